@@ -1,0 +1,1 @@
+"""What every room stands on: errors that teach, files that are whole or absent."""

@@ -1,0 +1,59 @@
+"""Errors that teach: what went wrong, where, and what to do about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class RegardError(Exception):
+    """Everything that Regard raises on purpose.
+
+    >>> print(RegardError("The file is empty.", where="train.en", fix="Give a file with text."))
+    The file is empty.
+      where: train.en
+      fix:   Give a file with text.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, fix: str | None = None) -> None:
+        super().__init__(what, where, fix)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.where is not None:
+            lines.append(f"  where: {self.where}")
+        if self.fix is not None:
+            lines.append(f"  fix:   {self.fix}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong in a document: its path, what it is, and what would mend it."""
+
+    path: str
+    what: str
+    fix: str | None = None
+
+    def __str__(self) -> str:
+        hint = f" {self.fix}" if self.fix else ""
+        return f"{self.path}: {self.what}{hint}"
+
+
+class ConfigError(RegardError):
+    """A configuration with faults: it names every one of them at once."""
+
+    def __init__(self, faults: Sequence[Fault], *, where: str | None = None) -> None:
+        self.faults = tuple(faults)
+        count = "1 fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        lines = [f"The configuration has {count}:", *(f"  - {fault}" for fault in self.faults)]
+        super().__init__("\n".join(lines), where=where)
+
+
+class ShapeError(RegardError):
+    """A tensor, length or capacity that does not fit the model."""
+
+
+class DamagedError(RegardError):
+    """A file or folder that is not what its manifest says."""

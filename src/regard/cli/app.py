@@ -1,0 +1,44 @@
+"""The command and what all verbs share: the version, and errors as text instead of tracebacks."""
+
+import sys
+from typing import Annotated
+
+import typer  # noqa: TID251
+from rich.console import Console  # noqa: TID251
+
+import regard
+from regard.base.errors import RegardError
+from regard.cli import model
+
+app = typer.Typer(
+    name="regard",
+    help="Train, see into and serve your own Transformers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(model.app, name="model")
+
+
+def main() -> None:
+    """Run the command; an error that teaches is shown as it is and ends with code 1."""
+    try:
+        app()
+    except RegardError as error:
+        Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        sys.exit(1)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"regard {regard.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Train, see into and serve your own Transformers."""

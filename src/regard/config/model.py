@@ -1,0 +1,255 @@
+"""A model's knobs: three families, their inputs and heads. This is what `model.toml` holds.
+
+    width = 128
+    family = "encoder_decoder"
+    source = {kind = "tokens", vocabulary = 10000, scale = true}
+    target = {kind = "shared"}
+    [encoder] ...  [decoder] ...  [head] ...
+
+`regard.config.codec` reads and writes it; `regard.models.build` turns it into a network.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from regard.base.errors import Fault
+from regard.config.parts import Activation, Attention, CrossStack, Frozen, Positive, Size, Stack
+
+Answers = dict[str, type[Frozen]]  # the head that each task needs
+Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False)]
+
+
+class Tokens(Frozen):
+    """A table of embeddings: one vector per word of the vocabulary."""
+
+    kind: Literal["tokens"] = "tokens"
+    vocabulary: Size
+    scale: bool = False
+    """Multiply embeddings by sqrt(width), as the 2017 paper does."""
+    types: Annotated[int, Field(ge=0)] = 0
+    """Token types (BERT's first and second sentence); 0 means none."""
+
+
+class Shared(Frozen):
+    """The target is read with the source's table."""
+
+    kind: Literal["shared"] = "shared"
+
+
+class Patches(Frozen):
+    """An image, cut into squares; each square becomes one vector (ViT)."""
+
+    kind: Literal["patches"] = "patches"
+    patch: Size
+    """The side of a square, in pixels."""
+    channels: Size = 1
+    class_token: bool = False
+    """Put one learned vector before the squares, for a classifier to read."""
+
+
+class Mel(Frozen):
+    """A mel spectrogram; each group of frames becomes one vector."""
+
+    kind: Literal["mel"] = "mel"
+    bins: Size
+    """Frequencies per frame."""
+    frames: Size = 2
+    """Frames per vector."""
+
+
+Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
+
+
+class Words(Frozen):
+    """A score for every word of the vocabulary, at every position."""
+
+    kind: Literal["words"] = "words"
+    tied: bool = False
+    """Use the embedding table of the tokens as output matrix."""
+    bias: bool = False
+    """Add a learned number per word."""
+
+
+class MaskedWords(Frozen):
+    """Words for masked positions: a dense layer and a norm before the (tied) output matrix (BERT)."""
+
+    kind: Literal["masked_words"] = "masked_words"
+    tied: bool = True
+    activation: Activation = "gelu"
+
+
+class Classes(Frozen):
+    """One label for the whole sequence."""
+
+    kind: Literal["classes"] = "classes"
+    labels: Labels
+    pool: Literal["first", "mean", "last"] = "first"
+    """Which vector speaks for the sequence."""
+    hidden: bool = True
+    """A dense layer with tanh before the last one (BERT's pooler)."""
+
+
+class Tags(Frozen):
+    """One label for every position."""
+
+    kind: Literal["tags"] = "tags"
+    labels: Labels
+
+
+class Vectors(Frozen):
+    """No head: the vectors themselves are the answer."""
+
+    kind: Literal["vectors"] = "vectors"
+
+
+class Xavier(Frozen):
+    """Every matrix uniform by fan-in and fan-out, embeddings too: the lectures' code."""
+
+    kind: Literal["xavier"] = "xavier"
+
+
+class ScaledResidual(Frozen):
+    """Normal weights; those that write to the residual are divided by sqrt(number of sublayers) (GPT-2)."""
+
+    kind: Literal["scaled_residual"] = "scaled_residual"
+    std: Positive = 0.02
+
+
+class SmallEmbedding(Frozen):
+    """Xavier matrices, zero biases, and embeddings of standard deviation 1/sqrt(width)."""
+
+    kind: Literal["small_embedding"] = "small_embedding"
+
+
+Initial = Annotated[Xavier | ScaledResidual | SmallEmbedding, Field(discriminator="kind")]
+
+
+class Model(Frozen):
+    """What the three families have in common."""
+
+    format: Literal[1] = 1
+    """The version of this file's layout."""
+    width: Size
+    """The size of the vectors that travel through the layers (d_model)."""
+    initial: Initial = SmallEmbedding()
+    """How a new model's weights are drawn."""
+    languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Source and target language, or the languages of the text."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong between fields that are right by themselves."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        faults = list(self.faults())
+        if faults:
+            context: dict[str, Any] = {"faults": faults}
+            raise PydanticCustomError("inconsistent", "fields that do not fit together", context)
+        return self
+
+
+class EncoderDecoder(Model):
+    """Read the source as a whole, then write the target word by word."""
+
+    family: Literal["encoder_decoder"] = "encoder_decoder"
+    task: Literal["translate", "restore", "transcribe"] = "translate"
+    source: Input
+    target: Annotated[Tokens | Shared, Field(discriminator="kind")]
+    encoder: Stack
+    decoder: CrossStack
+    head: Words = Words()
+
+    @property
+    def target_tokens(self) -> Tokens:
+        """The table that reads the target: its own, or the source's."""
+        tokens = self.source if isinstance(self.target, Shared) else self.target
+        assert isinstance(tokens, Tokens)  # noqa: S101 - `faults` refuses a shared table without tokens
+        return tokens
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong between fields that are right by themselves."""
+        yield from stack_faults("encoder", self.encoder, self.width)
+        yield from stack_faults("decoder", self.decoder, self.width)
+        yield from attention_faults("decoder.cross", self.decoder.cross, self.width)
+        if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
+            yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
+
+
+class DecoderOnly(Model):
+    """Write on, each word seeing only those before it; an image or sound may stand before the words."""
+
+    family: Literal["decoder_only"] = "decoder_only"
+    task: Literal["continue", "classify", "caption", "embed"] = "continue"
+    prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
+    """What stands before the words, if anything."""
+    tokens: Tokens
+    decoder: Stack
+    head: Annotated[Words | Classes | Vectors, Field(discriminator="kind")] = Words()
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong between fields that are right by themselves."""
+        yield from stack_faults("decoder", self.decoder, self.width)
+        if isinstance(self.head, Classes) and self.head.pool == "first":
+            yield Fault("head.pool", "is 'first', but the first word sees no other.", "Use 'last' or 'mean'.")
+        answers: Answers = {"continue": Words, "caption": Words, "classify": Classes, "embed": Vectors}
+        yield from task_faults(self.task, self.head, answers)
+
+
+class EncoderOnly(Model):
+    """Read the whole sequence, every position seeing every other, and say something about it."""
+
+    family: Literal["encoder_only"] = "encoder_only"
+    task: Literal["fill", "classify", "tag", "embed"] = "fill"
+    source: Input
+    encoder: Stack
+    head: Annotated[MaskedWords | Classes | Tags | Vectors, Field(discriminator="kind")]
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong between fields that are right by themselves."""
+        yield from stack_faults("encoder", self.encoder, self.width)
+        if isinstance(self.head, MaskedWords) and not isinstance(self.source, Tokens):
+            yield Fault("head.kind", "is 'masked_words', but the source has no words.", "Use tokens.")
+        answers: Answers = {"fill": MaskedWords, "classify": Classes, "tag": Tags, "embed": Vectors}
+        yield from task_faults(self.task, self.head, answers)
+
+
+ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discriminator="family")]
+AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
+
+
+def stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
+    """What is wrong between a stack's parts."""
+    yield from attention_faults(f"{path}.attention", stack.attention, width)
+    kind = stack.position.kind
+    if kind == "sinusoidal" and width % 2:
+        yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
+    if kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
+        yield Fault(f"{path}.position", f"turns pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
+
+
+def attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:
+    """What is wrong between an attention's sizes."""
+    if attention.heads % attention.groups:
+        yield Fault(
+            f"{path}.key_value_heads",
+            f"is {attention.groups}, which does not divide {attention.heads} heads.",
+            f"Use one of {[n for n in range(1, attention.heads + 1) if attention.heads % n == 0]}.",
+        )
+    if attention.key_dim is None and width % attention.heads:
+        yield Fault(
+            f"{path}.heads",
+            f"is {attention.heads}, which does not divide the width {width}.",
+            "Change heads, or say key_dim.",
+        )
+
+
+def task_faults(task: str, head: Frozen, answers: Answers) -> Iterator[Fault]:
+    """A task that the head cannot answer."""
+    wanted = answers[task]
+    if not isinstance(head, wanted):
+        kind = wanted.model_fields["kind"].default
+        yield Fault("task", f"is '{task}', but the head is of another kind.", f"Use head kind '{kind}'.")

@@ -1,0 +1,237 @@
+"""The knobs of the parts that a stack is made of.
+
+Every choice is a tagged union: `position = {kind = "rotary", theta = 10000.0}` has a theta because rotary
+positions have one, and `{kind = "alibi"}` has none. The names mirror the modules of `regard.nn`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Size = Annotated[int, Field(gt=0)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Frozen(BaseModel):
+    """A table of the configuration: unknown keys are faults, values never change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+class LayerNorm(Frozen):
+    """Subtract the mean, divide by the standard deviation, scale and shift."""
+
+    kind: Literal["layer"] = "layer"
+    eps: Positive = 1e-5
+    """Added to the variance, so that a constant vector does not divide by zero."""
+    bias: bool = True
+    """Whether the norm also shifts."""
+
+
+class RmsNorm(Frozen):
+    """Divide by the root of the mean square and scale: no mean, no shift."""
+
+    kind: Literal["rms"] = "rms"
+    eps: Positive = 1e-6
+    """Added to the mean square, so that a zero vector does not divide by zero."""
+
+
+Norm = Annotated[LayerNorm | RmsNorm, Field(discriminator="kind")]
+
+
+class Sinusoidal(Frozen):
+    """Sines and cosines of falling frequency, added to the input (Vaswani et al. 2017)."""
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+    layout: Literal["interleaved", "halves"] = "halves"
+    """`interleaved`: sin, cos, sin, cos, as in the paper; `halves`: all sines, then all cosines, as in Marian."""
+    base: Positive = 10000.0
+    """The longest wavelength, divided by 2 pi."""
+
+
+class Learned(Frozen):
+    """One learned vector per position, added to the input; nothing beyond `length`."""
+
+    kind: Literal["learned"] = "learned"
+    length: Size
+    """How many positions there are."""
+    offset: Annotated[int, Field(ge=0)] = 0
+    """Rows of the table before the first position (BART keeps 2)."""
+
+
+class Rotary(Frozen):
+    """Turn queries and keys by an angle that grows with the position (Su et al. 2021)."""
+
+    kind: Literal["rotary"] = "rotary"
+    theta: Positive = 10000.0
+    """The base of the frequencies; larger for longer contexts."""
+    layout: Literal["halves", "interleaved"] = "halves"
+    """Which dimensions form a pair: i and i + d/2 (Llama), or 2i and 2i + 1 (RoFormer)."""
+
+
+class Alibi(Frozen):
+    """Subtract from each score in proportion to the distance, with a slope per head (Press et al. 2021)."""
+
+    kind: Literal["alibi"] = "alibi"
+
+
+class Relative(Frozen):
+    """Add a learned number per head and distance bucket to each score (Raffel et al. 2020, T5)."""
+
+    kind: Literal["relative"] = "relative"
+    buckets: Annotated[int, Field(ge=4)] = 32
+    """How many distances are told apart; half of them exactly, the rest on a logarithmic scale."""
+    distance: Size = 128
+    """From this distance on, everything is in the last bucket."""
+    shared: bool = True
+    """One table for all layers (T5), or one for each."""
+
+
+class NoPosition(Frozen):
+    """Order is not told: without a causal mask the model then sees a bag of words."""
+
+    kind: Literal["none"] = "none"
+
+
+Position = Annotated[Sinusoidal | Learned | Rotary | Alibi | Relative | NoPosition, Field(discriminator="kind")]
+
+
+class ScaledDot(Frozen):
+    """q.k times a scale, 1/sqrt(d_k) unless said otherwise."""
+
+    kind: Literal["scaled_dot"] = "scaled_dot"
+    scale: Positive | None = None
+    """The factor; T5 uses 1."""
+
+
+class Dot(Frozen):
+    """q.k as it is."""
+
+    kind: Literal["dot"] = "dot"
+
+
+class General(Frozen):
+    """q.Wk: a learned matrix between query and key (Luong et al. 2015)."""
+
+    kind: Literal["general"] = "general"
+
+
+class Concat(Frozen):
+    """v.tanh(W[q; k]): one layer over query and key side by side (Luong et al. 2015)."""
+
+    kind: Literal["concat"] = "concat"
+    hidden: Size
+    """The width of that layer, per head."""
+
+
+class Additive(Frozen):
+    """v.tanh(W1 q + W2 k) (Bahdanau et al. 2015)."""
+
+    kind: Literal["additive"] = "additive"
+    hidden: Size
+    """The width of that layer, per head."""
+
+
+Score = Annotated[ScaledDot | Dot | General | Concat | Additive, Field(discriminator="kind")]
+
+
+class ProjectionBias(Frozen):
+    """Which of the four projections of an attention have a bias."""
+
+    query: bool = True
+    key: bool = True
+    value: bool = True
+    output: bool = True
+
+
+class Attention(Frozen):
+    """Who looks at whom, with how many heads, and how a score is made."""
+
+    heads: Size
+    """Query heads."""
+    key_value_heads: Size | None = None
+    """Key and value heads: as many as heads (MHA), fewer (GQA) or one (MQA)."""
+    key_dim: Size | None = None
+    """d_k, the size of a head's queries and keys; width / heads if not given."""
+    value_dim: Size | None = None
+    """d_v, the size of a head's values; d_k if not given."""
+    bias: ProjectionBias = ProjectionBias()
+    score: Score = ScaledDot()
+    query_key_norm: Norm | None = None
+    """Normalise each head's queries and keys before they meet (Qwen3)."""
+
+    def dims(self, width: int) -> tuple[int, int]:
+        """(d_k, d_v) in a model of this width."""
+        key_dim = self.key_dim or width // self.heads
+        return key_dim, self.value_dim or key_dim
+
+    @property
+    def groups(self) -> int:
+        """The number of key and value heads."""
+        return self.key_value_heads or self.heads
+
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
+
+
+class Plain(Frozen):
+    """W2 f(W1 x): widen, bend, narrow."""
+
+    kind: Literal["plain"] = "plain"
+    hidden: Size
+    """The width in the middle; the lectures say 2 to 8 times the model's."""
+    activation: Activation = "relu"
+    bias: bool = True
+
+
+class Gated(Frozen):
+    """W2 (f(Wg x) * W1 x): one half decides how much of the other passes (SwiGLU with silu)."""
+
+    kind: Literal["gated"] = "gated"
+    hidden: Size
+    """The width in the middle."""
+    activation: Activation = "silu"
+    bias: bool = False
+
+
+FeedForward = Annotated[Plain | Gated, Field(discriminator="kind")]
+
+
+class Dropout(Frozen):
+    """How much is set to zero in training, at four places."""
+
+    embedding: Rate = 0.0
+    """The sum of embeddings and positions."""
+    sublayer: Rate = 0.0
+    """What attention or feed-forward adds to the residual."""
+    attention: Rate = 0.0
+    """Attention weights."""
+    feedforward: Rate = 0.0
+    """The hidden layer of the feed-forward."""
+
+
+class Stack(Frozen):
+    """Layers of one shape, and what stands before and after them."""
+
+    layers: Size
+    placement: Literal["pre", "post"]
+    """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
+    norm: Norm = LayerNorm()
+    input_norm: bool = False
+    """Normalise the sum of embeddings and positions (BERT, BART)."""
+    final_norm: bool
+    """Normalise what leaves the last layer; pre-norm stacks need it."""
+    position: Position
+    attention: Attention
+    feedforward: FeedForward
+    window: Size | None = None
+    """Look at most this far: a token sees itself and window - 1 neighbours on each side it may look to."""
+    dropout: Dropout = Dropout()
+
+
+class CrossStack(Stack):
+    """A stack whose layers also look at a memory: the decoder of an encoder-decoder."""
+
+    cross: Attention
+    """The attention from the decoder to the encoder's output."""

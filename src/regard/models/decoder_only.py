@@ -1,0 +1,103 @@
+"""Each sees the past: write on, word by word. An image or sound may stand before the words."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import ShapeError
+from regard.models.heads import Head
+from regard.models.inputs import MelInput, PatchInput, TokenInput
+from regard.models.state import State
+from regard.nn.cache import Cache
+from regard.nn.masks import Mask, padding, same_document
+from regard.nn.record import Record
+from regard.nn.stack import Stack
+
+
+class DecoderOnly(nn.Module):
+    """(prefix,) tokens -> decoder -> head."""
+
+    def __init__(
+        self, prefix: PatchInput | MelInput | None, tokens: TokenInput, decoder: Stack, head: Head, mask: Mask
+    ) -> None:
+        super().__init__()
+        self.prefix = prefix
+        self.tokens = tokens
+        self.decoder = decoder
+        self.head = head
+        self.mask = mask  # causal, perhaps within a window
+
+    def forward(
+        self,
+        tokens: Tensor,
+        real: Tensor | None = None,
+        *,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+        prefix: Tensor | None = None,
+        prefix_real: Tensor | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """Logits for every token (B, T, words), or the head's answer.
+
+        Rows are padded on the right, where no earlier token looks; `real` (B, T) matters only to heads that
+        pool. Packed texts are kept apart by `documents` (B, T), with `positions` (B, T) that restart.
+        """
+        x = self.vectors(
+            tokens,
+            positions=positions,
+            documents=documents,
+            prefix=prefix,
+            prefix_real=prefix_real,
+            record=record,
+        )
+        return self.head(x, real)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def vectors(
+        self,
+        tokens: Tensor,
+        *,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+        prefix: Tensor | None = None,
+        prefix_real: Tensor | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """What the head reads: (B, T, D), the prefix left out."""
+        x, _ = self.tokens(tokens)  # (B, T, D)
+        mask = self.mask if documents is None else self.mask & same_document(documents)
+        if prefix is None:
+            return self.decoder(x, mask, positions, record=record)
+        if positions is not None or documents is not None:
+            raise ShapeError("A prefix cannot be packed.", fix="Give one text a row.")
+        first, real = self._read_prefix(prefix, prefix_real)  # (B, P, D), (B, P)
+        joined = torch.cat((first, x), dim=1)  # (B, P + T, D)
+        if real is not None:
+            real = torch.cat((real, real.new_ones(tokens.shape)), dim=1)  # (B, P + T)
+            mask = mask & padding(real)
+            positions = (real.cumsum(dim=1) - 1).clamp(min=0)  # words go on where the real prefix ends
+        return self.decoder(joined, mask, positions, record=record)[:, first.size(1) :]  # (B, T, D)
+
+    def start(self, capacity: int, prefix: Tensor | None = None, prefix_real: Tensor | None = None) -> State:
+        """An empty state with room for `capacity` vectors a row; a prefix is read at once."""
+        state = State(Cache(capacity), memory_real=None)
+        if prefix is not None:
+            first, real = self._read_prefix(prefix, prefix_real)  # (B, P, D)
+            self.decoder(first, self.mask, cache=state.cache)
+            if real is not None:
+                state.crop(real.sum(dim=1).tolist())
+        return state
+
+    def step(self, tokens: Tensor, state: State, record: Record | None = None) -> Tensor:
+        """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
+        x, _ = self.tokens(tokens)  # (B, k, D)
+        return self.head(self.decoder(x, self.mask, cache=state.cache, record=record))
+
+    def _read_prefix(self, prefix: Tensor, real: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        if self.prefix is None:
+            raise ShapeError("A prefix was given, but the model has none.", fix="Build it with a `prefix` input.")
+        return self.prefix(prefix, real)

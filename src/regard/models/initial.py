@@ -1,0 +1,103 @@
+"""How a new model's weights are drawn, by name. Every parameter is drawn here, so a model may be assembled anywhere.
+
+xavier            every matrix uniform by fan-in and fan-out, embeddings too: the lectures' code
+scaled_residual   normal; what writes to the residual divided by sqrt(number of sublayers): GPT-2
+small_embedding   xavier matrices, zero biases, embeddings of deviation 1/sqrt(width)
+"""
+
+import math
+from collections.abc import Callable
+from typing import assert_never
+
+import torch
+from torch import Tensor, nn
+
+from regard.config import model as config
+from regard.config import parts
+from regard.models.heads import WordHead
+from regard.models.inputs import PatchInput
+from regard.nn.positions import Relative
+from regard.nn.scores import Additive, Concat, General
+
+Draw = Callable[[Tensor], object]
+
+
+def initialise(model: nn.Module, settings: config.AnyModel, seed: int | None = None) -> None:
+    """Draw every parameter of `model` anew; the same seed draws the same weights on the same device."""
+    generator = torch.Generator(device=next(model.parameters()).device)
+    if seed is None:  # take one from torch's own generator, so that `torch.manual_seed` is honoured
+        seed = int(torch.randint(2**62, (), device="cpu"))
+    generator.manual_seed(seed)
+
+    def xavier(weight: Tensor) -> None:
+        if weight.dim() == 3:  # a matrix for each head: each has its own fans
+            for matrix in weight:
+                nn.init.xavier_uniform_(matrix, generator=generator)
+        else:
+            nn.init.xavier_uniform_(weight, generator=generator)
+
+    def normal(std: float) -> Draw:
+        return lambda weight: nn.init.normal_(weight, std=std, generator=generator)
+
+    initial = settings.initial
+    with torch.no_grad():
+        match initial:
+            case config.Xavier():
+                _draw(model, matrix=xavier, table=xavier, residual=xavier)
+                _uniform_biases(model, generator)
+            case config.ScaledResidual(std=std):
+                residual = normal(std / math.sqrt(_sublayers(settings)))
+                _draw(model, matrix=normal(std), table=normal(std), residual=residual)
+            case config.SmallEmbedding():
+                table = normal(1 / math.sqrt(settings.width))
+                _draw(model, matrix=xavier, table=table, residual=xavier)
+            case _:
+                assert_never(initial)
+
+
+def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residual: Draw) -> None:
+    """Matrices and tables as told; norms start as they are, biases at zero."""
+    for name, module in model.named_modules():
+        match module:
+            case nn.Linear():
+                (residual if name.endswith((".output", ".down")) else matrix)(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            case nn.Embedding():
+                table(module.weight)
+            case nn.LayerNorm() | nn.RMSNorm():
+                module.reset_parameters()
+            case WordHead():
+                table(module.weight)  # tied: the table once more; own: as a table
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            case General():
+                matrix(module.weight)
+            case Concat():
+                matrix(module.weight)
+                matrix(module.vector)
+            case Additive():
+                matrix(module.query_weight)
+                matrix(module.key_weight)
+                matrix(module.vector)
+            case Relative():
+                for one in module.tables:
+                    table(one)
+            case PatchInput() if module.class_token is not None:
+                nn.init.zeros_(module.class_token)
+            case _:
+                pass
+
+
+def _uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
+    """What `nn.Linear` does by itself, and the lectures' code leaves: uniform in +-1/sqrt(fan-in)."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear | WordHead) and module.bias is not None:
+            bound = 1 / math.sqrt(module.weight.size(1))
+            nn.init.uniform_(module.bias, -bound, bound, generator=generator)
+
+
+def _sublayers(settings: config.AnyModel) -> int:
+    """How often a token's residual is added to in its stack: 2 a layer, 3 where there is cross-attention."""
+    stack: parts.Stack = settings.encoder if isinstance(settings, config.EncoderOnly) else settings.decoder
+    return stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2)

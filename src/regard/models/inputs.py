@@ -1,0 +1,100 @@
+"""What comes in -> vectors. Every front end returns vectors (B, T, D) and which of them are real (or None: all)."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import ShapeError
+
+Vectors = tuple[Tensor, Tensor | None]  # (B, T, D) and (B, T), True where there is something
+
+
+class TokenInput(nn.Module):
+    """Words: a row of the table for each, times sqrt(D) by choice, plus the token type where there are types."""
+
+    def __init__(self, table: nn.Embedding, types: nn.Embedding | None, scale: bool) -> None:
+        super().__init__()
+        self.table = table
+        self.types = types
+        self.scale = math.sqrt(table.embedding_dim) if scale else None
+
+    def forward(self, tokens: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+        """Tokens (B, T) -> (B, T, D)."""
+        x = self.table(tokens)  # (B, T, D)
+        if self.scale is not None:
+            x = x * self.scale
+        if self.types is not None:
+            x = x + self.types(torch.zeros_like(tokens) if types is None else types)
+        elif types is not None:
+            raise ShapeError("Token types were given, but the model has none.", fix="Build it with types > 0.")
+        return x, real
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class PatchInput(nn.Module):
+    """An image, cut into squares: each is flattened and projected (ViT)."""
+
+    def __init__(self, project: nn.Linear, patch: int, class_token: nn.Parameter | None) -> None:
+        super().__init__()
+        self.project = project  # channels * patch * patch -> D
+        self.patch = patch
+        self.class_token = class_token  # (D)
+
+    def forward(self, image: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+        """Images (B, channels, height, width) -> (B, squares, D), row by row; `real` (B, squares)."""
+        if image.size(-2) % self.patch or image.size(-1) % self.patch:
+            raise ShapeError(
+                f"An image of {image.size(-2)} x {image.size(-1)} cannot be cut into {self.patch} x {self.patch}.",
+                fix="Resize or pad the images.",
+            )
+        _no_types(types)
+        squares = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
+        squares = squares.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
+        x = self.project(squares)  # (B, h w, D)
+        if self.class_token is not None:
+            x = torch.cat((self.class_token.expand(x.size(0), 1, -1), x), dim=1)  # (B, 1 + h w, D)
+            if real is not None:
+                real = torch.cat((real.new_ones(real.size(0), 1), real), dim=1)  # (B, 1 + h w)
+        return x, real
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class MelInput(nn.Module):
+    """A mel spectrogram: groups of neighbouring frames are flattened and projected."""
+
+    def __init__(self, project: nn.Linear, bins: int, frames: int) -> None:
+        super().__init__()
+        self.project = project  # frames * bins -> D
+        self.bins = bins
+        self.frames = frames
+
+    def forward(self, mel: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+        """Spectrograms (B, time, bins) -> (B, time / frames, D); `real` (B, time). The end is filled up."""
+        if mel.size(-1) != self.bins:
+            raise ShapeError(f"{mel.size(-1)} frequencies, but the model was built for {self.bins}.")
+        _no_types(types)
+        if real is not None:
+            mel = mel * real[..., None]  # padding in a group that is partly real must say nothing
+        missing = -mel.size(1) % self.frames
+        mel = nn.functional.pad(mel, (0, 0, 0, missing))  # (B, time', bins)
+        x = self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)
+        if real is not None:
+            real = nn.functional.pad(real, (0, missing)).unflatten(1, (-1, self.frames)).any(dim=-1)
+        return x, real
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+Input = TokenInput | PatchInput | MelInput
+
+
+def _no_types(types: Tensor | None) -> None:
+    if types is not None:
+        raise ShapeError("Only words have token types.")

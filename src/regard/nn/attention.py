@@ -1,0 +1,110 @@
+r"""Multi-head attention: every token asks (query), is asked (key) and tells (value).
+
+x or memory
+x        /       \
+         |     key        value          four Linears; queries, keys and values stay apart, so that
+query      \       /              LoRA, tensor parallelism and export find each of them
+\     scores   /
+\      |     /
+attend: softmax(scores) v
+|
+output
+"""
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from regard.nn.attend import Sight, explicit, fused
+from regard.nn.context import Context
+from regard.nn.record import Attended, Record
+from regard.nn.scores import Score
+
+
+class Attention(nn.Module):
+    """What self- and cross-attention share. The number of heads follows from the width of the projections."""
+
+    def __init__(
+        self,
+        name: str,  # its slot in the cache and its page in the record
+        layer: int,
+        query: nn.Linear,  # D -> H K
+        key: nn.Linear,  # D -> G K
+        value: nn.Linear,  # D -> G V
+        output: nn.Linear,  # H V -> D
+        key_dim: int,
+        value_dim: int,
+        score: Score,
+        query_norm: nn.Module | None,
+        key_norm: nn.Module | None,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.name, self.layer = name, layer
+        self.query, self.key, self.value, self.output = query, key, value, output
+        self.key_dim, self.value_dim = key_dim, value_dim
+        self.score = score
+        self.query_norm, self.key_norm = query_norm, key_norm
+        self.dropout = dropout
+
+    def ask(self, x: Tensor) -> Tensor:
+        """Queries (B, H, T, K) of x (B, T, D)."""
+        query = self.query(x).unflatten(-1, (-1, self.key_dim)).transpose(1, 2)  # (B, H, T, K)
+        return query if self.query_norm is None else self.query_norm(query)
+
+    def answer(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys (B, G, S, K) and values (B, G, S, V) of x (B, S, D)."""
+        key = self.key(x).unflatten(-1, (-1, self.key_dim)).transpose(1, 2)  # (B, G, S, K)
+        value = self.value(x).unflatten(-1, (-1, self.value_dim)).transpose(1, 2)  # (B, G, S, V)
+        return key if self.key_norm is None else self.key_norm(key), value
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, seen: Sight, record: Record | None) -> Tensor:
+        """Weigh the values and join the heads: (B, T, D)."""
+        dropout = self.dropout if self.training else 0.0
+        query = self.score.on_query(query)
+        if self.score.scale is None:
+            heads, _ = explicit(query, key, value, seen, self.score, dropout)  # (B, H, T, V)
+        else:
+            heads = fused(query, key, value, seen, self.score.scale, dropout)  # (B, H, T, V)
+        if record is not None:
+            heads = record.attended(self.name, Attended(query, key, value, seen, self.score, heads))
+        return self.output(heads.transpose(1, 2).flatten(-2))  # (B, T, H, V) -> (B, T, H V) -> (B, T, D)
+
+
+class SelfAttention(Attention):
+    """Tokens look at tokens of their own sequence."""
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """What each token of x (B, T, D) learns from the others."""
+        query = self.ask(x)  # (B, H, T, K)
+        key, value = self.answer(x)  # (B, G, T, K), (B, G, T, V)
+        if context.angles is not None:
+            query = context.position.on_heads(query, context.angles)
+            key = context.position.on_heads(key, context.angles)
+        if context.cache is not None:
+            key, value = context.cache.append(self.name, key, value)  # (B, G, S, K), (B, G, S, V)
+            if context.record is not None:  # a cache that is cropped writes over what the record must keep
+                key, value = key.clone(), value.clone()
+        seen = context.own[self.layer % len(context.own)]
+        return self.attend(query, key, value, seen, context.record)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class CrossAttention(Attention):
+    """Tokens look at a memory: the last encoder layer's output, the same for every decoder layer."""
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """What each token of x (B, T, D) learns from the memory (B, S, D)."""
+        query = self.ask(x)  # (B, H, T, K)
+        if context.memory is not None:
+            key, value = self.answer(context.memory)  # (B, G, S, K), (B, G, S, V)
+        else:
+            assert context.cache is not None  # noqa: S101 - a stack has a memory or remembers one
+            key, value = context.cache.recall(self.name)
+        assert context.across is not None  # noqa: S101
+        return self.attend(query, key, value, context.across, context.record)
+
+    if TYPE_CHECKING:
+        __call__ = forward

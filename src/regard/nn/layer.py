@@ -1,0 +1,76 @@
+"""A layer: sublayers, each inside a residual. Only `Residual` knows where the norm stands.
+
+pre                       post
+x ---+                    x ---+
+|   norm                  |  sublayer
+|  sublayer               +--> +
++--> +                        norm
+|                         |
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+from torch import Tensor, nn
+
+from regard.nn.attention import CrossAttention, SelfAttention
+from regard.nn.context import Context
+from regard.nn.feedforward import FeedForward
+
+
+class Sublayer(Protocol):
+    """Attention or feed-forward: all are called the same way."""
+
+    def __call__(self, x: Tensor, context: Context) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+
+
+class Residual(nn.Module):
+    """x + sublayer(norm(x)) or norm(x + sublayer(x)): written once."""
+
+    def __init__(self, name: str, norm: nn.Module, before: bool, dropout: float) -> None:
+        super().__init__()
+        self.name = name
+        self.norm = norm
+        self.before = before
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, sublayer: Sublayer, context: Context) -> Tensor:
+        """The stream (B, T, D) after this sublayer."""
+        if self.before:
+            x = x + self.dropout(sublayer(self.norm(x), context))
+        else:
+            x = self.norm(x + self.dropout(sublayer(x, context)))
+        if context.record is not None:
+            context.record.residuals[self.name] = x
+        return x
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class Layer(nn.Module):
+    """Look at yourselves, look at the memory if there is one, think."""
+
+    def __init__(
+        self,
+        attention: SelfAttention,
+        around_attention: Residual,
+        cross: CrossAttention | None,
+        around_cross: Residual | None,
+        feedforward: FeedForward,
+        around_feedforward: Residual,
+    ) -> None:
+        super().__init__()
+        self.attention, self.around_attention = attention, around_attention
+        self.cross, self.around_cross = cross, around_cross
+        self.feedforward, self.around_feedforward = feedforward, around_feedforward
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        x = self.around_attention(x, self.attention, context)
+        if self.cross is not None and self.around_cross is not None:
+            x = self.around_cross(x, self.cross, context)
+        return self.around_feedforward(x, self.feedforward, context)
+
+    if TYPE_CHECKING:
+        __call__ = forward

@@ -1,0 +1,91 @@
+"""Who may look at whom. Masks are words that combine; True means "may look".
+
+>>> mask = causal() & window(3)
+>>> index = torch.arange(4)[None]
+>>> mask.dense(index, index)[0, 0].int()
+tensor([[1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [1, 1, 1, 0],
+        [0, 1, 1, 1]], dtype=torch.int32)
+
+A word says what is meant; a dense table is built only when no hint to the fused kernel can say it.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Mask:
+    """The words of a mask. All of them must allow a look."""
+
+    causal: bool
+    window: int | None
+    real: Tensor | None  # (B, S) True where a key is a token and not padding
+    documents: tuple[Tensor, ...]  # each (B, S): the document that a token belongs to
+
+    def __and__(self, other: "Mask") -> "Mask":
+        windows = [width for width in (self.window, other.window) if width is not None]
+        reals = [real for real in (self.real, other.real) if real is not None]
+        return Mask(
+            causal=self.causal or other.causal,
+            window=min(windows) if windows else None,
+            real=reals[0] & reals[1] if len(reals) == 2 else (reals[0] if reals else None),
+            documents=self.documents + other.documents,
+        )
+
+    @property
+    def is_everything(self) -> bool:
+        """Nothing is hidden."""
+        return not self.causal and self.is_at_most_causal
+
+    @property
+    def is_at_most_causal(self) -> bool:
+        """Nothing is hidden but, perhaps, the future."""
+        return self.window is None and self.real is None and not self.documents
+
+    def dense(self, query_index: Tensor, key_index: Tensor) -> Tensor | None:
+        """The table (1 or B, 1, 1 or T, S), from where queries (1 or B, T) and keys (1, S) stand in their rows."""
+        table: Tensor | None = None
+        if self.causal or self.window is not None:
+            distance = query_index[:, None, :, None] - key_index[:, None, None, :]  # (1|B, 1, T, S)
+            if self.causal:
+                table = _both(table, distance >= 0)
+            if self.window is not None:
+                table = _both(table, distance.abs() < self.window)
+        for documents in self.documents:
+            table = _both(table, documents[:, None, :, None] == documents[:, None, None, :])
+        if self.real is not None:
+            table = _both(table, self.real[:, None, None, :])
+        return table
+
+
+def everything() -> Mask:
+    """All see all."""
+    return Mask(causal=False, window=None, real=None, documents=())
+
+
+def causal() -> Mask:
+    """Each sees itself and what came before."""
+    return Mask(causal=True, window=None, real=None, documents=())
+
+
+def padding(real: Tensor) -> Mask:
+    """Nobody sees padding; `real` (B, S) is True for tokens."""
+    return Mask(causal=False, window=None, real=real, documents=())
+
+
+def window(width: int) -> Mask:
+    """Nobody looks further than `width` - 1 tokens."""
+    return Mask(causal=False, window=width, real=None, documents=())
+
+
+def same_document(documents: Tensor) -> Mask:
+    """Texts packed into one row do not see each other; `documents` (B, S) numbers them."""
+    return Mask(causal=False, window=None, real=None, documents=(documents,))
+
+
+def _both(table: Tensor | None, allowed: Tensor) -> Tensor:
+    return allowed if table is None else torch.logical_and(table, allowed)

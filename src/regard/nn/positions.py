@@ -1,0 +1,171 @@
+"""Where a token stands. A position may speak at three points, so attention needs no `if rotary`:
+
+    on_input   added to the vectors before the first layer      sinusoidal, learned
+    on_heads   turns queries and keys before they meet          rotary
+    on_scores  added to the scores of query and key             ALiBi, relative
+
+Everything is computed from position numbers (1 or B, T) when it is needed: no table limits the length
+except where the table is what is learned.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+Angles = tuple[Tensor, Tensor]  # cosines and sines, (1|B, 1, T, K)
+
+
+class Position(nn.Module):
+    """No position: the default answer at all three points."""
+
+    limit: int | None = None  # the first position that cannot be told
+
+    def on_input(self, x: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG002
+        """Add to the vectors (B, T, D)."""
+        return x
+
+    def angles(self, positions: Tensor) -> Angles | None:  # noqa: ARG002
+        """What `on_heads` needs, computed once for all layers."""
+        return None
+
+    def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:  # noqa: ARG002
+        """Turn queries or keys (B, H, T, K)."""
+        return heads
+
+    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """What is added to scores, (1|B, H, T, S): nothing, one for all layers, or one for each."""
+        return ()
+
+
+class Sinusoidal(Position):
+    """PE(p, 2i) = sin(p / base^(2i/D)), PE(p, 2i+1) = cos(p / base^(2i/D)).
+
+    Layout `halves` puts all sines before all cosines: a permutation of the same numbers, so a model can
+    learn the same with it, and other engines hold it exactly.
+    """
+
+    def __init__(self, width: int, base: float, interleaved: bool) -> None:
+        super().__init__()
+        self.width = width
+        self.base = base
+        self.interleaved = interleaved
+
+    def encode(self, positions: Tensor) -> Tensor:
+        """The vectors (1|B, T, D) of positions (1|B, T)."""
+        waves = _waves(positions, self.width, self.base)  # (1|B, T, D/2)
+        if self.interleaved:
+            return torch.stack((waves.sin(), waves.cos()), dim=-1).flatten(-2)  # (1|B, T, D)
+        return torch.cat((waves.sin(), waves.cos()), dim=-1)  # (1|B, T, D)
+
+    def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Add the waves."""
+        return x + self.encode(positions).to(x.dtype)
+
+
+class Learned(Position):
+    """One learned vector per position."""
+
+    def __init__(self, width: int, length: int, offset: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(length + offset, width)
+        self.limit = length
+        self.offset = offset
+
+    def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Add the row of each position."""
+        return x + self.table(positions + self.offset)
+
+
+class Rotary(Position):
+    """Pairs of dimensions turn by an angle that grows with the position: q.k then depends on the distance."""
+
+    def __init__(self, key_dim: int, theta: float, interleaved: bool) -> None:
+        super().__init__()
+        self.key_dim = key_dim
+        self.theta = theta
+        self.interleaved = interleaved
+
+    def angles(self, positions: Tensor) -> Angles:
+        """Cosines and sines of every position's angles, one for each dimension of a head."""
+        waves = _waves(positions, self.key_dim, self.theta)  # (1|B, T, K/2)
+        if self.interleaved:
+            waves = waves.repeat_interleave(2, dim=-1)  # (1|B, T, K)
+        else:
+            waves = torch.cat((waves, waves), dim=-1)  # (1|B, T, K)
+        return waves.cos()[:, None], waves.sin()[:, None]  # (1|B, 1, T, K)
+
+    def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:
+        """Turn each pair (a, b) into (a cos - b sin, b cos + a sin)."""
+        cosines, sines = (part.to(heads.dtype) for part in angles)
+        if self.interleaved:
+            first, second = heads[..., 0::2], heads[..., 1::2]  # (B, H, T, K/2)
+            quarter = torch.stack((-second, first), dim=-1).flatten(-2)  # (B, H, T, K)
+        else:
+            first, second = heads.chunk(2, dim=-1)  # (B, H, T, K/2)
+            quarter = torch.cat((-second, first), dim=-1)  # (B, H, T, K)
+        return heads * cosines + quarter * sines
+
+
+class Alibi(Position):
+    """A penalty that grows with the distance, steeper in some heads than in others."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.slopes = alibi_slopes(heads)
+
+    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
+        """- slope * |distance|."""
+        slopes = torch.tensor(self.slopes, device=queries.device)  # (H)
+        distance = (queries[:, :, None] - keys[:, None, :]).abs()  # (1|B, T, S)
+        return (-slopes[None, :, None, None] * distance[:, None],)  # (1|B, H, T, S)
+
+
+class Relative(Position):
+    """A learned number per head and distance bucket: near distances exactly, far ones by their logarithm."""
+
+    def __init__(self, heads: int, buckets: int, distance: int, two_sided: bool, tables: int) -> None:
+        super().__init__()
+        self.buckets = buckets
+        self.distance = distance
+        self.two_sided = two_sided
+        self.tables = nn.Parameter(torch.empty(tables, buckets, heads))
+
+    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
+        """The number of each pair's bucket, from one table for all layers or one for each."""
+        buckets = self.bucket(keys[:, None, :] - queries[:, :, None])  # (1|B, T, S)
+        return tuple(table[buckets].permute(0, 3, 1, 2) for table in self.tables)  # (1|B, H, T, S)
+
+    def bucket(self, offset: Tensor) -> Tensor:
+        """The bucket of key position minus query position."""
+        if self.two_sided:  # half of the buckets for each direction
+            count = self.buckets // 2
+            start = (offset > 0).long() * count
+            far = offset.abs()
+        else:  # the future is masked anyway
+            count = self.buckets
+            start = torch.zeros_like(offset)
+            far = (-offset).clamp(min=0)
+        exact = count // 2
+        scale = (count - exact) / math.log(self.distance / exact)
+        logarithmic = exact + (far.clamp(min=1).float().div(exact).log() * scale).long()
+        return start + torch.where(far < exact, far, logarithmic.clamp(max=count - 1))
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """A geometric series from 2^(-8/n) for n heads, n a power of two; others borrow from the next series.
+
+    >>> alibi_slopes(4)
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    """
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8.0 * (i + 1) / power) for i in range(power)]
+    if power < heads:
+        slopes += alibi_slopes(2 * power)[0::2][: heads - power]
+    return slopes
+
+
+def _waves(positions: Tensor, width: int, base: float) -> Tensor:
+    """Position times falling frequencies, (1|B, T) -> (1|B, T, width/2)."""
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32) / width
+    return positions[..., None].float() * base**-exponents

@@ -1,0 +1,117 @@
+"""The one core: an encoder, a decoder, and a decoder over a memory are the same stack under other masks."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import ShapeError
+from regard.nn.attend import Sight, sight
+from regard.nn.cache import Cache
+from regard.nn.context import Context
+from regard.nn.layer import Layer
+from regard.nn.masks import Mask
+from regard.nn.positions import Position
+from regard.nn.record import Record
+
+
+class Stack(nn.Module):
+    """Positions, layers, norms. What can be worked out once for all layers is worked out here."""
+
+    def __init__(
+        self,
+        name: str,
+        position: Position,
+        input_norm: nn.Module | None,
+        dropout: float,
+        layers: list[Layer],
+        final_norm: nn.Module | None,
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.position = position
+        self.input_norm = input_norm
+        self.dropout = nn.Dropout(dropout)
+        self.layers: list[Layer] = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.final_norm = final_norm
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask,
+        positions: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Mask | None = None,
+        cache: Cache | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """(B, T, D) -> (B, T, D).
+
+        Positions (1 or B, T) count from 0, or from the end of the cache, unless given. With a cache the new
+        tokens are written behind the old ones; the memory must then have been remembered (`remember`).
+        """
+        if cache is not None:
+            positions = cache.positions(x.size(1), x.device)
+        elif positions is None:
+            positions = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
+        self._check_length(x.size(1) if cache is None else cache.filled + x.size(1))
+        context = Context(
+            position=self.position,
+            angles=self.position.angles(positions),
+            own=self._own_sights(x, mask, positions, cache),
+            across=None if memory_mask is None else _across_sight(x, memory_mask),
+            memory=memory,
+            cache=cache,
+            record=record,
+        )
+        x = self._enter(x, positions)
+        if record is not None:
+            record.residuals[f"{self.name}.input"] = x
+        for layer in self.layers:
+            x = layer(x, context)
+        if cache is not None:
+            cache.advance(x.size(1))
+        return x if self.final_norm is None else self.final_norm(x)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def remember(self, memory: Tensor, cache: Cache) -> None:
+        """Write every cross-attention's keys and values of a memory (B, S, D), once for all steps."""
+        for layer in self.layers:
+            if layer.cross is not None:
+                cache.remember(layer.cross.name, *layer.cross.answer(memory))
+
+    def _enter(self, x: Tensor, positions: Tensor) -> Tensor:
+        x = self.position.on_input(x, positions)
+        if self.input_norm is not None:
+            x = self.input_norm(x)
+        return self.dropout(x)
+
+    def _own_sights(self, x: Tensor, mask: Mask, positions: Tensor, cache: Cache | None) -> tuple[Sight, ...]:
+        """Who sees whom in self-attention: one answer for all layers, or one for each that has its own bias."""
+        if cache is None:
+            key_positions = positions
+            key_index = query_index = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
+        else:
+            query_index = positions  # (1|B, T)
+            key_positions = key_index = torch.arange(cache.filled + x.size(1), device=x.device)[None]  # (1, S)
+        fresh = cache is None or cache.filled == 0
+        biases = self.position.on_scores(positions, key_positions) or (None,)
+        return tuple(sight(mask, query_index, key_index, bias, fresh) for bias in biases)
+
+    def _check_length(self, length: int) -> None:
+        limit = self.position.limit
+        if limit is not None and not torch.compiler.is_compiling() and length > limit:
+            raise ShapeError(
+                f"{length} tokens, but the learned positions end at {limit}.",
+                where=self.name,
+                fix="Shorten the text, or build the model with a larger position length.",
+            )
+
+
+def _across_sight(x: Tensor, memory_mask: Mask) -> Sight:
+    if memory_mask.real is None:
+        return Sight(causal=False, mask=None, bias=None, additive=None)
+    index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # a memory has no order to hide
+    return sight(memory_mask, index, index, None, fresh=False)
