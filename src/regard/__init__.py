@@ -1,3 +1,37 @@
-"""Regard: train, see into and serve your own Transformers."""
+"""Regard: train, see into and serve your own Transformers.
+
+Public names are imported on first use, so that `import regard` is quick and does not import torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.base.errors import RegardError
+    from regard.config.codec import preset
+    from regard.config.exportable import exportable_to
+    from regard.models.build import build
+    from regard.models.cost import cost
+    from regard.nn.record import Record
 
 __version__ = "0.1.0"
+__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "preset"]
+
+_HOMES = {
+    "Record": "regard.nn.record",
+    "RegardError": "regard.base.errors",
+    "build": "regard.models.build",
+    "cost": "regard.models.cost",
+    "exportable_to": "regard.config.exportable",
+    "preset": "regard.config.codec",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

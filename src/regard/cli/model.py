@@ -1,5 +1,122 @@
-"""`regard model`: look at a model's configuration before it exists."""
+"""`regard model`: look at a model before it exists: its knobs, what it costs, who can serve it."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer  # noqa: TID251
+from rich.console import Console  # noqa: TID251
+from rich.table import Table  # noqa: TID251
 
-app = typer.Typer(help="Look at model configurations: presets, knobs, costs, exports.", no_args_is_help=True)
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.exportable import exportable_to
+from regard.config.model import AnyModel
+
+app = typer.Typer(help="Look at a model before it exists: knobs, costs, exports.", no_args_is_help=True)
+
+Which = Annotated[str, typer.Argument(metavar="MODEL", help="A preset's name, or a model.toml.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. encoder.layers=2. Repeat for more."),
+]
+
+
+@app.command()
+def presets() -> None:
+    """List the presets with their shapes and sizes."""
+    from regard.models.cost import cost  # torch: only when it is needed
+
+    table = Table("preset", "family", "layers", "width", "norm", "position", "parameters", box=None, pad_edge=False)
+    for name in codec.presets():
+        model = codec.preset(name)
+        stack = model.encoder if model.family == "encoder_only" else model.decoder
+        layers = f"{model.encoder.layers}+{stack.layers}" if model.family == "encoder_decoder" else str(stack.layers)
+        size = cost(model, batch=1, source=1, target=1).parameters.total()
+        shape = (layers, str(model.width), f"{stack.placement} {stack.norm.kind}", stack.position.kind)
+        table.add_row(name, model.family, *shape, f"{size:,}")
+    _print(table)
+
+
+@app.command()
+def show(model: Which, settings: Settings = None) -> None:
+    """Print a model's configuration as TOML, with every value."""
+    typer.echo(codec.dumps(_load(model, settings)), nl=False)
+
+
+@app.command()
+def exports(model: Which, settings: Settings = None) -> None:
+    """Say which engines hold this model exactly, and what keeps the others from it."""
+    for verdict in exportable_to(_load(model, settings)):
+        typer.echo(f"{'yes' if verdict.exact else 'no '}  {verdict.target}")
+        for obstacle in verdict.obstacles:
+            typer.echo(f"       - {obstacle}")
+
+
+@app.command()
+def cost(
+    model: Which,
+    settings: Settings = None,
+    batch: Annotated[int, typer.Option(min=1, help="Rows.")] = 1,
+    source: Annotated[int, typer.Option(min=0, help="Vectors read (source, prefix).")] = 100,
+    target: Annotated[int, typer.Option(min=0, help="Tokens written.")] = 100,
+) -> None:
+    """Predict parameters, arithmetic and memory, part by part."""
+    from regard.models import cost as costs  # torch: only when it is needed
+
+    config = _load(model, settings)
+    if config.family == "encoder_only":
+        target = 0
+    if config.family == "decoder_only" and config.prefix is None:
+        source = 0
+    known = costs.cost(config, batch=batch, source=source, target=target)
+    typer.echo(f"{batch} x {source} vectors read, {batch} x {target} tokens written, float32\n")
+    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    table.columns[1].justify = "right"
+    for name, parts, unit in (
+        ("parameters", known.parameters, ""),
+        ("training, forward and backward", known.training, "FLOP"),
+        ("writing, with the cache", known.decoding, "FLOP"),
+        ("writing, without it", known.decoding_uncached, "FLOP"),
+        ("activations kept for training", known.activations, "B"),
+        ("attention weights of a layer, if written out", known.weights, "B"),
+        ("cache", known.cache, "B"),
+    ):
+        if parts.total():
+            table.add_row(name, _short(parts.total(), unit), style="bold")
+        for part, count in parts.items():
+            if count:
+                table.add_row(f"  {part}", _short(count, unit))
+    _print(table)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of model.toml, for editors that complete and check."""
+    typer.echo(codec.schema(), nl=False)
+
+
+def _load(which: str, settings: list[str] | None) -> AnyModel:
+    changes = codec.parse_settings(settings or [])
+    if which in codec.presets():
+        return codec.preset(which, changes)
+    path = Path(which)
+    if path.is_dir():
+        path = path / "model.toml"
+    if not path.is_file():
+        raise RegardError(
+            f"There is no preset and no file '{which}'.", fix=f"Presets: {', '.join(codec.presets())}; or a model.toml."
+        )
+    return codec.load(path, changes)
+
+
+def _short(count: float, unit: str) -> str:
+    for prefix in ("", "k", "M", "G", "T"):
+        if count < 1000 or prefix == "T":
+            break
+        count /= 1000
+    number = f"{count:.0f}" if count >= 100 or not prefix else f"{count:.1f}"
+    return f"{number} {prefix}{unit}".rstrip()
+
+
+def _print(table: Table) -> None:
+    Console().print(table)

@@ -9,6 +9,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -37,7 +38,7 @@ def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
     if name not in presets():
         raise RegardError(f"There is no preset '{name}'.", fix=_suggest(name, presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return parse(_change(tomllib.loads(text), changes or {}), where=f"preset {name}")
+    return _parse_changed(tomllib.loads(text), changes or {}, where=f"preset {name}")
 
 
 def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
@@ -46,7 +47,7 @@ def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
-    return parse(_change(table, changes or {}), where=str(path))
+    return _parse_changed(table, changes or {}, where=str(path))
 
 
 def save(config: AnyModel, path: Path) -> None:
@@ -56,8 +57,7 @@ def save(config: AnyModel, path: Path) -> None:
 
 def dumps(config: AnyModel) -> str:
     """The model as TOML: plain values first, then its tables; `parse` gives the same model back."""
-    table = config.model_dump(mode="json", exclude_none=True)
-    return tomli_w.dumps(dict(sorted(table.items(), key=lambda item: isinstance(item[1], dict))))
+    return tomli_w.dumps(dict(sorted(_plain(config).items(), key=lambda item: isinstance(item[1], dict))))
 
 
 def parse(table: Table, *, where: str | None = None) -> AnyModel:
@@ -95,6 +95,19 @@ def schema() -> str:
 @cache
 def _adapter() -> TypeAdapter[AnyModel]:
     return TypeAdapter(ModelConfig)
+
+
+def _parse_changed(table: Table, changes: Mapping[str, Any], where: str) -> AnyModel:
+    """Changes apply to the whole model, also to knobs that the file leaves at their defaults."""
+    if not changes:
+        return parse(table, where=where)
+    with suppress(ConfigError):  # a file that is wrong by itself may be what the changes mend
+        table = _plain(parse(table))
+    return parse(_change(table, changes), where=where)
+
+
+def _plain(config: AnyModel) -> Table:
+    return config.model_dump(mode="json", exclude_none=True)
 
 
 def _change(table: Table, changes: Mapping[str, Any]) -> Table:

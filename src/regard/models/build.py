@@ -104,8 +104,8 @@ def _media(settings: config.Patches | config.Mel, width: int) -> PatchInput | Me
 
 
 def _words(table: nn.Embedding, width: int, tied: bool, bias: bool) -> WordHead:
-    weight = nn.Parameter(torch.empty(table.num_embeddings, width)) if not tied else table.weight
-    return WordHead(weight, nn.Parameter(torch.empty(table.num_embeddings)) if bias else None)
+    words = table if tied else nn.Linear(width, table.num_embeddings, bias=False)
+    return WordHead(words, nn.Parameter(torch.empty(table.num_embeddings)) if bias else None)
 
 
 def _head(

@@ -15,16 +15,19 @@ from regard.nn.feedforward import ACTIVATIONS
 
 
 class WordHead(nn.Module):
-    """A score for every word at every position, by an own matrix or the tied embedding table."""
+    """A score for every word at every position, by an own matrix or the tied embedding table.
 
-    def __init__(self, weight: Tensor, bias: nn.Parameter | None) -> None:
+    The table's module is shared, not its parameter: a tie that survives moving the model to another device.
+    """
+
+    def __init__(self, words: nn.Linear | nn.Embedding, bias: nn.Parameter | None) -> None:
         super().__init__()
-        self.weight = weight  # (words, D), a Parameter
+        self.words = words  # its weight is (words, D)
         self.bias = bias  # (words)
 
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(B, T, D) -> (B, T, words)."""
-        return F.linear(x, self.weight, self.bias)
+        return F.linear(x, self.words.weight, self.bias)
 
     if TYPE_CHECKING:
         __call__ = forward

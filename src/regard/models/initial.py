@@ -57,8 +57,11 @@ def initialise(model: nn.Module, settings: config.AnyModel, seed: int | None = N
 
 def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residual: Draw) -> None:
     """Matrices and tables as told; norms start as they are, biases at zero."""
+    outputs = {id(module.words) for module in model.modules() if isinstance(module, WordHead)}
     for name, module in model.named_modules():
         match module:
+            case nn.Linear() if id(module) in outputs:  # a matrix of words is drawn as a table of words
+                table(module.weight)
             case nn.Linear():
                 (residual if name.endswith((".output", ".down")) else matrix)(module.weight)
                 if module.bias is not None:
@@ -67,10 +70,8 @@ def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residual: Draw) -> Non
                 table(module.weight)
             case nn.LayerNorm() | nn.RMSNorm():
                 module.reset_parameters()
-            case WordHead():
-                table(module.weight)  # tied: the table once more; own: as a table
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
+            case WordHead() if module.bias is not None:
+                nn.init.zeros_(module.bias)
             case General():
                 matrix(module.weight)
             case Concat():
@@ -93,7 +94,8 @@ def _uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
     """What `nn.Linear` does by itself, and the lectures' code leaves: uniform in +-1/sqrt(fan-in)."""
     for module in model.modules():
         if isinstance(module, nn.Linear | WordHead) and module.bias is not None:
-            bound = 1 / math.sqrt(module.weight.size(1))
+            weight = module.words.weight if isinstance(module, WordHead) else module.weight
+            bound = 1 / math.sqrt(weight.size(1))
             nn.init.uniform_(module.bias, -bound, bound, generator=generator)
 
 

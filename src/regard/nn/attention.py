@@ -1,14 +1,12 @@
-r"""Multi-head attention: every token asks (query), is asked (key) and tells (value).
+"""Multi-head attention: every token asks (query), is asked (key) and tells (value).
 
-x or memory
-x        /       \
-         |     key        value          four Linears; queries, keys and values stay apart, so that
-query      \       /              LoRA, tensor parallelism and export find each of them
-\     scores   /
-\      |     /
-attend: softmax(scores) v
-|
-output
+    x ------- query --+
+                      +-- scores -- softmax --+
+    x or   +- key ----+                       +-- weighted sum -- output
+    memory |                                  |
+           +- value --------------------------+
+
+Four Linears: queries, keys and values stay apart, so that LoRA, tensor parallelism and export find each of them.
 """
 
 from typing import TYPE_CHECKING

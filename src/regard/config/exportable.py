@@ -1,0 +1,309 @@
+"""Which engines hold a model exactly, or why not. Said before training, so that nobody trains what nobody serves.
+
+>>> from regard.config.codec import preset
+>>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.exact]
+['ctranslate2', 'huggingface:MarianMTModel']
+>>> print(exportable_to(preset("tiny", {"encoder.position.kind": "rotary"}))[1])
+huggingface:MarianMTModel: no, encoder.position is rotary/halves (it has sinusoidal/halves)
+
+"Exactly" means equal logits up to rounding, with the same number of parameters. No torch is needed to answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from regard.config.model import (
+    AnyModel,
+    Classes,
+    DecoderOnly,
+    EncoderDecoder,
+    EncoderOnly,
+    MaskedWords,
+    Shared,
+    Tags,
+    Tokens,
+    Vectors,
+    Words,
+)
+from regard.config.parts import (
+    Attention,
+    Learned,
+    Position,
+    Relative,
+    Rotary,
+    ScaledDot,
+    Sinusoidal,
+    Stack,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One engine's answer: it holds the model, or the obstacles."""
+
+    target: str
+    obstacles: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the engine holds this model exactly."""
+        return not self.obstacles
+
+    def __str__(self) -> str:
+        return f"{self.target}: yes" if self.exact else f"{self.target}: no, {'; '.join(self.obstacles)}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a Hugging Face architecture fixes in its stacks; None leaves it free."""
+
+    placement: Literal["pre", "post"]
+    norm: Literal["layer", "rms"]
+    input_norm: bool
+    positions: tuple[str, ...]
+    feedforwards: tuple[str, ...]
+    bias: tuple[str, ...]  # which of the projections' biases it can have
+    feedforward_bias: bool | None
+    eps: float | None = None
+    grouped: bool = False
+    free_key_dim: bool = False
+    query_key_norm: bool = False
+    scale: float | None = None  # what scores are multiplied with; None: 1/sqrt(d_k)
+
+
+ALL_BIASES = "query key value output"
+TABLE = ("sinusoidal/halves", "sinusoidal/interleaved")  # where positions are a table, a formula fits into it
+MARIAN = Shape("post", "layer", False, ("sinusoidal/halves",), ("plain",), (ALL_BIASES,), True, eps=1e-5)
+PEGASUS = replace(MARIAN, placement="pre")
+BART = replace(MARIAN, input_norm=True, positions=("learned+2", *TABLE))
+MBART = replace(BART, placement="pre")
+BERT = replace(BART, positions=("learned+0", *TABLE), eps=None)
+GPT2 = replace(BERT, placement="pre", input_norm=False)
+LLAMA = replace(
+    GPT2,
+    norm="rms",
+    positions=("rotary/halves",),
+    feedforwards=("gated",),
+    bias=("none", ALL_BIASES),
+    feedforward_bias=None,
+    grouped=True,
+    free_key_dim=True,
+)
+QWEN2 = replace(LLAMA, bias=("query key value",), feedforward_bias=False, free_key_dim=False)
+QWEN3 = replace(LLAMA, feedforward_bias=False, query_key_norm=True)
+T5 = replace(
+    LLAMA,
+    positions=("relative/shared",),
+    feedforwards=("plain relu", "gated gelu_tanh"),
+    bias=("none",),
+    feedforward_bias=False,
+    grouped=False,
+    scale=1.0,
+)
+
+
+def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
+    """Every engine's verdict on a model: CTranslate2 first, then the Hugging Face architectures of its family."""
+    match model:
+        case EncoderDecoder():
+            shapes = {
+                "MarianMTModel": MARIAN,
+                "PegasusForConditionalGeneration": PEGASUS,
+                "BartForConditionalGeneration": BART,
+                "MBartForConditionalGeneration": MBART,
+                "T5ForConditionalGeneration": T5,
+            }
+            answers = {name: _translator(name, shape, model) for name, shape in shapes.items()}
+        case DecoderOnly():
+            shapes = {
+                "GPT2LMHeadModel": GPT2,
+                "LlamaForCausalLM": LLAMA,
+                "Qwen2ForCausalLM": QWEN2,
+                "Qwen3ForCausalLM": QWEN3,
+            }
+            answers = {name: _writer(shape, model) for name, shape in shapes.items()}
+        case EncoderOnly():
+            answers = {_bert_name(model): _reader(BERT, model)}
+        case _:
+            assert_never(model)
+    verdicts = [Verdict("ctranslate2", tuple(_ctranslate2(model)))]
+    verdicts += [Verdict(f"huggingface:{name}", tuple(obstacles)) for name, obstacles in answers.items()]
+    return tuple(verdicts)
+
+
+def _translator(name: str, shape: Shape, model: EncoderDecoder) -> Iterator[str]:
+    yield from _stack(shape, "encoder", model.encoder, model.width)
+    yield from _stack(shape, "decoder", model.decoder, model.width)
+    yield from _attention(shape, "decoder.cross", model.decoder.cross, model.width)
+    yield from _words_only("source", model.source)
+    encoder, decoder = model.encoder.feedforward, model.decoder.feedforward
+    if encoder.activation != decoder.activation:
+        yield "encoder and decoder have different activations"
+    if name == "T5ForConditionalGeneration":
+        if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
+            yield "it has one attention shape for all"
+        if model.encoder.position != model.decoder.position:
+            yield "it has one set of buckets for both stacks"
+        if model.encoder.norm != model.decoder.norm:
+            yield "it has one eps for both stacks"
+        if encoder != decoder:
+            yield "it has one feed-forward shape for both stacks"
+        if model.head.bias:
+            yield "head.bias has no place"
+    if name != "MarianMTModel" and not isinstance(model.target, Shared):
+        yield "target has a table of its own"
+    if name != "T5ForConditionalGeneration" and not model.head.tied:
+        yield "head.tied is false"
+    if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
+        yield "only one of the tables is scaled"
+    if name == "T5ForConditionalGeneration" and isinstance(model.source, Tokens) and model.source.scale:
+        yield "source.scale has no place"
+
+
+def _writer(shape: Shape, model: DecoderOnly) -> Iterator[str]:
+    yield from _stack(shape, "decoder", model.decoder, model.width)
+    yield from _words_only("tokens", model.tokens)
+    if model.prefix is not None:
+        yield f"prefix of {model.prefix.kind} has no place"
+    if model.tokens.scale:
+        yield "tokens.scale has no place"
+    if not isinstance(model.head, Words):
+        yield f"head is {model.head.kind} (it has words)"
+    elif model.head.bias:
+        yield "head.bias has no place"
+
+
+def _reader(shape: Shape, model: EncoderOnly) -> Iterator[str]:
+    yield from _stack(shape, "encoder", model.encoder, model.width)
+    if not isinstance(model.source, Tokens):
+        yield f"source is {model.source.kind} (it has tokens)"
+    elif model.source.scale:
+        yield "source.scale has no place"
+    if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
+        yield "its classifier reads the first vector through a hidden layer"
+    if isinstance(model.head, MaskedWords) and model.head.activation != model.encoder.feedforward.activation:
+        yield "it has one activation for feed-forward and head"
+
+
+def _bert_name(model: EncoderOnly) -> str:
+    names = {
+        MaskedWords: "BertForMaskedLM",
+        Classes: "BertForSequenceClassification",
+        Tags: "BertForTokenClassification",
+        Vectors: "BertModel",
+    }
+    return names[type(model.head)]
+
+
+def _stack(shape: Shape, path: str, stack: Stack, width: int) -> Iterator[str]:
+    """What an architecture cannot hold of a stack."""
+    if stack.placement != shape.placement:
+        yield f"{path}.placement is {stack.placement} (it has {shape.placement})"
+    if stack.norm.kind != shape.norm:
+        yield f"{path}.norm is {stack.norm.kind} (it has {shape.norm})"
+    elif shape.eps is not None and stack.norm.eps != shape.eps:
+        yield f"{path}.norm.eps is {stack.norm.eps} (it has {shape.eps})"
+    if stack.norm.kind == "layer" and not stack.norm.bias:
+        yield f"{path}.norm has no bias"
+    if stack.input_norm != shape.input_norm:
+        yield f"{path}.input_norm is {str(stack.input_norm).lower()}"
+    if stack.final_norm != (shape.placement == "pre"):
+        yield f"{path}.final_norm is {str(stack.final_norm).lower()}"
+    if (position := describe(stack.position)) not in shape.positions:
+        yield f"{path}.position is {position} (it has {' or '.join(shape.positions)})"
+    if "sinusoidal/halves" in shape.positions[:1] and getattr(stack.position, "base", 10000.0) != 10000.0:
+        yield f"{path}.position.base is not 10000"
+    kind = stack.feedforward.kind
+    if kind not in shape.feedforwards and f"{kind} {stack.feedforward.activation}" not in shape.feedforwards:
+        yield f"{path}.feedforward is {kind} {stack.feedforward.activation} (it has {' or '.join(shape.feedforwards)})"
+    if shape.feedforward_bias is not None and stack.feedforward.bias != shape.feedforward_bias:
+        yield f"{path}.feedforward.bias is {str(stack.feedforward.bias).lower()}"
+    if stack.window is not None:
+        yield f"{path}.window has no place"
+    yield from _attention(shape, f"{path}.attention", stack.attention, width)
+    if stack.attention.query_key_norm is not None and stack.attention.query_key_norm != stack.norm:
+        yield f"{path}.attention.query_key_norm is not the stack's norm"
+
+
+def _attention(shape: Shape, path: str, attention: Attention, width: int) -> Iterator[str]:
+    """What an architecture cannot hold of an attention."""
+    key_dim, value_dim = attention.dims(width)
+    if not isinstance(attention.score, ScaledDot):
+        yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
+    elif (attention.score.scale or key_dim**-0.5) != (shape.scale or key_dim**-0.5):
+        yield f"{path}.score.scale is {attention.score.scale or '1/sqrt(d_k)'}"
+    if attention.groups != attention.heads and not shape.grouped:
+        yield f"{path}.key_value_heads is not heads"
+    if key_dim * attention.heads != width and not shape.free_key_dim:
+        yield f"{path}.key_dim is not width / heads"
+    if value_dim != key_dim:
+        yield f"{path}.value_dim is not key_dim"
+    if (attention.query_key_norm is not None) != shape.query_key_norm:
+        yield f"{path}.query_key_norm is {'set' if attention.query_key_norm else 'not set'}"
+    biases = " ".join(name for name, has in attention.bias.model_dump().items() if has) or "none"
+    if biases not in shape.bias:
+        yield f"{path}.bias is on {biases} (it has {' or on '.join(shape.bias)})"
+
+
+def _words_only(path: str, source: object) -> Iterator[str]:
+    if not isinstance(source, Tokens):
+        yield f"{path} has no tokens"
+    elif source.types:
+        yield f"{path}.types has no place"
+
+
+def _ctranslate2(model: AnyModel) -> Iterator[str]:
+    """CTranslate2 takes almost everything; what it was not shown to hold is an obstacle."""
+    stacks: dict[str, Stack] = {}
+    if isinstance(model, EncoderDecoder | EncoderOnly):
+        stacks["encoder"] = model.encoder
+        if not isinstance(model.source, Tokens):
+            yield f"source is {model.source.kind}: it reads tokens"
+    if isinstance(model, EncoderDecoder | DecoderOnly):
+        stacks["decoder"] = model.decoder
+    if isinstance(model, DecoderOnly) and model.prefix is not None:
+        yield f"prefix is {model.prefix.kind}: it reads tokens"
+    if isinstance(model.head, MaskedWords | Classes | Tags):
+        yield f"head is {model.head.kind}: it returns vectors, the head stays outside"
+    if isinstance(model.head, Vectors) and isinstance(model, DecoderOnly):
+        yield "head is vectors: its generator has words only"
+    if len({stack.norm.eps for stack in stacks.values()}) > 1:
+        yield "it has one eps for all norms"
+    for path, stack in stacks.items():
+        if stack.position.kind == "alibi" and not isinstance(model, DecoderOnly):
+            yield f"{path}.position is alibi: only its decoder-only models have it"
+        if isinstance(stack.position, Relative) and not stack.position.shared:
+            yield f"{path}.position has a table for each layer"
+        if stack.window is not None:
+            yield f"{path}.window was not shown to be equal"
+        yield from _ctranslate2_attention(f"{path}.attention", stack.attention, model.width)
+    if isinstance(model, EncoderDecoder):
+        yield from _ctranslate2_attention("decoder.cross", model.decoder.cross, model.width)
+        if model.decoder.cross.query_key_norm is not None:
+            yield "decoder.cross.query_key_norm is applied before the heads are split"
+
+
+def _ctranslate2_attention(path: str, attention: Attention, width: int) -> Iterator[str]:
+    key_dim, value_dim = attention.dims(width)
+    if not isinstance(attention.score, ScaledDot):
+        yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
+    if value_dim != key_dim:
+        yield f"{path}.value_dim is not key_dim"
+
+
+def describe(position: Position) -> str:
+    """A position in a word or two.
+
+    >>> describe(Rotary())
+    'rotary/halves'
+    """
+    match position:
+        case Sinusoidal(layout=layout) | Rotary(layout=layout):
+            return f"{position.kind}/{layout}"
+        case Learned(offset=offset):
+            return f"learned+{offset}"
+        case Relative(shared=shared):
+            return "relative/shared" if shared else "relative/each layer"
+        case _:
+            return position.kind

@@ -1,0 +1,134 @@
+"""Whole or absent, and every change noticed."""
+
+import os
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import MANIFEST, new_folder, seal, verify, write_atomic
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "model"
+    with new_folder(path) as inside:
+        (inside / "model.toml").write_text("width = 8\n")
+        (inside / "deep").mkdir()
+        (inside / "deep" / "weights.bin").write_bytes(bytes(range(256)))
+    return path
+
+
+def test_write_atomic_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_atomic(path, b"old")
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    write_atomic(path, b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_folder_is_sealed_and_verifies(folder: Path) -> None:
+    verify(folder)
+    assert not folder.with_name("model.tmp").exists()
+    with pytest.raises(RegardError, match="exists already"), new_folder(folder):
+        pass
+
+
+def test_a_folder_that_fails_half_way_is_absent(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+
+    def fill() -> None:
+        with new_folder(path) as inside:
+            (inside / "a").write_text("a")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "model.tmp").mkdir()
+    (tmp_path / "model.tmp" / "half").write_text("half")
+    with new_folder(tmp_path / "model") as inside:
+        (inside / "a").write_text("a")
+    verify(tmp_path / "model")
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["a", MANIFEST]
+
+
+def test_every_difference_is_named(folder: Path) -> None:
+    (folder / "model.toml").write_text("width = 9\n")
+    (folder / "deep" / "weights.bin").write_bytes(b"short")
+    (folder / "stranger").write_text("hello")
+    with pytest.raises(DamagedError) as caught:
+        verify(folder)
+    message = str(caught.value)
+    assert "model.toml has other content" in message
+    assert "deep/weights.bin has 5 bytes, not 256" in message
+    assert "stranger is not in the manifest" in message
+    (folder / "model.toml").unlink()
+    with pytest.raises(DamagedError, match=r"model\.toml is missing"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("name", ["model.toml", "deep/weights.bin", MANIFEST])
+def test_any_flipped_bit_is_found(folder: Path, name: str) -> None:
+    path, dice = folder / name, random.Random(0)
+    good = path.read_bytes()
+    for _ in range(100):
+        bad = bytearray(good)
+        bad[dice.randrange(len(bad))] ^= 1 << dice.randrange(8)
+        path.write_bytes(bytes(bad))
+        with pytest.raises(DamagedError):
+            verify(folder)
+    path.write_bytes(good)
+    verify(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"null", b'{"files": 3}', b"[" * 100_000, b'{"files": {"a": 1}, "format": 1}']
+)
+def test_a_strange_manifest_is_damage_and_no_crash(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST).write_bytes(content)
+    with pytest.raises(DamagedError, match="manifest is damaged"):
+        verify(folder)
+
+
+def test_names_that_leave_the_folder_are_refused(folder: Path) -> None:
+    text = (folder / MANIFEST).read_text().replace("deep/weights.bin", "../outside.bin")
+    (folder / MANIFEST).write_text(text)
+    with pytest.raises(DamagedError, match="manifest is damaged"):
+        verify(folder)
+
+
+def test_links_are_neither_sealed_nor_trusted(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.toml"
+    outside.write_text("width = 8\n")
+    (folder / "model.toml").unlink()
+    (folder / "model.toml").symlink_to(outside)
+    with pytest.raises(DamagedError, match=r"model\.toml is missing"):
+        verify(folder)
+    with pytest.raises(RegardError, match="Only plain files"):
+        seal(folder)
+
+
+def test_without_a_manifest_nothing_is_good(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="no manifest"):
+        verify(tmp_path)

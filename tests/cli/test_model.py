@@ -1,0 +1,61 @@
+"""`regard model` as its user meets it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+
+def regard(*arguments: str, code: int = 0) -> str:
+    """What the command prints: standard output, or standard error where it fails."""
+    command = [sys.executable, "-m", "regard", *arguments]
+    environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_help_and_version_are_quick_because_they_do_not_import_torch() -> None:
+    assert regard("--version").startswith("regard 0.")
+    assert "knobs, costs, exports" in regard("--help")
+    script = "import sys, regard, regard.cli, regard.config.exportable; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "False\n"
+
+
+def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:
+    text = regard("model", "show", "tiny", "--set", "encoder.layers=2")
+    assert tomllib.loads(text)["encoder"]["layers"] == 2
+    (tmp_path / "model.toml").write_text(text)
+    assert regard("model", "show", str(tmp_path)) == text
+
+
+def test_faults_are_shown_without_a_traceback() -> None:
+    text = regard("model", "show", "tiny", "--set", "encoder.layer=2", "--set", "wdth=3", code=1)
+    assert "encoder.layer: is not a key here. Did you mean 'layers'?" in text
+    assert "wdth: is not a key here. Did you mean 'width'?" in text
+    assert "Traceback" not in text
+    assert "There is no preset and no file 'tinny'" in regard("model", "show", "tinny", code=1)
+
+
+def test_exports_and_schema() -> None:
+    assert "yes  huggingface:MarianMTModel" in regard("model", "exports", "tiny")
+    assert "encoder.placement is post (it has pre)" in regard("model", "exports", "tiny")
+    assert json.loads(regard("model", "schema"))["discriminator"]["propertyName"] == "family"
+
+
+@pytest.mark.parametrize("name", ["tiny", "gpt2", "bert"])
+def test_cost_of_each_family(name: str) -> None:
+    text = regard("model", "cost", name, "--batch", "2", "--source", "50", "--target", "50")
+    assert "parameters" in text
+    assert ("cache" in text) == (name != "bert")
+
+
+def test_presets_are_listed_with_their_sizes() -> None:
+    rows = {line.split()[0]: line.split()[-1] for line in regard("model", "presets").splitlines()[1:]}
+    assert rows["tiny"] == "2,605,056"
+    assert rows["llama"] == "8,030,261,248"

@@ -1,0 +1,177 @@
+"""TOML in and out, settings, and faults that are all named at once."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from regard.base.errors import ConfigError, RegardError
+from regard.config import codec
+from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
+
+
+def faults(table: codec.Table) -> dict[str, str]:
+    with pytest.raises(ConfigError) as caught:
+        codec.parse(table)
+    return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
+
+
+def changed(name: str, *settings: str) -> dict[str, str]:
+    with pytest.raises(ConfigError) as caught:
+        codec.preset(name, codec.parse_settings(settings))
+    return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
+
+
+@pytest.mark.parametrize("name", codec.presets())
+def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
+    config = codec.preset(name)
+    assert codec.parse(tomllib.loads(codec.dumps(config))) == config
+    codec.save(config, tmp_path / "model.toml")
+    assert codec.load(tmp_path / "model.toml") == config
+    assert config.format == 1
+
+
+def test_the_presets_are_those_we_promise() -> None:
+    assert codec.presets() == ["bart", "base", "bert", "big", "gpt2", "lecture", "llama", "small", "tiny"]
+    for name in codec.presets():
+        text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
+        assert "placement = " in text, f"{name} must state its norm placement"
+        assert "final_norm = " in text
+
+
+def test_a_model_file_carries_task_labels_and_languages() -> None:
+    labels = {"head": {"kind": "classes", "labels": ["bad", "good"]}, "task": "classify", "languages": ["en"]}
+    config = codec.preset("bert", labels)
+    assert isinstance(config, EncoderOnly)
+    again = tomllib.loads(codec.dumps(config))
+    assert again["head"]["labels"] == ["bad", "good"]
+    assert (again["task"], again["languages"], again["format"]) == ("classify", ["en"], 1)
+
+
+def test_configurations_never_change() -> None:
+    config = codec.preset("tiny")
+    with pytest.raises(ValidationError, match="frozen"):
+        config.width = 3  # type: ignore[misc]
+    assert hash(config) == hash(codec.preset("tiny"))
+
+
+def test_settings_are_toml_or_bare_words() -> None:
+    settings = ["a=1", "b.c=0.5", "d=true", "e=word", 'f="1"', "g=[1, 2]", 'h={kind = "rotary", theta = 5}', "i=a b"]
+    expected: dict[str, Any] = {"a": 1, "b.c": 0.5, "d": True, "e": "word", "f": "1", "g": [1, 2]}
+    assert codec.parse_settings(settings) == expected | {"h": {"kind": "rotary", "theta": 5}, "i": "a b"}
+    with pytest.raises(ConfigError, match=r"a\.b=c"):
+        codec.parse_settings(["width"])
+
+
+def test_another_kind_starts_its_table_anew() -> None:
+    config = codec.preset("tiny", {"encoder.position.kind": "rotary", "encoder.position.theta": 500.0})
+    assert isinstance(config, EncoderDecoder)
+    assert config.encoder.position.model_dump() == {"kind": "rotary", "theta": 500.0, "layout": "halves"}
+    assert config.decoder.position.kind == "sinusoidal"
+
+
+def test_knobs_left_at_their_defaults_can_be_set_too() -> None:
+    config = codec.preset("tiny", {"encoder.attention.score.scale": 1.0})
+    assert isinstance(config, EncoderDecoder)
+    assert config.encoder.attention.score.model_dump() == {"kind": "scaled_dot", "scale": 1.0}
+
+
+def test_a_change_may_mend_a_file_that_is_wrong_by_itself(tmp_path: Path) -> None:
+    text = codec.dumps(codec.preset("tiny")).replace("width = 128", "width = 127")
+    (tmp_path / "model.toml").write_text(text)
+    assert codec.load(tmp_path / "model.toml", {"width": 128}) == codec.preset("tiny")
+
+
+def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
+    found = changed(
+        "tiny",
+        "encoder.position.kind=rotery",
+        "encoder.attention.head=3",
+        "decoder.layers=four",
+        "decoder.dropout.sublayer=1.5",
+        "widht=3",
+        "decoder.feedforward.kind=gated",
+    )
+    assert found == {
+        "encoder.position.kind": "is 'rotery'. Did you mean 'rotary'?",
+        "encoder.attention.head": "is not a key here. Did you mean 'heads'?",
+        "decoder.layers": "is 'four': input should be a valid integer.",
+        "decoder.dropout.sublayer": "is 1.5: input should be less than 1.",
+        "decoder.feedforward.hidden": "is missing.",
+        "widht": "is not a key here. Did you mean 'width'?",
+    }
+
+
+def test_a_knob_of_another_kind_is_not_a_key() -> None:
+    found = changed("gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "words", labels = ["a"]}')
+    assert found["decoder.position.theta"] == "is not a key here. Known: kind."
+    assert found["head.labels"].startswith("is not a key here.")
+
+
+def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
+    found = changed("tiny", "encoder.attention.heads=3", "decoder.cross.key_value_heads=3", "width=127")
+    assert (
+        found["encoder.attention.heads"] == "is 3, which does not divide the width 127. Change heads, or say key_dim."
+    )
+    assert found["decoder.cross.key_value_heads"] == "is 3, which does not divide 4 heads. Use one of [1, 2, 4]."
+    assert "encoder.position" in found
+    odd = changed("gpt2", "decoder.position.kind=rotary", "decoder.attention.key_dim=7")
+    assert odd == {"decoder.position": "turns pairs, but key_dim is 7. Use an even key_dim."}
+
+
+def test_heads_and_tasks_must_agree() -> None:
+    assert "task" in changed("bert", "task=classify")
+    assert "task" in changed("gpt2", "task=classify")
+    first = changed("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=classify")
+    assert first == {"head.pool": "is 'first', but the first word sees no other. Use 'last' or 'mean'."}
+    image = '{kind = "patches", patch = 4}'
+    assert "head.kind" in changed("bert", f"source={image}")
+    assert "target.kind" in changed("tiny", f"source={image}")
+
+
+def test_a_missing_or_unknown_family() -> None:
+    assert faults({"width": 8}) == {"family": "is missing: it says what the other keys mean."}
+    assert faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
+    assert "decoder" in faults({"family": "decoder_only"})
+
+
+def test_a_newer_format_is_refused() -> None:
+    assert "format" in changed("tiny", "format=2")
+
+
+def test_values_that_are_no_tables() -> None:
+    with pytest.raises(ConfigError, match="'width' is a value"):
+        codec.preset("tiny", {"width.height": 3})
+    assert faults({"family": "decoder_only", "width": 8, "tokens": 3, "decoder": []}).keys() == {"tokens", "decoder"}
+
+
+def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
+    broken = tmp_path / "model.toml"
+    broken.write_bytes(b"width = \n")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        codec.load(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        codec.load(broken)
+    with pytest.raises(RegardError, match="Did you mean 'tiny'"):
+        codec.preset("tini")
+
+
+def test_the_schema_describes_every_knob() -> None:
+    schema = json.loads(codec.schema())
+    assert schema["discriminator"]["propertyName"] == "family"
+    rotary = schema["$defs"]["Rotary"]["properties"]
+    assert "base of the frequencies" in rotary["theta"]["description"]
+    assert schema["$defs"]["Rotary"]["additionalProperties"] is False
+
+
+def test_families_know_their_tables() -> None:
+    tiny, llama = codec.preset("tiny"), codec.preset("llama")
+    assert isinstance(tiny, EncoderDecoder)
+    assert tiny.target_tokens == tiny.source
+    assert isinstance(llama, DecoderOnly)
+    assert llama.decoder.attention.groups == 8
+    assert llama.decoder.attention.dims(llama.width) == (128, 128)

@@ -1,0 +1,130 @@
+"""Which engines hold a model: every preset's verdicts, and every knob that takes one away."""
+
+import pytest
+
+from regard.config.codec import parse_settings, preset
+from regard.config.exportable import exportable_to
+
+HELD = {
+    "bart": ["ctranslate2", "huggingface:BartForConditionalGeneration"],
+    "base": ["ctranslate2", "huggingface:MarianMTModel"],
+    "bert": ["huggingface:BertForMaskedLM"],
+    "big": ["ctranslate2", "huggingface:MarianMTModel"],
+    "gpt2": ["ctranslate2", "huggingface:GPT2LMHeadModel"],
+    "lecture": ["ctranslate2"],
+    "llama": ["ctranslate2", "huggingface:LlamaForCausalLM"],
+    "small": ["ctranslate2", "huggingface:PegasusForConditionalGeneration"],
+    "tiny": ["ctranslate2", "huggingface:MarianMTModel"],
+}
+
+
+def held(name: str, *settings: str) -> list[str]:
+    verdicts = exportable_to(preset(name, parse_settings(settings)))
+    assert all(verdict.exact == (not verdict.obstacles) for verdict in verdicts)
+    return [verdict.target for verdict in verdicts if verdict.exact]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_presets(name: str) -> None:
+    assert held(name) == HELD[name]
+
+
+MARIAN_KNOBS = [
+    "encoder.placement=pre",
+    "decoder.final_norm=true",
+    "encoder.input_norm=true",
+    "encoder.norm.eps=1e-6",
+    'encoder.norm={kind = "rms"}',
+    "encoder.norm.bias=false",
+    "decoder.position.layout=interleaved",
+    "decoder.position.base=500.0",
+    "decoder.window=8",
+    "encoder.attention.key_value_heads=2",
+    "encoder.attention.key_dim=16",
+    "encoder.attention.value_dim=16",
+    "encoder.attention.score.scale=1.0",
+    "encoder.attention.score.kind=dot",
+    "decoder.cross.bias.key=false",
+    "decoder.attention.query_key_norm.kind=rms",
+    'encoder.feedforward={kind = "gated", hidden = 256}',
+    "encoder.feedforward.activation=gelu",  # one stack only
+    "encoder.feedforward.bias=false",
+    "head.tied=false",
+    "source.types=2",
+    'target={kind = "tokens", vocabulary = 10000}',  # not scaled, unlike the source
+]
+
+
+@pytest.mark.parametrize("setting", MARIAN_KNOBS)
+def test_every_knob_that_marian_lacks_is_an_obstacle(setting: str) -> None:
+    assert "huggingface:MarianMTModel" not in held("tiny", setting)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("encoder.attention.score.kind=general",),
+        ("decoder.cross.score={kind = 'additive', hidden = 8}",),
+        ("decoder.cross.query_key_norm.kind=rms",),
+        ("encoder.position.kind=alibi",),
+        ('encoder.position={kind = "relative", shared = false}',),
+        ("encoder.attention.value_dim=16",),
+        ("encoder.norm.eps=1e-6",),
+        ('source={kind = "mel", bins = 80}', 'target={kind = "tokens", vocabulary = 100}'),
+        ("encoder.window=8",),
+    ],
+)
+def test_what_ctranslate2_lacks(settings: tuple[str, ...]) -> None:
+    assert held("tiny", *settings) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (("decoder.attention.query_key_norm={kind = 'rms', eps = 1e-5}",), "Qwen3ForCausalLM"),
+        (
+            tuple(f"decoder.attention.bias.{name}=true" for name in ("query", "key", "value")),
+            "Qwen2ForCausalLM",
+        ),
+        (("decoder.feedforward.bias=true",), "LlamaForCausalLM"),
+        (("decoder.attention.key_dim=64",), "LlamaForCausalLM"),
+    ],
+)
+def test_what_modern_writers_hold(settings: tuple[str, ...], name: str) -> None:
+    assert held("llama", *settings) == ["ctranslate2", f"huggingface:{name}"]
+
+
+def test_t5() -> None:
+    settings = []
+    for stack in ("encoder", "decoder"):
+        settings += [
+            f"{stack}.placement=pre",
+            f"{stack}.final_norm=true",
+            f"{stack}.norm.kind=rms",
+            f"{stack}.position.kind=relative",
+            f'{stack}.feedforward={{kind = "gated", hidden = 256, activation = "gelu_tanh"}}',
+        ]
+    for attention in ("encoder.attention", "decoder.attention", "decoder.cross"):
+        settings += [f"{attention}.score.scale=1.0"]
+        settings += [f"{attention}.bias.{name}=false" for name in ("query", "key", "value", "output")]
+    settings.append("source.scale=false")
+    assert held("tiny", *settings) == ["ctranslate2", "huggingface:T5ForConditionalGeneration"]
+    for extra in ("source.scale=true", "head.bias=true", "decoder.attention.key_dim=16", "decoder.position.buckets=16"):
+        assert held("tiny", *settings, extra) == ["ctranslate2"]
+
+
+def test_heads_and_inputs_of_readers() -> None:
+    labels = 'labels = ["a", "b"]'
+    assert held("bert", f"head={{kind = 'classes', {labels}}}", "task=classify") == [
+        "huggingface:BertForSequenceClassification"
+    ]
+    assert held("bert", f"head={{kind = 'classes', pool = 'mean', {labels}}}", "task=classify") == []
+    assert held("bert", f"head={{kind = 'tags', {labels}}}", "task=tag") == ["huggingface:BertForTokenClassification"]
+    assert held("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
+    assert held("gpt2", "head={kind = 'vectors'}", "task=embed") == []
+    assert held("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []
+
+
+def test_a_verdict_reads_as_a_sentence() -> None:
+    verdict = exportable_to(preset("tiny", {"encoder.layers": 2, "head.tied": False}))[1]
+    assert str(verdict) == "huggingface:MarianMTModel: no, head.tied is false"

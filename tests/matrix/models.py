@@ -1,0 +1,118 @@
+"""Small models of every kind, sampled so that every value of every option meets every value of every other."""
+
+import itertools
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.config.codec import Table, parse
+from regard.models.build import AnyModel, build
+
+WIDTH, WORDS, LAYERS = 16, 23, 2
+
+OPTIONS: dict[str, list[str]] = {
+    "family": ["encoder_decoder", "decoder_only", "encoder_only"],
+    "position": ["sinusoidal", "learned", "rotary", "alibi", "relative", "none"],
+    "score": ["scaled_dot", "dot", "general", "concat", "additive"],
+    "placement": ["pre", "post"],
+    "norm": ["layer", "rms"],
+    "heads": ["mha", "gqa", "mqa"],
+    "feedforward": ["relu", "gelu", "swiglu"],
+}
+Choice = dict[str, str]
+
+
+@cache
+def sample() -> list[Choice]:
+    """Every family x position x score, and every pair of values of any two options (greedy, always the same)."""
+    dice = random.Random(0)
+    missing = set().union(
+        *(_seen(dict(zip(OPTIONS, values, strict=True))) for values in itertools.product(*OPTIONS.values()))
+    )
+    chosen = []
+    while missing:
+        tries = [{name: dice.choice(values) for name, values in OPTIONS.items()} for _ in range(60)]
+        best = max(tries, key=lambda choice: len(missing & _seen(choice)))
+        if missing & _seen(best):
+            chosen.append(best)
+            missing -= _seen(best)
+    return chosen
+
+
+def name(choice: Choice) -> str:
+    return "-".join(choice.values())
+
+
+def make(choice: Choice, **changes: Any) -> AnyModel:
+    """The model of a choice, every parameter drawn (norms and biases too), ready to be looked at."""
+    model = build(parse(settings(choice, **changes)), seed=1)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+    return model.eval()
+
+
+def settings(choice: Choice, **changes: Any) -> Table:
+    tokens = {"kind": "tokens", "vocabulary": WORDS, "scale": True}
+    stack = _stack(choice) | changes
+    cross = {"cross": _attention(choice)}
+    common = {"family": choice["family"], "width": WIDTH}
+    match choice["family"]:
+        case "encoder_decoder":
+            return common | {"source": tokens, "target": tokens, "encoder": stack, "decoder": stack | cross}
+        case "decoder_only":
+            return common | {"tokens": tokens, "decoder": stack}
+        case _:
+            head = {"kind": "masked_words"}
+            return common | {"source": tokens, "encoder": stack, "head": head}
+
+
+def words(rows: int, length: int, seed: int) -> Tensor:
+    return torch.randint(WORDS, (rows, length), generator=torch.Generator().manual_seed(seed))
+
+
+def _seen(choice: Choice) -> set[tuple[tuple[str, str], ...]]:
+    """The combinations that a choice covers."""
+    return {*itertools.combinations(choice.items(), 2), tuple(itertools.islice(choice.items(), 3))}
+
+
+def _stack(choice: Choice) -> Table:
+    position: Table = {"kind": choice["position"]}
+    if choice["position"] == "learned":
+        position["length"] = 32
+    if choice["position"] == "relative":
+        # Few buckets and a short distance, so that the logarithmic ones are used; tables of their own with post-norm.
+        position |= {"buckets": 8, "distance": 12, "shared": choice["placement"] == "pre"}
+    return {
+        "layers": LAYERS,
+        "placement": choice["placement"],
+        "final_norm": choice["placement"] == "pre",
+        "norm": {"kind": choice["norm"]},
+        "position": position,
+        "attention": _attention(choice),
+        "feedforward": {
+            "relu": {"kind": "plain", "hidden": 24, "activation": "relu"},
+            "gelu": {"kind": "plain", "hidden": 24, "activation": "gelu"},
+            "swiglu": {"kind": "gated", "hidden": 24, "activation": "silu"},
+        }[choice["feedforward"]],
+    }
+
+
+def _attention(choice: Choice) -> Table:
+    score: Table = {"kind": choice["score"]}
+    if choice["score"] in ("concat", "additive"):
+        score["hidden"] = 6
+    attention: Table = {"heads": 4, "key_value_heads": {"mha": 4, "gqa": 2, "mqa": 1}[choice["heads"]], "score": score}
+    if choice["feedforward"] == "swiglu":  # free d_k and d_v, and QK-norm, ride along with one of the three
+        attention |= {"key_dim": 6, "value_dim": 5, "query_key_norm": {"kind": "rms"}}
+    return attention
+
+
+def generating() -> Iterator[Choice]:
+    """The sampled choices of the two families that write."""
+    return (choice for choice in sample() if choice["family"] != "encoder_only")

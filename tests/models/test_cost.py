@@ -1,0 +1,141 @@
+"""Predicted costs against what torch counts."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from regard.config.codec import parse, preset
+from regard.models.build import build
+from regard.models.cost import cost
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from tests.matrix.models import OPTIONS, Choice, settings, words
+
+BATCH, SOURCE, TARGET = 3, 11, 7
+BASE = {"position": "rotary", "placement": "pre", "norm": "layer"}
+CHOICES = [
+    BASE | {"family": family, "score": score, "heads": "gqa", "feedforward": feedforward}
+    for family in OPTIONS["family"]
+    for score, feedforward in zip(OPTIONS["score"], ["relu", "gelu", "swiglu", "relu", "swiglu"], strict=True)
+]
+
+
+def sizes(family: str) -> dict[str, int]:
+    source = 0 if family == "decoder_only" else SOURCE
+    target = 0 if family == "encoder_only" else TARGET
+    return {"batch": BATCH, "source": source, "target": target}
+
+
+def run(model: nn.Module, family: str) -> Tensor:
+    match family:
+        case "encoder_decoder":
+            return model(words(BATCH, SOURCE, seed=1), words(BATCH, TARGET, seed=2))
+        case "decoder_only":
+            return model(words(BATCH, TARGET, seed=2))
+        case _:
+            return model(words(BATCH, SOURCE, seed=1))
+
+
+def counted(action: Any) -> int:
+    """FLOPs by torch's counter; the math kernel, because it does not count the fused one of the CPU."""
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        action()
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: f"{choice['family']}-{choice['score']}")
+def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> None:
+    config, family = parse(settings(choice)), choice["family"]
+    model, expected = build(config, seed=0), cost(config, **sizes(choice["family"]))
+    assert counted(lambda: run(model, family)) == pytest.approx(expected.forward.total(), rel=0.02)
+    assert counted(lambda: run(model, family).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+    if isinstance(model, EncoderDecoder | DecoderOnly):
+
+        def write() -> None:
+            if isinstance(model, EncoderDecoder):
+                state = model.start(words(BATCH, SOURCE, seed=1), capacity=TARGET)
+            else:
+                state = model.start(TARGET)
+            for token in words(BATCH, TARGET, seed=2).split(1, dim=1):
+                model.step(token, state)
+            assert state.bytes == expected.cache.total()  # exactly
+
+        with torch.no_grad():
+            assert counted(write) == pytest.approx(expected.decoding.total(), rel=0.02)
+
+
+def test_decoding_without_a_cache_starts_every_step_anew() -> None:
+    config = parse(settings(CHOICES[0]))
+    model, expected = build(config, seed=0), cost(config, **sizes("encoder_decoder"))
+
+    def write() -> None:
+        for length in range(1, TARGET + 1):
+            model(words(BATCH, SOURCE, seed=1), words(BATCH, TARGET, seed=2)[:, :length])
+
+    with torch.no_grad():
+        assert counted(write) == pytest.approx(expected.decoding_uncached.total(), rel=0.02)
+
+
+@pytest.mark.parametrize("family", OPTIONS["family"])
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("placement", OPTIONS["placement"])
+@pytest.mark.parametrize("feedforward", OPTIONS["feedforward"])
+def test_activations_are_near_what_autograd_keeps(
+    family: str, dropout: float, placement: str, feedforward: str
+) -> None:
+    choice = BASE | {"family": family, "score": "scaled_dot", "heads": "gqa"}
+    choice |= {"placement": placement, "feedforward": feedforward, "position": "sinusoidal"}
+    rates = {"embedding": dropout, "sublayer": dropout, "feedforward": dropout}
+    table = settings(choice, dropout=rates) | {"width": 64}
+    for name in ("encoder", "decoder"):
+        if name in table:
+            table[name] |= {"attention": {"heads": 4, "key_value_heads": 2}}
+            table[name]["feedforward"] = table[name]["feedforward"] | {"hidden": 256}
+    config = parse(table)
+    model = build(config, seed=0).train()
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        logits = run(model, family)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), logits.flatten(0, 1).argmax(-1))
+    assert sum(kept.values()) == pytest.approx(cost(config, **sizes(family)).activations.total(), rel=0.1)
+    del loss
+
+
+def test_the_lectures_counts() -> None:
+    """Quadratic in N and M, N x M across; one head costs what eight of an eighth cost; weights N^2 h."""
+    config = preset("base")
+    once, twice = cost(config, batch=1, source=100, target=50), cost(config, batch=1, source=200, target=50)
+    assert twice.forward["source x source"] == 4 * once.forward["source x source"]
+    assert twice.forward["target x source"] == 2 * once.forward["target x source"]
+    assert twice.forward["target x target"] == once.forward["target x target"]
+    assert once.forward["source x source"] == 6 * 4 * 100 * 100 * 512
+    assert once.weights["source x source"] == 4 * 8 * 100 * 100
+    single = preset("base", {"encoder.attention.heads": 1})
+    assert cost(single, batch=1, source=100, target=50).forward == once.forward
+    # With the cache a step is linear in what is written, without it quadratic.
+    long = cost(config, batch=1, source=10, target=400)
+    assert long.decoding["target x target"] < long.decoding_uncached["target x target"] / 100
+
+
+def test_media_and_heads() -> None:
+    patches = {"kind": "patches", "patch": 4, "channels": 3}
+    table = settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
+    head = {"kind": "classes", "labels": ["a", "b", "c"]}
+    config = parse(table | {"source": patches, "head": head, "task": "classify"})
+    model: nn.Module = build(config, seed=0)
+    expected = cost(config, batch=2, source=9)
+    image = torch.randn(2, 3, 12, 12)
+    assert counted(lambda: model(image)) == expected.forward.total()
+    assert counted(lambda: model(image).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)

@@ -1,0 +1,126 @@
+"""Words, images and sound at the ends of the same core."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from regard.base.errors import ShapeError
+from regard.config.codec import parse
+from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
+
+CLOSE = 3e-5
+STACK = {
+    "layers": 2,
+    "placement": "pre",
+    "final_norm": True,
+    "position": {"kind": "rotary"},
+    "attention": {"heads": 2},
+    "feedforward": {"kind": "plain", "hidden": 24},
+}
+WORDS = {"kind": "tokens", "vocabulary": 20}
+PATCHES = {"kind": "patches", "patch": 2, "channels": 3}
+MEL = {"kind": "mel", "bins": 5, "frames": 2}
+LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
+
+
+@torch.no_grad()
+def test_patches_are_squares_of_the_image_row_by_row() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    model: Any = build(parse(table | {"source": PATCHES}), seed=0)
+    image = torch.randn(1, 3, 4, 6)
+    vectors, _ = model.source(image)
+    assert vectors.shape == (1, 6, 12)
+    project = model.source.project
+    torch.testing.assert_close(vectors[0, 4], project(image[0, :, 2:4, 2:4].flatten()))
+    with pytest.raises(ShapeError, match="5 x 6 cannot be cut into 2 x 2"):
+        model(torch.randn(1, 3, 5, 6))
+    with pytest.raises(ShapeError, match="token types"):
+        model(image, types=torch.zeros(1, 6, dtype=torch.long))
+
+
+@torch.no_grad()
+def test_images_are_classified_by_an_encoder() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
+    images, real = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
+    assert model(images, real).shape == (2, 3)
+    changed = images.clone()
+    changed[1, :, 2:] += 1  # the lower squares of the second image are not real
+    assert torch.equal(model(images, real), model(changed, real))
+
+
+@torch.no_grad()
+def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
+    decoder = STACK | {"cross": {"heads": 2}}
+    table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
+    model = build(parse(table | {"source": MEL, "target": WORDS}), seed=0).eval()
+    assert isinstance(model, EncoderDecoder)
+    mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    real = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
+    together = model(mel, target, real)
+    alone = model(mel[1:, :5], target[1:])
+    torch.testing.assert_close(together[1:], alone, atol=CLOSE, rtol=0)
+    with pytest.raises(ShapeError, match="4 frequencies"):
+        model(mel[..., :4], target)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("position", ["rotary", "sinusoidal", "alibi"])
+def test_an_image_before_words_is_a_caption(position: str) -> None:
+    stack = STACK | {"position": {"kind": position}}
+    table = {"family": "decoder_only", "width": 12, "task": "caption", "decoder": stack, "tokens": WORDS}
+    model = build(parse(table | {"prefix": PATCHES}), seed=0).eval()
+    assert isinstance(model, DecoderOnly)
+    image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    real = torch.tensor([[True] * 4, [True, True, False, False]])
+    full = model(tokens, prefix=image, prefix_real=real)
+    assert full.shape == (2, 3, 20)
+    state = model.start(7, prefix=image, prefix_real=real)
+    stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
+    torch.testing.assert_close(stepped, full, atol=CLOSE, rtol=0)
+    alone = model(tokens[1:], prefix=image[1:, :, :2])  # its first two squares are its upper row
+    torch.testing.assert_close(full[1:], alone, atol=CLOSE, rtol=0)
+    with pytest.raises(ShapeError, match="cannot be packed"):
+        model(tokens, prefix=image, documents=torch.zeros(2, 3))
+
+
+@torch.no_grad()
+def test_packed_documents_equal_documents_alone() -> None:
+    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": WORDS}
+    model = build(parse(table), seed=0).eval()
+    assert isinstance(model, DecoderOnly)
+    first, second = torch.tensor([[1, 2, 3]]), torch.tensor([[7, 8, 9, 10]])
+    packed = model(
+        torch.cat((first, second), dim=1),
+        documents=torch.tensor([[0, 0, 0, 1, 1, 1, 1]]),
+        positions=torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
+    )
+    torch.testing.assert_close(packed, torch.cat((model(first), model(second)), dim=1), atol=CLOSE, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pool", ["first", "mean", "last"])
+def test_pooling_ignores_padding(pool: str) -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "source": WORDS}
+    model = build(parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
+    assert isinstance(model, EncoderOnly)
+    tokens, real = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
+    torch.testing.assert_close(model(tokens, real), model(tokens[:, :3]), atol=CLOSE, rtol=0)
+
+
+def test_too_long_for_learned_positions_is_said() -> None:
+    stack = STACK | {"position": {"kind": "learned", "length": 4}}
+    model = build(parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": WORDS}), seed=0)
+    assert isinstance(model, DecoderOnly)
+    with pytest.raises(ShapeError, match="5 tokens, but the learned positions end at 4"):
+        model(torch.ones(1, 5, dtype=torch.long))
+    state = model.start(9)
+    model.step(torch.ones(1, 4, dtype=torch.long), state)
+    with pytest.raises(ShapeError, match="5 tokens"):
+        model.step(torch.ones(1, 1, dtype=torch.long), state)
+    with pytest.raises(ShapeError, match="the model has none"):
+        model.start(9, prefix=torch.ones(1, 3, 4, 4))

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from regard.base.errors import ShapeError
+from regard.nn.cache import Cache
+
+
+def filled(rows: int = 2, capacity: int = 6, count: int = 3) -> Cache:
+    cache = Cache(capacity)
+    keys = torch.arange(rows * count, dtype=torch.float32).reshape(rows, 1, count, 1)
+    cache.append("self", keys, keys + 0.5)
+    cache.advance(count)
+    return cache
+
+
+def test_bytes_are_exact_and_room_is_taken_once() -> None:
+    cache = Cache(capacity=10)
+    assert cache.bytes == 0
+    for _ in range(3):
+        cache.append("self", torch.ones(4, 2, 1, 8), torch.ones(4, 2, 1, 6))
+        cache.advance(1)
+        assert cache.bytes == 4 * 2 * 10 * (8 + 6) * 4
+    cache.remember("cross", torch.ones(4, 2, 5, 8), torch.ones(4, 2, 5, 8))
+    assert cache.bytes == 4 * 2 * 10 * (8 + 6) * 4 + 2 * 4 * 2 * 5 * 8 * 4
+
+
+def test_more_than_the_capacity_is_refused_with_a_way_out() -> None:
+    cache = filled(capacity=4)
+    with pytest.raises(ShapeError, match=r"room for 4 tokens a row, and 5 are needed[\s\S]*larger capacity"):
+        cache.append("self", torch.ones(2, 1, 2, 1), torch.ones(2, 1, 2, 1))
+
+
+def test_crop_back_to_equal_lengths_needs_no_lengths() -> None:
+    cache = filled()
+    cache.crop([3, 1])
+    assert cache.lengths is not None
+    assert cache.positions(2, torch.device("cpu")).tolist() == [[3, 4], [1, 2]]
+    cache.crop([1, 1])
+    assert cache.lengths is None
+    assert cache.positions(2, torch.device("cpu")).tolist() == [[1, 2]]
+
+
+def test_crop_cannot_add() -> None:
+    with pytest.raises(ShapeError, match="cannot be cropped"):
+        filled().crop(4)
+
+
+def test_rows_of_unequal_length_write_at_their_own_end() -> None:
+    cache = filled()
+    cache.crop([3, 1])
+    keys, _ = cache.append("self", torch.tensor([70.0, 80.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    assert keys[0, 0, :, 0].tolist() == [0, 1, 2, 70]
+    assert keys[1, 0, :2, 0].tolist() == [3, 80]
+
+
+def test_reorder_may_repeat_drop_and_move_rows() -> None:
+    cache = filled()
+    cache.remember("cross", torch.tensor([10.0, 20.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    cache.crop([3, 2])
+    cache.reorder(torch.tensor([1, 1, 0]))
+    assert cache.lengths is not None
+    assert cache.lengths.tolist() == [2, 2, 3]
+    assert cache.recall("cross")[0].flatten().tolist() == [20, 20, 10]
+    keys, values = cache.append("self", torch.full((3, 1, 1, 1), 9.0), torch.zeros(3, 1, 1, 1))
+    assert keys[0, 0, :3, 0].tolist() == [3, 4, 9]
+    assert keys[2, 0, :4, 0].tolist() == [0, 1, 2, 9]
+    assert values[1, 0, :2, 0].tolist() == [3.5, 4.5]

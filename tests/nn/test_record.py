@@ -1,0 +1,57 @@
+import pytest
+import torch
+
+from regard.base.errors import RegardError
+from regard.config.codec import preset
+from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
+from regard.nn.record import Record
+
+CONFIG = preset("gpt2", {"width": 16, "decoder.layers": 2, "decoder.attention.heads": 2, "tokens.vocabulary": 20})
+TOKENS = torch.tensor([[1, 2, 3, 4, 5]])
+
+
+def model() -> DecoderOnly:
+    made = build(CONFIG, seed=0).eval()
+    assert isinstance(made, DecoderOnly)
+    return made
+
+
+@torch.no_grad()
+def test_replacing_a_heads_output_changes_what_follows() -> None:
+    writer = model()
+
+    def without_head_one(heads: torch.Tensor) -> torch.Tensor:
+        return torch.cat((heads[:, :1], torch.zeros_like(heads[:, 1:])), dim=1)
+
+    plain, ablated = Record(), Record(replace={"decoder.1.self": without_head_one})
+    before, after = writer(TOKENS, record=plain), writer(TOKENS, record=ablated)
+    assert not torch.equal(before, after)
+    assert torch.equal(plain.residuals["decoder.0.feedforward"], ablated.residuals["decoder.0.feedforward"])
+    assert not torch.equal(plain.residuals["decoder.1.self"], ablated.residuals["decoder.1.self"])
+    # What was recorded is what happened before the change.
+    assert torch.equal(plain.attention["decoder.1.self"].output, ablated.attention["decoder.1.self"].output)
+    same = writer(TOKENS, record=Record(replace={"decoder.1.self": lambda heads: heads}))
+    assert torch.equal(before, same)
+
+
+@torch.no_grad()
+def test_a_recorded_step_survives_what_later_happens_to_the_cache() -> None:
+    writer = model()
+    state, record = writer.start(capacity=5), Record()
+    writer.step(TOKENS[:, :3], state)
+    writer.step(TOKENS[:, 3:4], state, record=record)
+    before = record.weights("decoder.0.self").clone()
+    state.crop(1)
+    writer.step(TOKENS[:, :3] + 7, state)
+    assert torch.equal(record.weights("decoder.0.self"), before)
+    full = Record()
+    writer(TOKENS[:, :4], record=full)
+    torch.testing.assert_close(before[:, :, 0], full.weights("decoder.0.self")[:, :, 3], atol=1e-6, rtol=0)
+
+
+def test_an_unknown_place_names_the_known_ones() -> None:
+    record = Record()
+    model()(TOKENS, record=record)
+    with pytest.raises(RegardError, match=r"decoder\.0\.self, decoder\.1\.self"):
+        record.weights("encoder.0.self")

@@ -1,0 +1,66 @@
+"""Docs stay true: every docstring example runs, and so does every code block of README and docs.
+
+A `python` block is run, blocks of one page after each other in one name space. A `console` block is a session: each
+`$ regard ...` line is run, and what follows it must be what it prints ("..." stands for anything).
+"""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import regard
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(regard.__path__, "regard.") if "__main__" not in module.name
+)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+        match language:
+            case "python" if ">>>" in code:
+                examples = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), 0)
+                runner = doctest.DocTestRunner()
+                runner.run(examples, clear_globs=False)
+                names |= examples.globs
+                assert runner.summarize(verbose=False).failed == 0
+            case "python":
+                exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own pages
+            case "console":
+                check_session(code)
+            case "toml" | "bash" | "text":
+                pass  # to read, or commands that set up a machine
+            case _:
+                pytest.fail(f"{page.name}: nobody knows how to check a `{language}` block")
+
+
+def check_session(code: str) -> None:
+    for entry in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+        command, _, expected = entry.partition("\n")
+        name, *arguments = shlex.split(command)
+        assert name == "regard"
+        run = [sys.executable, "-m", "regard", *arguments]
+        environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
+        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+        lines = [line.rstrip() for line in (done.stdout + done.stderr).strip().splitlines()]
+        pattern = re.escape("\n".join(line.rstrip() for line in expected.strip().splitlines()))
+        assert re.fullmatch(pattern.replace(re.escape("..."), ".*"), "\n".join(lines), re.DOTALL), "\n".join(lines)
