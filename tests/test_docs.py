@@ -61,6 +61,6 @@ def check_session(code: str) -> None:
         run = [sys.executable, "-m", "regard", *arguments]
         environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
         done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
-        lines = [line.rstrip() for line in (done.stdout + done.stderr).strip().splitlines()]
-        pattern = re.escape("\n".join(line.rstrip() for line in expected.strip().splitlines()))
-        assert re.fullmatch(pattern.replace(re.escape("..."), ".*"), "\n".join(lines), re.DOTALL), "\n".join(lines)
+        rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        printed = done.stdout + done.stderr
+        assert doctest.OutputChecker().check_output(expected, printed, rules), printed
