@@ -19,12 +19,9 @@ def regard(*arguments: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.stderr
 
 
-def test_help_and_version_are_quick_because_they_do_not_import_torch() -> None:
+def test_help_and_version() -> None:
     assert regard("--version").startswith("regard 0.")
     assert "knobs, costs, exports" in regard("--help")
-    script = "import sys, regard, regard.cli, regard.config.exportable; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout == "False\n"
 
 
 def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:

@@ -122,6 +122,12 @@ def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
     assert odd == {"decoder.position": "turns pairs, but key_dim is 7. Use an even key_dim."}
 
 
+def test_buckets_that_reach_beyond_the_distance_are_refused() -> None:
+    found = changed("gpt2", 'decoder.position={kind = "relative", buckets = 32, distance = 16}')
+    assert found.keys() == {"decoder.position.distance"}
+    codec.preset("gpt2", {"decoder.position": {"kind": "relative", "buckets": 32, "distance": 17}})
+
+
 def test_heads_and_tasks_must_agree() -> None:
     assert "task" in changed("bert", "task=classify")
     assert "task" in changed("gpt2", "task=classify")

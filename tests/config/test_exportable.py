@@ -45,6 +45,7 @@ MARIAN_KNOBS = [
     "encoder.attention.score.scale=1.0",
     "encoder.attention.score.kind=dot",
     "decoder.cross.bias.key=false",
+    "decoder.cross.heads=2",  # it has one number for the decoder
     "decoder.attention.query_key_norm.kind=rms",
     'encoder.feedforward={kind = "gated", hidden = 256}',
     "encoder.feedforward.activation=gelu",  # one stack only
@@ -52,12 +53,26 @@ MARIAN_KNOBS = [
     "head.tied=false",
     "source.types=2",
     'target={kind = "tokens", vocabulary = 10000}',  # not scaled, unlike the source
+    'target={kind = "tokens", vocabulary = 10000, scale = true, types = 2}',
 ]
 
 
 @pytest.mark.parametrize("setting", MARIAN_KNOBS)
 def test_every_knob_that_marian_lacks_is_an_obstacle(setting: str) -> None:
     assert "huggingface:MarianMTModel" not in held("tiny", setting)
+
+
+def test_a_target_table_of_its_own_is_marians_only() -> None:
+    own = 'target={kind = "tokens", vocabulary = 9000, scale = true}'
+    assert held("tiny", own) == HELD["tiny"]
+    assert held("small", own) == ["ctranslate2"]
+
+
+def test_positions_of_both_stacks_must_be_alike() -> None:
+    both = [f'{stack}.position={{kind = "sinusoidal", base = 500.0}}' for stack in ("encoder", "decoder")]
+    assert held("bart", *both) == HELD["bart"]
+    assert held("bart", both[0]) == ["ctranslate2"]
+    assert held("bart", "decoder.position.length=512") == ["ctranslate2"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +135,8 @@ def test_heads_and_inputs_of_readers() -> None:
     ]
     assert held("bert", f"head={{kind = 'classes', pool = 'mean', {labels}}}", "task=classify") == []
     assert held("bert", f"head={{kind = 'tags', {labels}}}", "task=tag") == ["huggingface:BertForTokenClassification"]
+    assert held("bert", "head.tied=false") == []
+    assert held("bert", "source.types=0") == HELD["bert"]
     assert held("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
     assert held("gpt2", "head={kind = 'vectors'}", "task=embed") == []
     assert held("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []

@@ -3,10 +3,12 @@
 >>> from regard.config.codec import preset
 >>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.exact]
 ['ctranslate2', 'huggingface:MarianMTModel']
->>> print(exportable_to(preset("tiny", {"encoder.position.kind": "rotary"}))[1])
-huggingface:MarianMTModel: no, encoder.position is rotary/halves (it has sinusoidal/halves)
+>>> print(exportable_to(preset("tiny", {"encoder.window": 8}))[1])
+huggingface:MarianMTModel: no, encoder.window has no place
 
-"Exactly" means equal logits up to rounding, with the same number of parameters. No torch is needed to answer.
+"Exactly" means equal logits up to rounding, and nothing learned on one side only: what they keep as a table and we
+compute (a sinusoid), or keep as zeros and we leave out, counts as nothing. Every architecture here has a table of
+names in `regard.exchange` and models that prove it in `tests/exchange`. No torch is needed to answer.
 """
 
 from collections.abc import Iterator
@@ -102,29 +104,33 @@ T5 = replace(
     scale=1.0,
 )
 
+TRANSLATORS = {
+    "MarianMTModel": MARIAN,
+    "PegasusForConditionalGeneration": PEGASUS,
+    "BartForConditionalGeneration": BART,
+    "MBartForConditionalGeneration": MBART,
+    "T5ForConditionalGeneration": T5,
+}
+WRITERS = {"GPT2LMHeadModel": GPT2, "LlamaForCausalLM": LLAMA, "Qwen2ForCausalLM": QWEN2, "Qwen3ForCausalLM": QWEN3}
+READERS = {
+    MaskedWords: "BertForMaskedLM",
+    Classes: "BertForSequenceClassification",
+    Tags: "BertForTokenClassification",
+    Vectors: "BertModel",
+}
+ARCHITECTURES = {**TRANSLATORS, **WRITERS, **dict.fromkeys(READERS.values(), BERT)}
+"""Every architecture of Hugging Face that is asked, and its shape."""
+
 
 def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
     """Every engine's verdict on a model: CTranslate2 first, then the Hugging Face architectures of its family."""
     match model:
         case EncoderDecoder():
-            shapes = {
-                "MarianMTModel": MARIAN,
-                "PegasusForConditionalGeneration": PEGASUS,
-                "BartForConditionalGeneration": BART,
-                "MBartForConditionalGeneration": MBART,
-                "T5ForConditionalGeneration": T5,
-            }
-            answers = {name: _translator(name, shape, model) for name, shape in shapes.items()}
+            answers = {name: _translator(name, shape, model) for name, shape in TRANSLATORS.items()}
         case DecoderOnly():
-            shapes = {
-                "GPT2LMHeadModel": GPT2,
-                "LlamaForCausalLM": LLAMA,
-                "Qwen2ForCausalLM": QWEN2,
-                "Qwen3ForCausalLM": QWEN3,
-            }
-            answers = {name: _writer(shape, model) for name, shape in shapes.items()}
+            answers = {name: _writer(shape, model) for name, shape in WRITERS.items()}
         case EncoderOnly():
-            answers = {_bert_name(model): _reader(BERT, model)}
+            answers = {READERS[type(model.head)]: _reader(BERT, model)}
         case _:
             assert_never(model)
     verdicts = [Verdict("ctranslate2", tuple(_ctranslate2(model)))]
@@ -137,28 +143,36 @@ def _translator(name: str, shape: Shape, model: EncoderDecoder) -> Iterator[str]
     yield from _stack(shape, "decoder", model.decoder, model.width)
     yield from _attention(shape, "decoder.cross", model.decoder.cross, model.width)
     yield from _words_only("source", model.source)
-    encoder, decoder = model.encoder.feedforward, model.decoder.feedforward
-    if encoder.activation != decoder.activation:
-        yield "encoder and decoder have different activations"
-    if name == "T5ForConditionalGeneration":
-        if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
-            yield "it has one attention shape for all"
-        if model.encoder.position != model.decoder.position:
-            yield "it has one set of buckets for both stacks"
-        if model.encoder.norm != model.decoder.norm:
-            yield "it has one eps for both stacks"
-        if encoder != decoder:
-            yield "it has one feed-forward shape for both stacks"
-        if model.head.bias:
-            yield "head.bias has no place"
-    if name != "MarianMTModel" and not isinstance(model.target, Shared):
-        yield "target has a table of its own"
-    if name != "T5ForConditionalGeneration" and not model.head.tied:
-        yield "head.tied is false"
+    if not isinstance(model.target, Shared):
+        yield from _words_only("target", model.target)
+        if name != "MarianMTModel":
+            yield "target has a table of its own"
     if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
         yield "only one of the tables is scaled"
-    if name == "T5ForConditionalGeneration" and isinstance(model.source, Tokens) and model.source.scale:
+    if model.encoder.position != model.decoder.position:
+        yield "encoder and decoder have different positions"
+    if model.encoder.feedforward.activation != model.decoder.feedforward.activation:
+        yield "encoder and decoder have different activations"
+    if model.decoder.cross.heads != model.decoder.attention.heads:
+        yield "decoder.cross.heads is not decoder.attention.heads"
+    if name == "T5ForConditionalGeneration":
+        yield from _t5(model)
+    elif not model.head.tied:
+        yield "head.tied is false"
+
+
+def _t5(model: EncoderDecoder) -> Iterator[str]:
+    """T5 says most things once, for both stacks."""
+    if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
+        yield "it has one attention shape for all"
+    if model.encoder.norm != model.decoder.norm:
+        yield "it has one eps for both stacks"
+    if model.encoder.feedforward != model.decoder.feedforward:
+        yield "it has one feed-forward shape for both stacks"
+    if model.target_tokens.scale:
         yield "source.scale has no place"
+    if model.head.bias:
+        yield "head.bias has no place"
 
 
 def _writer(shape: Shape, model: DecoderOnly) -> Iterator[str]:
@@ -182,18 +196,11 @@ def _reader(shape: Shape, model: EncoderOnly) -> Iterator[str]:
         yield "source.scale has no place"
     if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
         yield "its classifier reads the first vector through a hidden layer"
-    if isinstance(model.head, MaskedWords) and model.head.activation != model.encoder.feedforward.activation:
-        yield "it has one activation for feed-forward and head"
-
-
-def _bert_name(model: EncoderOnly) -> str:
-    names = {
-        MaskedWords: "BertForMaskedLM",
-        Classes: "BertForSequenceClassification",
-        Tags: "BertForTokenClassification",
-        Vectors: "BertModel",
-    }
-    return names[type(model.head)]
+    if isinstance(model.head, MaskedWords):
+        if model.head.activation != model.encoder.feedforward.activation:
+            yield "it has one activation for feed-forward and head"
+        if not model.head.tied:
+            yield "head.tied is false"  # untied, it has a second bias that nothing reads
 
 
 def _stack(shape: Shape, path: str, stack: Stack, width: int) -> Iterator[str]:
@@ -241,9 +248,8 @@ def _attention(shape: Shape, path: str, attention: Attention, width: int) -> Ite
         yield f"{path}.value_dim is not key_dim"
     if (attention.query_key_norm is not None) != shape.query_key_norm:
         yield f"{path}.query_key_norm is {'set' if attention.query_key_norm else 'not set'}"
-    biases = " ".join(name for name, has in attention.bias.model_dump().items() if has) or "none"
-    if biases not in shape.bias:
-        yield f"{path}.bias is on {biases} (it has {' or on '.join(shape.bias)})"
+    if (biased := describe_bias(attention)) not in shape.bias:
+        yield f"{path}.bias is on {biased} (it has {' or on '.join(shape.bias)})"
 
 
 def _words_only(path: str, source: object) -> Iterator[str]:
@@ -307,3 +313,12 @@ def describe(position: Position) -> str:
             return "relative/shared" if shared else "relative/each layer"
         case _:
             return position.kind
+
+
+def describe_bias(attention: Attention) -> str:
+    """Which projections have a bias.
+
+    >>> describe_bias(Attention(heads=8))
+    'query key value output'
+    """
+    return " ".join(name for name, has in attention.bias.model_dump().items() if has) or "none"

@@ -224,10 +224,16 @@ AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
 def stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
     """What is wrong between a stack's parts."""
     yield from attention_faults(f"{path}.attention", stack.attention, width)
-    kind = stack.position.kind
-    if kind == "sinusoidal" and width % 2:
+    position = stack.position
+    if position.kind == "relative" and position.distance <= position.buckets // 2:
+        yield Fault(
+            f"{path}.position.distance",
+            f"is {position.distance}, but half of {position.buckets} buckets already reach that far exactly.",
+            f"Use more than {position.buckets // 2}.",
+        )
+    if position.kind == "sinusoidal" and width % 2:
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
-    if kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
+    if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
         yield Fault(f"{path}.position", f"turns pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
 
 

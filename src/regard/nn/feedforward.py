@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.context import Context
+from regard.nn.dropout import Dropout
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -23,7 +24,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.up, self.gate, self.down = up, gate, down
         self.activation = ACTIVATIONS[activation]
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, context: Context) -> Tensor:  # noqa: ARG002
         """(B, T, D) -> (B, T, D)."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.context import Context
+from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
 
 
@@ -32,7 +33,7 @@ class Residual(nn.Module):
         self.name = name
         self.norm = norm
         self.before = before
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer, context: Context) -> Tensor:
         """The stream (B, T, D) after this sublayer."""

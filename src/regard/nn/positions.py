@@ -147,8 +147,9 @@ class Relative(Position):
             start = torch.zeros_like(offset)
             far = (-offset).clamp(min=0)
         exact = count // 2
-        scale = (count - exact) / math.log(self.distance / exact)
-        logarithmic = exact + (far.clamp(min=1).float().div(exact).log() * scale).long()
+        # In T5's order of operations: another order rounds to the neighbouring bucket at some distances.
+        logs = far.clamp(min=1).float().div(exact).log() / math.log(self.distance / exact) * (count - exact)
+        logarithmic = exact + logs.long()
         return start + torch.where(far < exact, far, logarithmic.clamp(max=count - 1))
 
 

@@ -9,6 +9,7 @@ from regard.base.errors import ShapeError
 from regard.nn.attend import Sight, sight
 from regard.nn.cache import Cache
 from regard.nn.context import Context
+from regard.nn.dropout import Dropout
 from regard.nn.layer import Layer
 from regard.nn.masks import Mask
 from regard.nn.positions import Position
@@ -31,7 +32,7 @@ class Stack(nn.Module):
         self.name = name
         self.position = position
         self.input_norm = input_norm
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers: list[Layer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.final_norm = final_norm
 

@@ -1,0 +1,205 @@
+"""A run's knobs: so far the data it reads and the vocabulary it learns.
+
+[tokenizer]
+kind = "byte_bpe"
+vocabulary = 8000
+
+[[data.train]]
+kind = "lines"
+source = "train.en"
+target = "train.de"
+languages = ["en", "de"]
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from regard.config.parts import Frozen, Positive, Rate, Size
+
+Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class Source(Frozen):
+    """What all sources of a corpus have: paths are local or URLs; .gz, .xz and .zst are unpacked on the way."""
+
+    name: str = ""
+    """What messages call it; its path if empty."""
+    weight: Positive = 1.0
+    """How often its examples are drawn, relative to the others'."""
+    languages: Languages = ()
+    """The languages of source and target."""
+
+
+class Lines(Source):
+    """One sentence a line; with a target, line n of both files is a pair."""
+
+    kind: Literal["lines"] = "lines"
+    source: str
+    target: str | None = None
+
+
+class Table(Source):
+    """Tab- or comma-separated columns, by number (from 1) or by the name in the first line."""
+
+    kind: Literal["table"] = "table"
+    path: str
+    delimiter: Literal["tab", "comma"] = "tab"
+    header: bool = False
+    source: int | str = 1
+    target: int | str | None = None
+    label: int | str | None = None
+
+
+class Jsonl(Source):
+    """One JSON object a line."""
+
+    kind: Literal["jsonl"] = "jsonl"
+    path: str
+    source: str = "source"
+    target: str | None = None
+    label: str | None = None
+
+
+class Parquet(Source):
+    """Columns of a Parquet file."""
+
+    kind: Literal["parquet"] = "parquet"
+    path: str
+    source: str = "source"
+    target: str | None = None
+    label: str | None = None
+
+
+class Tmx(Source):
+    """A translation memory; `languages` says which two of it are read, in which direction."""
+
+    kind: Literal["tmx"] = "tmx"
+    path: str
+
+
+class Gettext(Source):
+    """Messages and translations of a .po or .mo file."""
+
+    kind: Literal["gettext"] = "gettext"
+    path: str
+
+
+class Conll(Source):
+    """One word a line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
+
+    kind: Literal["conll"] = "conll"
+    path: str
+    word: Size = 1
+    """The column of the word, from 1; 2 in CoNLL-U."""
+    tag: Size = 2
+    """The column of the tag; 4 for universal parts of speech in CoNLL-U."""
+
+
+class Documents(Source):
+    """Running text: every file is a document, or every stretch between lines that are `separator`."""
+
+    kind: Literal["documents"] = "documents"
+    path: str
+    """A file, or a folder whose files are read in the order of their names."""
+    separator: str | None = None
+
+
+AnySource = Annotated[Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents, Field(discriminator="kind")]
+Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]
+
+
+class Data(Frozen):
+    """The corpora of a run, and how batches are cut from them."""
+
+    train: Sources
+    validation: Sources = ()
+    test: Sources = ()
+    batch_tokens: Size = 4096
+    """The budget of a batch: rows times the longer side."""
+    longest: Size = 1024
+    """Samples with more tokens than this are set aside, counted and named."""
+    seed: int = 1
+
+
+class Specials(Frozen):
+    """Special tokens by role: the text that stands for each in the vocabulary file."""
+
+    pad: str = "<pad>"
+    begin: str = "<s>"
+    end: str = "</s>"
+    unknown: str = "<unk>"
+    mask: str = "<mask>"
+    classify: str = "<cls>"
+    separate: str = "<sep>"
+    languages: Texts = ()
+    """Languages with a tag of their own, e.g. "de" for <2de>."""
+    extra: Texts = ()
+    """Further tokens of the user's."""
+
+
+class Normalise(Frozen):
+    """What is done to text before it is cut; kept in the vocabulary file, and nothing by default."""
+
+    form: Literal["none", "nfc", "nfkc"] = "none"
+    lowercase: bool = False
+    strip_accents: bool = False
+
+
+class Vocabulary(Frozen):
+    """What all kinds of vocabulary have."""
+
+    specials: Specials = Specials()
+    normalise: Normalise = Normalise()
+    joint: bool = True
+    """One vocabulary for source and target, or one for each."""
+
+
+class ByteBpe(Vocabulary):
+    """Byte-pair encoding over bytes: every string can be written and comes back as it was."""
+
+    kind: Literal["byte_bpe"] = "byte_bpe"
+    vocabulary: Size = 8000
+    dropout: Rate = 0.0
+    """In training, the share of merges that is skipped at random (Provilkov et al. 2020)."""
+
+
+class Bpe(Vocabulary):
+    """Byte-pair encoding over the characters of words that end in a mark, as the lectures describe it."""
+
+    kind: Literal["bpe"] = "bpe"
+    vocabulary: Size = 8000
+    dropout: Rate = 0.0
+    """In training, the share of merges that is skipped at random."""
+
+
+class Unigram(Vocabulary):
+    """The likeliest cut by a unigram model of pieces (Kudo 2018)."""
+
+    kind: Literal["unigram"] = "unigram"
+    vocabulary: Size = 8000
+    sampling: Rate = 0.0
+    """In training, the share of sentences that is cut by chance instead of by likelihood."""
+
+
+class WordLevel(Vocabulary):
+    """Whole words between spaces; others are unknown."""
+
+    kind: Literal["word"] = "word"
+    vocabulary: Size = 30000
+
+
+class CharacterLevel(Vocabulary):
+    """Single characters; those never seen are unknown."""
+
+    kind: Literal["character"] = "character"
+
+
+class ByteLevel(Vocabulary):
+    """The 256 bytes: no learning, nothing unknown."""
+
+    kind: Literal["byte"] = "byte"
+
+
+AnyVocabulary = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]

@@ -1,0 +1,364 @@
+"""A pair of settings, theirs and ours, for everything that `exportable_to` says a Hugging Face architecture holds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.exchange.names import Sinusoid
+from regard.exchange.readers import Head, bert
+from regard.exchange.rules import Table
+from regard.exchange.translators import bart, marian, mbart, pegasus, t5
+from regard.exchange.writers import gpt2, llama, qwen2, qwen3
+from tests.exchange.models import (
+    HEADS,
+    HIDDEN,
+    NO_BIAS,
+    PADDING,
+    POSITIONS,
+    WIDTH,
+    WORDS,
+    Settings,
+    hugging_face,
+    stack,
+    write_positions,
+)
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "silu": "silu"}  # ours: theirs
+LAYOUTS = ("halves", "interleaved")
+SPECIAL = {"pad_token_id": PADDING, "bos_token_id": 0, "eos_token_id": 0}  # within the small vocabulary
+TRUE_FALSE = (True, False)
+
+
+@dataclass(frozen=True)
+class Case:
+    table: Table
+    settings: Settings
+    theirs: Callable[[], nn.Module]
+
+
+Makers = dict[str, Callable[..., Case]]
+
+
+def _positions(layout: str | None, offset: int) -> tuple[Settings, Sinusoid | None]:
+    """Learned positions, or a sinusoid of this layout in their place."""
+    if layout is None:
+        return {"kind": "learned", "length": POSITIONS, "offset": offset}, None
+    sinusoid = Sinusoid(POSITIONS, base=500.0, interleaved=layout == "interleaved")
+    return {"kind": "sinusoidal", "layout": layout, "base": 500.0}, sinusoid
+
+
+# Translators: the BART family. Its stacks differ in layers, heads and feed-forward.
+
+BART_FAMILY = {
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS // 2,
+    "encoder_ffn_dim": HIDDEN,
+    "decoder_ffn_dim": HIDDEN + 4,
+    "vocab_size": WORDS,
+    "d_model": WIDTH,
+    "max_position_embeddings": POSITIONS,
+    "decoder_start_token_id": 0,
+    "forced_eos_token_id": None,
+    **SPECIAL,
+}
+
+
+def _bart_family(
+    kind: str,
+    placement: str,
+    table: Table,
+    position: Settings,
+    sinusoid: Sinusoid | None = None,
+    input_norm: bool = False,
+    activation: str = "relu",
+    scale: bool = False,
+    bias: bool = False,
+    target_words: int | None = None,
+) -> Case:
+    def theirs() -> nn.Module:
+        settings = BART_FAMILY | {"activation_function": ACTIVATIONS[activation], "scale_embedding": scale}
+        if target_words is not None:
+            settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_words}
+        module = hugging_face(table.architecture, f"{kind}Config", settings)
+        if bias:  # a buffer, which `drawn` does not touch
+            bias_of_words = module.final_logits_bias
+            bias_of_words += torch.randn(bias_of_words.shape, generator=torch.Generator().manual_seed(1))
+        for side in (module.model.encoder, module.model.decoder):
+            write_positions(side.embed_positions, sinusoid)
+        return module
+
+    plain = {"kind": "plain", "activation": activation}
+    encoder = stack(placement, input_norm=input_norm, position=position, feedforward=plain | {"hidden": HIDDEN})
+    half = {"heads": HEADS // 2}
+    different = {"layers": 3, "attention": half, "cross": half, "feedforward": plain | {"hidden": HIDDEN + 4}}
+    tokens = {"kind": "tokens", "scale": scale}
+    settings = {
+        "family": "encoder_decoder",
+        "source": tokens | {"vocabulary": WORDS},
+        "target": {"kind": "shared"} if target_words is None else tokens | {"vocabulary": target_words},
+        "encoder": encoder,
+        "decoder": encoder | different,
+        "head": {"kind": "words", "tied": True, "bias": bias},
+    }
+    return Case(table, settings, theirs)
+
+
+MARIAN_POSITION = {"kind": "sinusoidal", "layout": "halves"}
+
+
+def _marian(bias: bool = False, target_words: int | None = None, **changes: Any) -> Case:
+    table = marian(bias=bias, positions=POSITIONS, shared=target_words is None)
+    return _bart_family("Marian", "post", table, MARIAN_POSITION, bias=bias, target_words=target_words, **changes)
+
+
+def _pegasus(bias: bool = False, **changes: Any) -> Case:
+    table = pegasus(bias=bias, positions=POSITIONS)
+    return _bart_family("Pegasus", "pre", table, MARIAN_POSITION, bias=bias, **changes)
+
+
+def _bart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
+    position, sinusoid = _positions(layout, offset=2)
+    table = bart(bias=bias, sinusoid=sinusoid)
+    return _bart_family("Bart", "post", table, position, sinusoid, input_norm=True, bias=bias, **changes)
+
+
+def _mbart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
+    position, sinusoid = _positions(layout, offset=2)
+    table = mbart(bias=bias, sinusoid=sinusoid)
+    return _bart_family("MBart", "pre", table, position, sinusoid, input_norm=True, bias=bias, **changes)
+
+
+def _t5(tied: bool, gated: bool) -> Case:
+    def theirs() -> nn.Module:
+        settings = {
+            "vocab_size": WORDS,
+            "d_model": WIDTH,
+            "d_kv": 6,
+            "d_ff": HIDDEN,
+            "num_layers": 2,
+            "num_decoder_layers": 3,
+            "num_heads": HEADS,
+            "feed_forward_proj": "gated-gelu" if gated else "relu",
+            "layer_norm_epsilon": 1e-5,
+            "relative_attention_num_buckets": 8,  # small, so that the short rows reach the logarithmic and the last
+            "relative_attention_max_distance": 16,
+            "tie_word_embeddings": False,
+            "decoder_start_token_id": 0,
+            **SPECIAL,
+        }
+        module = hugging_face("T5ForConditionalGeneration", "T5Config", settings)
+        # `tie_word_embeddings=False` says only that the output is not scaled: transformers 5 ties new models all the
+        # same, and unties those whose file has another output matrix, as the files of version 1.1 do.
+        if not tied:
+            module.lm_head.weight = nn.Parameter(module.lm_head.weight.detach().clone())
+        return module
+
+    attention = {"heads": HEADS, "key_dim": 6, "bias": NO_BIAS, "score": {"kind": "scaled_dot", "scale": 1.0}}
+    kind = {"kind": "gated", "activation": "gelu_tanh"} if gated else {"kind": "plain", "activation": "relu"}
+    encoder = stack(
+        "pre",
+        norm={"kind": "rms", "eps": 1e-5},
+        position={"kind": "relative", "buckets": 8, "distance": 16},
+        attention=attention,
+        feedforward={**kind, "hidden": HIDDEN, "bias": False},
+    )
+    settings = {
+        "family": "encoder_decoder",
+        "source": {"kind": "tokens", "vocabulary": WORDS},
+        "target": {"kind": "shared"},
+        "encoder": encoder,
+        "decoder": encoder | {"layers": 3, "cross": attention},
+        "head": {"kind": "words", "tied": tied},
+    }
+    return Case(t5(tied=tied, gated=gated), settings, theirs)
+
+
+def _translators() -> Iterator[tuple[str, Case]]:
+    families: Makers = {"marian": _marian, "pegasus": _pegasus, "bart": _bart, "mbart": _mbart}
+    for name, make in families.items():
+        yield from ((f"{name}-{activation}", make(activation=activation)) for activation in ACTIVATIONS)
+        yield f"{name}-scaled-bias", make(bias=True, scale=True)
+    for layout in LAYOUTS:
+        yield f"bart-{layout}", _bart(layout=layout)
+        yield f"mbart-{layout}", _mbart(layout=layout)
+    for bias in TRUE_FALSE:
+        yield f"marian-separate-{bias=}", _marian(bias=bias, target_words=WORDS + 4)
+    for tied in TRUE_FALSE:
+        yield f"t5-plain-{tied=}", _t5(tied, gated=False)
+        yield f"t5-gated-{tied=}", _t5(tied, gated=True)
+
+
+# Writers.
+
+
+def _decoder_only(decoder: Settings, tied: bool) -> Settings:
+    return {
+        "family": "decoder_only",
+        "tokens": {"kind": "tokens", "vocabulary": WORDS},
+        "decoder": decoder,
+        "head": {"kind": "words", "tied": tied},
+    }
+
+
+def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None = None) -> Case:
+    position, sinusoid = _positions(layout, offset=0)
+
+    def theirs() -> nn.Module:
+        settings = {
+            "vocab_size": WORDS,
+            "n_embd": WIDTH,
+            "n_layer": 2,
+            "n_head": HEADS,
+            "n_inner": HIDDEN,
+            "n_positions": POSITIONS,
+            "layer_norm_epsilon": 1e-4,
+            "activation_function": ACTIVATIONS[activation],
+            "tie_word_embeddings": tied,
+            **SPECIAL,
+        }
+        module = hugging_face("GPT2LMHeadModel", "GPT2Config", settings)
+        write_positions(module.transformer.wpe, sinusoid)
+        return module
+
+    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    decoder = stack("pre", norm={"kind": "layer", "eps": 1e-4}, position=position, feedforward=feedforward)
+    return Case(gpt2(tied=tied, sinusoid=sinusoid), _decoder_only(decoder, tied), theirs)
+
+
+def _llama_family(
+    kind: str,
+    table: Table,
+    bias: Settings,
+    activation: str = "silu",
+    tied: bool = False,
+    key_dim: int | None = None,
+    feedforward_bias: bool = False,
+    query_key_norm: bool = False,
+    **theirs_only: Any,
+) -> Case:
+    def theirs() -> nn.Module:
+        settings = {
+            "vocab_size": WORDS,
+            "hidden_size": WIDTH,
+            "intermediate_size": HIDDEN,
+            "num_hidden_layers": 2,
+            "num_attention_heads": HEADS,
+            "num_key_value_heads": 2,
+            "rms_norm_eps": 1e-4,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 5000.0},
+            "hidden_act": ACTIVATIONS[activation],
+            "tie_word_embeddings": tied,
+            **({} if key_dim is None else {"head_dim": key_dim}),
+            **theirs_only,
+            **SPECIAL,
+        }
+        return hugging_face(table.architecture, f"{kind}Config", settings)
+
+    norm = {"kind": "rms", "eps": 1e-4}
+    attention = {"heads": HEADS, "key_value_heads": 2, "key_dim": key_dim, "bias": bias}
+    decoder = stack(
+        "pre",
+        norm=norm,
+        position={"kind": "rotary", "theta": 5000.0},
+        attention=attention | ({"query_key_norm": norm} if query_key_norm else {}),
+        feedforward={"kind": "gated", "hidden": HIDDEN, "activation": activation, "bias": feedforward_bias},
+    )
+    return Case(table, _decoder_only(decoder, tied), theirs)
+
+
+def _llama(tied: bool = False, bias: bool = False, feedforward_bias: bool = False, **changes: Any) -> Case:
+    table = llama(tied=tied, bias=bias, feedforward_bias=feedforward_bias)
+    changes |= {"tied": tied, "feedforward_bias": feedforward_bias}
+    changes |= {"attention_bias": bias, "mlp_bias": feedforward_bias}  # theirs
+    return _llama_family("Llama", table, {} if bias else NO_BIAS, **changes)
+
+
+def _qwen2(tied: bool = False, **changes: Any) -> Case:
+    return _llama_family("Qwen2", qwen2(tied=tied), {"output": False}, tied=tied, **changes)
+
+
+def _qwen3(tied: bool = False, bias: bool = False, key_dim: int = 6, **changes: Any) -> Case:
+    table = qwen3(tied=tied, bias=bias)
+    changes |= {"tied": tied, "key_dim": key_dim, "query_key_norm": True, "attention_bias": bias}
+    return _llama_family("Qwen3", table, {} if bias else NO_BIAS, **changes)
+
+
+def _writers() -> Iterator[tuple[str, Case]]:
+    families: Makers = {"gpt2": _gpt2, "llama": _llama, "qwen2": _qwen2, "qwen3": _qwen3}
+    for name, make in families.items():
+        yield from ((f"{name}-{activation}", make(activation=activation)) for activation in ACTIVATIONS)
+        yield f"{name}-tied", make(tied=True)
+    for layout in LAYOUTS:
+        yield f"gpt2-{layout}", _gpt2(layout=layout)
+    yield "llama-bias", _llama(bias=True)
+    yield "llama-feedforward-bias", _llama(feedforward_bias=True)
+    yield "llama-both-biases", _llama(bias=True, feedforward_bias=True)
+    yield "llama-key-dim", _llama(key_dim=6)
+    yield "qwen3-bias", _qwen3(bias=True)
+    yield "qwen3-no-key-dim", _qwen3(key_dim=WIDTH // HEADS)
+
+
+# Readers.
+
+LABELS = ["a", "b", "c"]
+
+
+def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | None = None) -> Case:
+    position, sinusoid = _positions(layout, offset=0)
+    table = bert(head, types=types > 0, sinusoid=sinusoid)
+
+    def theirs() -> nn.Module:
+        settings = {
+            "vocab_size": WORDS,
+            "hidden_size": WIDTH,
+            "intermediate_size": HIDDEN,
+            "num_hidden_layers": 2,
+            "num_attention_heads": HEADS,
+            "max_position_embeddings": POSITIONS,
+            "hidden_act": ACTIVATIONS[activation],
+            "type_vocab_size": max(types, 1),
+            "num_labels": len(LABELS),
+            "pad_token_id": PADDING,
+        }
+        pooling = {"add_pooling_layer": False} if head == "vectors" else {}
+        module = hugging_face(table.architecture, "BertConfig", settings, **pooling)
+        embeddings = module.base_model.embeddings
+        write_positions(embeddings.position_embeddings, sinusoid)
+        if types == 0:
+            embeddings.token_type_embeddings.weight.requires_grad_(False).zero_()
+        return module
+
+    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    norm = {"kind": "layer", "eps": 1e-12}
+    encoder = stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
+    heads: dict[Head, tuple[str, Settings]] = {
+        "masked_words": ("fill", {"activation": activation}),
+        "classes": ("classify", {"labels": LABELS}),
+        "tags": ("tag", {"labels": LABELS}),
+        "vectors": ("embed", {}),
+    }
+    task, answer = heads[head]
+    settings = {
+        "family": "encoder_only",
+        "task": task,
+        "source": {"kind": "tokens", "vocabulary": WORDS, "types": types},
+        "encoder": encoder,
+        "head": {"kind": head, **answer},
+    }
+    return Case(table, settings, theirs)
+
+
+def _readers() -> Iterator[tuple[str, Case]]:
+    heads: tuple[Head, ...] = ("masked_words", "classes", "tags", "vectors")
+    for head in heads:
+        yield from ((f"bert-{head}-{types=}", _bert(head, types=types)) for types in (0, 1))
+        yield from ((f"bert-{head}-{layout}", _bert(head, layout=layout)) for layout in LAYOUTS)
+        yield from ((f"bert-{head}-{activation}", _bert(head, activation)) for activation in ACTIVATIONS)
+
+
+CASES = dict([*_translators(), *_writers(), *_readers()])

@@ -1,0 +1,66 @@
+"""What `exportable_to` says and what the parity tests show are the same."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from regard.config.exportable import ARCHITECTURES, Shape, describe, describe_bias, exportable_to
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.config.parts import Activation, Stack
+from tests.exchange.cases import CASES
+from tests.exchange.models import read
+
+MODELS = {name: read(case.settings) for name, case in CASES.items()}
+NAMES = {name: case.table.architecture for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_shown_is_said(name: str) -> None:
+    verdicts = {verdict.target: verdict for verdict in exportable_to(MODELS[name])}
+    assert verdicts[f"huggingface:{NAMES[name]}"].obstacles == ()
+
+
+def test_every_architecture_is_shown() -> None:
+    assert set(NAMES.values()) == set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_is_said_is_shown(architecture: str) -> None:
+    models = [model for name, model in MODELS.items() if NAMES[name] == architecture]
+    shown = {feature for model in models for stack in _stacks(model) for feature in _shown(stack, model.width)}
+    assert shown == set(_said(ARCHITECTURES[architecture]))
+
+
+def _stacks(model: AnyModel) -> tuple[Stack, ...]:
+    if isinstance(model, EncoderDecoder):
+        return model.encoder, model.decoder
+    return (model.decoder,) if isinstance(model, DecoderOnly) else (model.encoder,)
+
+
+def _shown(stack: Stack, width: int) -> Iterator[str]:
+    """The features of a stack that architectures differ in, or leave free."""
+    attention, feedforward = stack.attention, stack.feedforward
+    yield f"position {describe(stack.position)}"
+    yield f"feedforward {feedforward.kind} {feedforward.activation}"
+    yield f"feedforward bias {feedforward.bias}"
+    yield f"bias on {describe_bias(attention)}"
+    if attention.groups < attention.heads:
+        yield "grouped"
+    if attention.dims(width)[0] * attention.heads != width:
+        yield "free key_dim"
+
+
+def _said(shape: Shape) -> Iterator[str]:
+    """The same features, as far as an architecture has them."""
+    yield from (f"position {position}" for position in shape.positions)
+    for feedforward in shape.feedforwards:  # "gated gelu_tanh", or "gated" with any activation
+        kind, *only = feedforward.split()
+        yield from (f"feedforward {kind} {activation}" for activation in only or get_args(Activation))
+    biases = (True, False) if shape.feedforward_bias is None else (shape.feedforward_bias,)
+    yield from (f"feedforward bias {bias}" for bias in biases)
+    yield from (f"bias on {bias}" for bias in shape.bias)
+    if shape.grouped:
+        yield "grouped"
+    if shape.free_key_dim:
+        yield "free key_dim"
