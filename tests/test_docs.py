@@ -6,17 +6,14 @@ A `python` block is run, blocks of one page after each other in one name space. 
 
 import doctest
 import importlib
-import os
 import pkgutil
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import regard
+from tests.commands import line
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -56,11 +53,7 @@ def test_code_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def check_session(code: str) -> None:
     for entry in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
         command, _, expected = entry.partition("\n")
-        name, *arguments = shlex.split(command)
-        assert name == "regard"
-        run = [sys.executable, "-m", "regard", *arguments]
-        environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
-        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+        done = line(command)
         rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        printed = done.stdout + done.stderr
+        printed = done.output + done.errors
         assert doctest.OutputChecker().check_output(expected, printed, rules), printed

@@ -1,7 +1,6 @@
-"""`regard model` as its user meets it: in a process of its own."""
+"""`regard model` as its user meets it."""
 
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -9,14 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
+
 
 def regard(*arguments: str, code: int = 0) -> str:
     """What the command prints: standard output, or standard error where it fails."""
-    command = [sys.executable, "-m", "regard", *arguments]
-    environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout if code == 0 else done.stderr
+    done = command(*arguments, columns=120)
+    assert done.code == code, done.output + done.errors
+    return done.output if code == 0 else done.errors
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "model", "show", "nothing"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("There is no preset and no file 'nothing'.")
 
 
 def test_help_and_version() -> None:

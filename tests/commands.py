@@ -1,0 +1,44 @@
+"""The `regard` command inside this process: what a user meets, without paying for the import of torch each time."""
+
+import io
+import os
+import shlex
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest import mock
+
+from regard.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+
+def command(*arguments: str, columns: int = 100) -> Done:
+    """Run `regard arguments...` on a terminal of some width, without colours."""
+    output, errors, code = io.StringIO(), io.StringIO(), 0
+    plain = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
+    with (
+        mock.patch.object(sys, "argv", ["regard", *arguments]),
+        mock.patch.dict(os.environ, plain),
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return Done(code, output.getvalue(), errors.getvalue())
+
+
+def line(text: str, columns: int = 100) -> Done:
+    """Run a whole command line, as a page shows it."""
+    name, *arguments = shlex.split(text)
+    assert name == "regard", f"only `regard` can be run here, not `{name}`"
+    return command(*arguments, columns=columns)
