@@ -1,10 +1,18 @@
-"""The two norms, by name. Both are torch's own: one kernel each."""
+"""The two norms, by name. Both are torch's own kernels, and both work in the precision of their weights."""
 
-from torch import nn
+from torch import Tensor, nn
+
+
+class RmsNorm(nn.RMSNorm):
+    """Divide by the root of the mean square, and scale."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., size) as it came in, also where autocast made it narrower than the weight."""
+        return super().forward(x.to(self.weight.dtype)).to(x.dtype)
 
 
 def make_norm(kind: str, size: int, eps: float, bias: bool) -> nn.Module:
     """`layer`: subtract the mean, divide by the deviation, scale and shift. `rms`: divide and scale only."""
     if kind == "rms":
-        return nn.RMSNorm(size, eps=eps)
+        return RmsNorm(size, eps=eps)
     return nn.LayerNorm(size, eps=eps, bias=bias)

@@ -48,14 +48,15 @@ class Stack(nn.Module):
     ) -> Tensor:
         """(B, T, D) -> (B, T, D).
 
-        Positions (1 or B, T) count from 0, or from the end of the cache, unless given. With a cache the new
-        tokens are written behind the old ones; the memory must then have been remembered (`remember`).
+        Positions (1 or B, T) count from 0 unless given, as for packed texts. With a cache they count from its end,
+        the new tokens are written behind the old ones, and the memory must have been remembered (`remember`).
         """
         if cache is not None:
-            positions = cache.positions(x.size(1), x.device)
+            self._check_length(cache.filled + x.size(1))
+            positions = cache.positions(x.size(1), x.device)  # (1|B, T)
         elif positions is None:
+            self._check_length(x.size(1))
             positions = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
-        self._check_length(x.size(1) if cache is None else cache.filled + x.size(1))
         context = Context(
             position=self.position,
             angles=self.position.angles(positions),
