@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from regard.base.errors import RegardError
 from regard.nn.dropout import Dropout, noise_like
 
 
@@ -60,6 +61,12 @@ def test_gradients_pass_where_values_pass() -> None:
     y.sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, torch.where(y == 0, 0.0, 2.0))
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])
+def test_a_rate_that_leaves_nothing_is_refused(rate: float) -> None:
+    with pytest.raises(RegardError, match="leaves nothing"):
+        Dropout(rate)
 
 
 def test_compiled_models_have_dropout_too() -> None:

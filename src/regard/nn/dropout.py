@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.base.errors import RegardError
+
 LEVELS = 2**16  # what 16 bits can tell apart
 
 
@@ -20,6 +22,8 @@ class Dropout(nn.Module):
 
     def __init__(self, rate: float) -> None:
         super().__init__()
+        if not 0 <= rate < 1:
+            raise RegardError(f"A dropout rate of {rate} leaves nothing to learn from.", fix="Use 0 or more, below 1.")
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,8 +49,9 @@ def noise_like(x: Tensor, rate: float) -> Tensor:
     >>> noise_like(torch.ones(5), 0.5)
     tensor([0., 0., 2., 0., 0.])
     """
-    dropped = min(round(rate * LEVELS), LEVELS - 1)
+    dropped = min(round(rate * LEVELS), LEVELS - 1)  # a rate next to 1 keeps something
     words = x.new_empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)  # all 64 bits
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-    survives = bits >= dropped - LEVELS // 2  # 16 bits are read as a number from -32768 to 32767
-    return survives.to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
+    # 16 bits are read as a number from -32768 to 32767; the answer is written as 0 or 1 in x's own type.
+    survives = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty_like(x, memory_format=torch.contiguous_format))
+    return survives.mul_(LEVELS / (LEVELS - dropped))

@@ -1,0 +1,249 @@
+"""Forward and backward of the core against the leanest plain PyTorch, `torch.nn` and Hugging Face.
+
+    python -m bench.core            # some five minutes
+    python -m bench.core --quick    # under one minute: 64 rows for tiny, 2 for lm
+    python -m bench.core --control --only tiny --plain-malloc
+
+tiny   Transformer-tiny: 4+4 layers, width 128, hidden 256, 4 heads, 10,000 words in one table for source, target
+       and output, post-norm, sinusoidal; 256 rows of 16 + 16 tokens, of which some are padding; cross-entropy with
+       label smoothing 0.1 over the real target tokens. Dropout 0.3 on embeddings and sublayers in all contestants,
+       none on attention weights or hidden units. Regard draws its noise by `regard.nn.dropout`, which is cheap on a
+       CPU, the others by torch's dropout: `--no-dropout` shows what is left without this difference.
+lm     GPT-2's shape: 6 layers, width 384, hidden 1536, 6 heads, 65 characters, pre-norm, learned positions, GELU by
+       tanh; 16 rows of 256 tokens; cross-entropy. No dropout at all.
+
+float32, one thread, no optimiser, no compilation. All contestants have the same weights, and must give the same loss
+and gradients without dropout, before any clock runs. A ratio is the median over all rounds of their CPU time / ours:
+above 1, Regard is faster; "best" compares the fastest steps instead. The last line is JSON.
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bench import lean, rivals
+from bench.timing import again_with_tuned_malloc, race, ratio, table
+from regard.config.codec import preset
+from regard.models.build import build
+
+OURS = "regard"
+IGNORED = -100  # the label of padding
+CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A model, how it is called, and what it has that the others have not."""
+
+    name: str
+    model: nn.Module
+    logits: Callable[[nn.Module], Tensor]  # (B, T, words) of the batch
+    difference: str = ""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Contestants over the same batch, ours first."""
+
+    name: str
+    contestants: list[Contestant]
+    labels: Tensor  # (B, T)
+    smoothing: float
+
+    def loss(self, contestant: Contestant) -> Tensor:
+        """The same lines for all."""
+        logits = contestant.logits(contestant.model)
+        return F.cross_entropy(
+            logits.flatten(0, 1), self.labels.flatten(), ignore_index=IGNORED, label_smoothing=self.smoothing
+        )
+
+    def step(self, contestant: Contestant) -> None:
+        """What the clock sees."""
+        contestant.model.zero_grad(set_to_none=True)
+        self.loss(contestant).backward()
+
+    def check(self) -> None:
+        """Without dropout all must give the same loss and the same gradients; tell it, and what differs in size."""
+        first: tuple[float, float] | None = None
+        for contestant in self.contestants:
+            contestant.model.eval().zero_grad(set_to_none=True)
+            loss = self.loss(contestant)
+            loss.backward()
+            norm = nn.utils.get_total_norm(_gradients(contestant.model))
+            learned, fixed = _sizes(contestant.model)
+            also = f" + {fixed:,} fixed" if fixed else ""
+            told = f"{learned:,} parameters{also}, loss {loss.item():.6f}, gradient {norm.item():.6f}"
+            print(f"  {contestant.name:<10}{told}{'. ' * bool(contestant.difference)}{contestant.difference}")
+            found = (loss.item(), norm.item())
+            first = found if first is None else first
+            if any(abs(one - other) > CLOSE * max(1.0, abs(other)) for one, other in zip(found, first, strict=True)):
+                raise SystemExit(f"{self.name}: {contestant.name} computes something else than {OURS}.")
+
+
+Plan = tuple[tuple[Callable[[int, bool], Contest], int, float], ...]  # the contest, its rows, its seconds
+
+
+def tiny(rows: int, with_hugging_face: bool) -> Contest:
+    """Translation, with padding."""
+    words, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
+    draw = torch.Generator().manual_seed(0)
+    source, source_real = _rows(rows, length, 10, words, draw)
+    target, target_real = _rows(rows, length, 12, words, draw)
+    labels = torch.randint(4, words, target.shape, generator=draw).masked_fill(~target_real, IGNORED)
+    print(
+        f"\ntiny: {rows} rows, {source_real.sum()} real source and {target_real.sum()} real target tokens "
+        f"of {source.numel()} each"
+    )
+
+    ours = _stirred(build(preset("tiny"), seed=0))
+    shape = (words, width, heads, hidden, layers, dropout, length)
+    bare = lean.Translator(*shape)
+    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
+    plain = rivals.TorchTranslator(*shape)
+    rivals.copy_weights(ours, plain, {**rivals.TORCH_NAMES, **rivals.TRANSLATOR_TABLE})
+
+    def call(model: nn.Module) -> Tensor:
+        return model(source, target, source_real)
+
+    contestants = [
+        Contestant(OURS, ours, call, "Dropout's noise by regard.nn.dropout"),
+        Contestant("lean", bare, call),
+        Contestant("torch_nn", plain, call, "Its other dropouts are set to 0"),
+    ]
+    if with_hugging_face:
+        theirs = rivals.marian(*shape)
+        rivals.copy_weights(ours, theirs, {**rivals.MARIAN_NAMES, **rivals.TRANSLATOR_TABLE})
+
+        def logits(model: nn.Module) -> Tensor:
+            return model(input_ids=source, attention_mask=source_real, decoder_input_ids=target, use_cache=False).logits
+
+        note = "Fixed are its tables of sines; it adds a bias that does not learn to the logits"
+        contestants.append(Contestant("hf", theirs, logits, note))
+    return Contest("tiny", contestants, labels, smoothing=0.1)
+
+
+def lm(rows: int, with_hugging_face: bool) -> Contest:
+    """Characters, without padding."""
+    words, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
+    draw = torch.Generator().manual_seed(0)
+    tokens = torch.randint(words, (rows, length), generator=draw)
+    labels = torch.randint(words, (rows, length), generator=draw)
+    print(f"\nlm: {rows} rows of {length} tokens")
+
+    settings = preset(
+        "gpt2",
+        {
+            "width": width,
+            "tokens.vocabulary": words,
+            "decoder.layers": layers,
+            "decoder.position.length": length,
+            "decoder.attention.heads": heads,
+            "decoder.feedforward.hidden": hidden,
+            "decoder.dropout": {},
+        },
+    )
+    ours = _stirred(build(settings, seed=0))
+    shape = (words, width, heads, hidden, layers, length)
+    bare = lean.Writer(*shape)
+    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
+    plain = rivals.TorchWriter(*shape)
+    rivals.copy_weights(ours, plain, {**rivals.TORCH_NAMES, **rivals.WRITER_TABLES})
+
+    def call(model: nn.Module) -> Tensor:
+        return model(tokens)
+
+    contestants = [
+        Contestant(OURS, ours, call),
+        Contestant("lean", bare, call),
+        Contestant("torch_nn", plain, call),
+    ]
+    if with_hugging_face:
+        theirs = rivals.gpt2(*shape)
+        rivals.copy_weights(ours, theirs, {**rivals.GPT2_NAMES, **rivals.WRITER_TABLES})
+        note = "GELU by torch's kernel"
+        contestants.append(Contestant("hf", theirs, lambda model: model(tokens, use_cache=False).logits, note))
+    return Contest("lm", contestants, labels, smoothing=0.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small batches and few rounds: under a minute")
+    parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
+    parser.add_argument("--only", choices=("tiny", "lm"), help="one of the two shapes")
+    parser.add_argument(
+        "--no-dropout", action="store_true", help="tiny without dropout: only the structure is compared"
+    )
+    parser.add_argument("--control", action="store_true", help="race a copy of ours too: how far it is from 1 is noise")
+    options = parser.parse_args()
+    if not options.plain_malloc:
+        again_with_tuned_malloc()
+    began = time.perf_counter()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    with_hugging_face = importlib.util.find_spec("transformers") is not None
+    malloc = "plain" if options.plain_malloc else "tuned"
+    print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, float32, 1 thread, {malloc} malloc")
+    if not with_hugging_face:
+        print("transformers is not installed, so hf is left out: pip install 'regard[bench]'")
+
+    quick: Plan = ((tiny, 64, 12.0), (lm, 2, 12.0))
+    whole: Plan = ((tiny, 256, 130.0), (lm, 16, 180.0))
+    results: dict[str, float] = {}
+    for make, rows, seconds in quick if options.quick else whole:
+        if options.only not in (None, make.__name__):
+            continue
+        contest = make(rows, with_hugging_face)
+        if options.control:
+            first = contest.contestants[0]
+            contest.contestants.append(replace(first, name="control", model=copy.deepcopy(first.model)))
+        contest.check()
+        for contestant in contest.contestants:
+            contestant.model.train(not options.no_dropout)
+        steps = {contestant.name: partial(contest.step, contestant) for contestant in contest.contestants}
+        times = race(steps, seconds=seconds)
+        print(table(times, ours=OURS))
+        for name, theirs in times.items():
+            if name not in (OURS, "control"):
+                results[f"{contest.name}/{name}"] = round(ratio(theirs, times[OURS]), 3)
+    print(f"\n{time.perf_counter() - began:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
+    print(json.dumps(results))
+
+
+def _rows(rows: int, length: int, shortest: int, words: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Tokens (B, T) with lengths from `shortest` to `length`, padded by 0 on the right, and which are real."""
+    lengths = torch.randint(shortest, length + 1, (rows, 1), generator=draw)
+    real = torch.arange(length) < lengths
+    return torch.randint(4, words, (rows, length), generator=draw).masked_fill(~real, 0), real
+
+
+def _stirred(model: nn.Module) -> nn.Module:
+    """Biases and norms start at 0 and 1: move them, so that a copy in the wrong place is found."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    return model
+
+
+def _gradients(model: nn.Module) -> list[Tensor]:
+    return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+
+def _sizes(model: nn.Module) -> tuple[int, int]:
+    """How many numbers learn, and how many parameters do not."""
+    learned = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return learned, sum(parameter.numel() for parameter in model.parameters()) - learned
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The same two shapes from `torch.nn` and Hugging Face, and how the weights of a Regard model are copied to all."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bench.lean import waves
+
+# Patterns that turn the name of their weight into the name of ours, one after the other.
+# `*` stands for query, key and value, joined.
+Names = Mapping[str, str]
+LEAN_NAMES: Names = {
+    r"^(encoder|decoder)\.": r"\1.layers.",
+    r"\.q\.": ".query.",
+    r"\.k\.": ".key.",
+    r"\.v\.": ".value.",
+    r"\.o\.": ".output.",
+    r"\.(\w+)_norm\.": r".around_\1.norm.",
+    r"\.(up|down)\.": r".feedforward.\1.",
+}
+TORCH_NAMES: Names = {
+    r"self_attn\.": "attention.",
+    r"multihead_attn\.": "cross.",
+    r"in_proj_": "*.",
+    r"out_proj\.": "output.",
+    r"^(encoder.*)norm2\.": r"\1around_feedforward.norm.",
+    r"norm1\.": "around_attention.norm.",
+    r"norm2\.": "around_cross.norm.",
+    r"norm3\.": "around_feedforward.norm.",
+    r"linear1\.": "feedforward.up.",
+    r"linear2\.": "feedforward.down.",
+}
+MARIAN_NAMES: Names = {
+    r"^model\.": "",
+    r"^shared\.": "table.",
+    r"self_attn_layer_norm\.": "around_attention.norm.",
+    r"encoder_attn_layer_norm\.": "around_cross.norm.",
+    r"final_layer_norm\.": "around_feedforward.norm.",
+    r"self_attn\.": "attention.",
+    r"encoder_attn\.": "cross.",
+    r"q_proj\.": "query.",
+    r"k_proj\.": "key.",
+    r"v_proj\.": "value.",
+    r"out_proj\.": "output.",
+    r"fc1\.": "feedforward.up.",
+    r"fc2\.": "feedforward.down.",
+}
+TRANSLATOR_TABLE: Names = {r"^table\.": "source.table."}
+WRITER_TABLES: Names = {
+    r"^encoder\.": "decoder.",
+    r"^table\.": "tokens.table.",
+    r"^places\.": "decoder.position.table.",
+    r"^norm\.": "decoder.final_norm.",
+}
+GPT2_NAMES: Names = {
+    r"^transformer\.": "",
+    r"^h\.": "decoder.layers.",
+    r"^wte\.": "table.",
+    r"^wpe\.": "places.",
+    r"^ln_f\.": "norm.",
+    r"ln_1\.": "around_attention.norm.",
+    r"ln_2\.": "around_feedforward.norm.",
+    r"attn\.c_attn\.": "attention.*.",
+    r"attn\.c_proj\.": "attention.output.",
+    r"mlp\.c_fc\.": "feedforward.up.",
+    r"mlp\.c_proj\.": "feedforward.down.",
+}
+
+
+@torch.no_grad()
+def copy_weights(ours: nn.Module, theirs: nn.Module, names: Names) -> None:
+    """Give their model the weights of ours. What does not learn (Marian's table of sines) stays as it is."""
+    weights = dict(ours.named_parameters())
+    for their_name, parameter in theirs.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        name = their_name
+        for pattern, replacement in names.items():
+            name = re.sub(pattern, replacement, name)
+        parts = ("query", "key", "value") if "*" in name else ("",)
+        weight = torch.cat([weights[name.replace("*", part)] for part in parts])
+        is_turned = re.search(r"\.c_\w+\.weight$", their_name)  # GPT-2 multiplies from the other side
+        parameter.copy_(weight.T if is_turned else weight)
+
+
+class TorchTranslator(nn.Module):
+    """`nn.TransformerEncoder` and `nn.TransformerDecoder`, without their final norms, over one table.
+
+    Their layers also drop attention weights and hidden units of the feed-forward. The other contestants do not,
+    so here these two are set to 0.
+    """
+
+    def __init__(
+        self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
+    ) -> None:
+        super().__init__()
+        self.scale = math.sqrt(width)
+        self.table = nn.Embedding(vocabulary, width)
+        self.waves: Tensor
+        self.register_buffer("waves", waves(length, width), persistent=False)
+        self.dropout = nn.Dropout(dropout)
+        reading = nn.TransformerEncoderLayer(width, heads, hidden, dropout, batch_first=True)
+        writing = nn.TransformerDecoderLayer(width, heads, hidden, dropout, batch_first=True)
+        self.encoder = nn.TransformerEncoder(reading, layers, enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(writing, layers)
+        for module in self.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = 0.0
+        mask = nn.Transformer.generate_square_subsequent_mask(length)
+        self.mask: Tensor
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, source: Tensor, target: Tensor, source_real: Tensor) -> Tensor:
+        """Logits (B, T, words)."""
+        hidden = ~source_real
+        memory = self.encoder(self.enter(source), src_key_padding_mask=hidden)
+        length = target.size(1)
+        x = self.decoder(
+            self.enter(target),
+            memory,
+            tgt_mask=self.mask[:length, :length],
+            memory_key_padding_mask=hidden,
+            tgt_is_causal=True,
+        )
+        return F.linear(x, self.table.weight)
+
+    def enter(self, tokens: Tensor) -> Tensor:
+        """Tokens (B, T) -> (B, T, D)."""
+        return self.dropout(self.table(tokens) * self.scale + self.waves[: tokens.size(1)])
+
+
+class TorchWriter(nn.Module):
+    """`nn.TransformerEncoder` under a causal mask: GPT-2's shape without dropout."""
+
+    def __init__(self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, width)
+        self.places = nn.Embedding(length, width)
+        layer = nn.TransformerEncoderLayer(
+            width, heads, hidden, 0.0, nn.GELU("tanh"), batch_first=True, norm_first=True
+        )
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.norm = nn.LayerNorm(width)
+        self.mask: Tensor
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(length), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits (B, T, words)."""
+        length = tokens.size(1)
+        x = self.table(tokens) + self.places.weight[:length]
+        x = self.encoder(x, mask=self.mask[:length, :length], is_causal=True)
+        return F.linear(self.norm(x), self.table.weight)
+
+
+def marian(vocabulary: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int) -> nn.Module:
+    """Hugging Face's `MarianMTModel` of the same shape; its dropout stands at the same places."""
+    import transformers
+
+    config = transformers.MarianConfig(
+        vocab_size=vocabulary,
+        max_position_embeddings=length,
+        d_model=width,
+        encoder_layers=layers,
+        encoder_attention_heads=heads,
+        encoder_ffn_dim=hidden,
+        decoder_layers=layers,
+        decoder_attention_heads=heads,
+        decoder_ffn_dim=hidden,
+        activation_function="relu",
+        dropout=dropout,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        scale_embedding=True,
+        pad_token_id=0,
+        eos_token_id=1,
+        forced_eos_token_id=None,
+        decoder_start_token_id=0,
+        attn_implementation="sdpa",
+    )
+    return _made(transformers.MarianMTModel(config))
+
+
+def gpt2(vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> nn.Module:
+    """Hugging Face's `GPT2LMHeadModel` of the same shape.
+
+    Its GELU is torch's kernel (`gelu_pytorch_tanh`): the default `gelu_new` is the same formula, but slower.
+    """
+    import transformers
+
+    config = transformers.GPT2Config(
+        vocab_size=vocabulary,
+        n_positions=length,
+        n_embd=width,
+        n_layer=layers,
+        n_head=heads,
+        n_inner=hidden,
+        activation_function="gelu_pytorch_tanh",
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=0,
+        eos_token_id=0,
+        attn_implementation="sdpa",
+    )
+    return _made(transformers.GPT2LMHeadModel(config))
+
+
+def _made(model: Any) -> nn.Module:
+    if model.config._attn_implementation != "sdpa":
+        raise RuntimeError("Hugging Face did not take attn_implementation='sdpa'.")
+    module: nn.Module = model
+    return module

@@ -1,0 +1,101 @@
+"""Fair times on an unquiet machine: all contestants in one process, in turns, by the CPU time of the process.
+
+    again_with_tuned_malloc()                       # first thing in a benchmark's `main`
+    times = race({"ours": step, "theirs": other}, seconds=60)
+    print(table(times, ours="ours"))
+    ratio(times["theirs"], times["ours"])           # > 1: ours is faster
+
+Seconds measured minutes apart differ by a third on shared machines, CPU seconds too. Turns a second apart
+do not, so the figure to trust is the ratio within a round; its median over the rounds is what `ratio` gives.
+"""
+
+import gc
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+# Large tensors come from the heap and stay there: else every step faults its pages in anew (a third of the time
+# where there are logits over a large vocabulary). glibc only; elsewhere the variable means nothing.
+TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
+
+Times = dict[str, list[float]]  # CPU milliseconds of each round, by contestant
+
+
+def again_with_tuned_malloc() -> None:
+    """Start this very command again under the tuned allocator; glibc reads its settings only at the start."""
+    if sys.platform.startswith("linux") and os.environ.get("GLIBC_TUNABLES") != TUNABLES:
+        sys.stdout.flush()
+        environment = {**os.environ, "GLIBC_TUNABLES": TUNABLES}
+        os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - the same program, no shell
+
+
+def race(
+    steps: Mapping[str, Callable[[], object]], *, seconds: float, least_rounds: int = 3, warm_up: int = 2
+) -> Times:
+    """Run every step once a round, in an order drawn anew for each round, until the (wall) seconds are spent.
+
+    The time of the `warm_up` rounds counts towards `seconds`: the heap grows in them until all find room.
+    Python's garbage collector rests while the clock runs.
+    """
+    end = time.perf_counter() + seconds
+    for _ in range(warm_up):
+        for step in steps.values():
+            step()
+    times: Times = {name: [] for name in steps}
+    order = list(steps)
+    draw = random.Random(0)  # noqa: S311 - an order, not a secret
+    gc.collect()
+    gc.disable()
+    try:
+        done, longest = 0, 0.0
+        while done < least_rounds or time.perf_counter() + longest < end:
+            began = time.perf_counter()
+            draw.shuffle(order)
+            for name in order:
+                before = time.process_time()
+                steps[name]()
+                times[name].append(1000 * (time.process_time() - before))
+            longest = max(longest, time.perf_counter() - began)
+            done += 1
+    finally:
+        gc.enable()
+    return times
+
+
+def ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    """The median over all rounds of their time / our time.
+
+    >>> ratio([2.0, 6.0, 4.0], [1.0, 2.0, 2.0])
+    2.0
+    """
+    return statistics.median(their / our for their, our in zip(theirs, ours, strict=True))
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """First quartile, median, third quartile.
+
+    >>> quartiles([5.0, 1.0, 4.0, 2.0, 3.0])
+    (2.0, 3.0, 4.0)
+    """
+    if len(values) < 2:
+        return values[0], values[0], values[0]
+    first, middle, third = statistics.quantiles(values, n=4, method="inclusive")
+    return first, middle, third
+
+
+def table(times: Times, *, ours: str) -> str:
+    """One line for each contestant: its time, its ratio to ours, both with quartiles, and the ratio of the best."""
+    lines = [f"{'':<12}{'CPU ms/step':>12}{'quartiles':>18}{'ratio':>9}{'quartiles':>15}{'best':>8}{'rounds':>8}"]
+    for name, values in times.items():
+        low, middle, high = quartiles(values)
+        line = f"{name:<12}{middle:>12.1f}{f'{low:.1f} - {high:.1f}':>18}"
+        if name != ours:
+            below, fraction, above = quartiles([their / our for their, our in zip(values, times[ours], strict=True)])
+            line += f"{fraction:>9.3f}{f'{below:.3f}-{above:.3f}':>15}{min(values) / min(times[ours]):>8.3f}"
+        else:
+            line += f"{'1':>9}{'':>15}{'1':>8}"
+        lines.append(f"{line}{len(values):>8}")
+    return "\n".join(lines)
