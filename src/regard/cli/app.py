@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import RegardError
-from regard.cli import model
+from regard.cli import check, model, prepare, tokenizer
 
 app = typer.Typer(
     name="regard",
@@ -17,6 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(model.app, name="model")
+app.add_typer(tokenizer.app, name="tokenizer")
+app.command()(check.check)
+app.command()(prepare.prepare)
 
 
 def main() -> None:

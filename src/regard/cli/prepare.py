@@ -1,0 +1,83 @@
+"""`regard prepare`: write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID251
+from pydantic import ValidationError
+from rich.console import Console  # noqa: TID251
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: TID251
+
+from regard.base.errors import ConfigError, Fault, RegardError
+from regard.config.run import Data, Sources
+
+if TYPE_CHECKING:
+    from regard.data.prepare import Done
+    from regard.text.vocabularies import Vocabularies
+
+
+def prepare(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run file: TOML with a table `data`.")],
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the shards go; what is there is kept.")],
+    vocabulary: Annotated[Path, typer.Option(help="A folder with tokenizer.json, or source.json and target.json.")],
+    workers: Annotated[int, typer.Option(min=1, help="Processes that cut text into tokens.")] = 1,
+    size: Annotated[float, typer.Option(min=0.001, help="Million characters of text a shard.")] = 8.0,
+) -> None:
+    """Write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
+    from regard.text.vocabularies import Vocabularies  # only when it is needed: tokenizers, numpy
+
+    data = _load(run)
+    vocabularies = Vocabularies.load(vocabulary)
+    for name, sources in {"train": data.train, "validation": data.validation, "test": data.test}.items():
+        if sources:
+            _prepare_part(name, sources, vocabularies, out / name, workers, int(size * 1e6))
+    vocabularies.save(out)
+
+
+def _prepare_part(
+    name: str, sources: Sources, vocabularies: "Vocabularies", folder: Path, workers: int, size: int
+) -> None:
+    from regard.data import prepare as room
+    from regard.data.corpus import Corpus
+    from regard.data.example import Defects
+
+    defects = Defects()
+    seen: list[Done] = []
+    with _progress() as bar:
+        task = bar.add_task(name, total=None, figures="reading")
+
+        def show(done: "Done") -> None:
+            seen.append(done)
+            bar.update(task, figures=_figures(seen))
+
+        room.prepare(Corpus(sources), vocabularies, folder, defects, workers=workers, size=size, report=show)
+    kept = sum(done.kept for done in seen)
+    typer.echo(f"{name}: {_figures(seen)}{f'; {kept} were there already' if kept else ''}")
+    if defects.counts:
+        typer.echo("\n".join(["met on the way:", *(f"  {line}" for line in str(defects).split("\n"))]))
+
+
+def _figures(finished: "list[Done]") -> str:
+    samples, tokens = sum(done.samples for done in finished), sum(done.tokens for done in finished)
+    return f"{samples:,} samples, {tokens:,} tokens, {len(finished)} shard{'s' * (len(finished) != 1)}"
+
+
+def _progress() -> Progress:
+    """The length of a corpus is unknown until it is read, so the bar only moves, and the figures count."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
+    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+
+
+def _load(path: Path) -> Data:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RegardError("There is no such run file.", where=str(path), fix="Write a TOML file with [data].") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
+    try:
+        return Data.model_validate(table.get("data", {}))
+    except ValidationError as error:
+        faults = [Fault(".".join(map(str, ("data", *one["loc"]))), f"{one['msg']}.") for one in error.errors()]
+        raise ConfigError(faults, where=str(path)) from None

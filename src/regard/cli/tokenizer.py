@@ -1,0 +1,189 @@
+"""`regard tokenizer`: learn a vocabulary, see what it does to text, and prove that nothing gets lost."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer  # noqa: TID251
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console  # noqa: TID251
+from rich.table import Table  # noqa: TID251
+
+from regard.base.errors import ConfigError, Fault, RegardError
+from regard.config import codec
+from regard.config.run import AnyVocabulary, Lines
+from regard.data.example import Defects, Where
+from regard.data.readers import read
+from regard.text.learn import learn as learn_from
+from regard.text.steps import Step, count_words, steps
+from regard.text.survey import Found, Survey, readable, survey
+from regard.text.tokenizer import Tokenizer
+
+app = typer.Typer(help="Learn a vocabulary, look at it, check it on a corpus.", no_args_is_help=True)
+
+Which = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="A tokenizer.json, or a folder with one.")]
+KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
+SMALL = 200  # different words: more cannot be followed by eye
+
+
+@app.command()
+def learn(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Text, one sentence a line; .gz, .xz, .zst.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("tokenizer.json"),
+    kind: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "byte_bpe",
+    vocabulary: Annotated[int | None, typer.Option(help="How many pieces, special tokens included.")] = None,
+    language: Annotated[list[str] | None, typer.Option(help="A language with a tag, e.g. de for <2de>.")] = None,
+    extra: Annotated[list[str] | None, typer.Option(help="A token of your own, e.g. <url>; never cut.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="A.B=C", help="E.g. normalise.lowercase=true, specials.pad=[PAD]."),
+    ] = None,
+    show_steps: Annotated[bool, typer.Option("--steps", help="Print each merge and the words after it.")] = False,
+) -> None:
+    """Learn a vocabulary from text and write it to a file."""
+    wanted = _settings(kind, vocabulary, language, extra, settings)
+    defects = Defects()
+    tokenizer = learn_from((text for _, text in _lines(files, defects)), wanted)
+    if show_steps:
+        _show_steps(tokenizer, files)
+    tokenizer.save(out)
+    _show_defects(defects)
+    learned = "" if vocabulary in (None, tokenizer.size) else f" (of {vocabulary:,}: the text gives no more)"
+    typer.echo(f"{out}: {wanted.kind}, {tokenizer.size:,} pieces{learned}, sha256 {tokenizer.fingerprint[:12]}")
+
+
+@app.command()
+def show(
+    tokenizer: Which,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Text to cut.")] = None,
+    corpus: Annotated[list[Path] | None, typer.Option(help="Count pieces in this file. Repeat for more.")] = None,
+    number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest pieces.")] = 10,
+) -> None:
+    """Show how a vocabulary cuts text, how much it shortens it, and which pieces are long or rare."""
+    known = _load(tokenizer)
+    control = ", ".join(f"{known.vocabulary[token]} {token}" for token in sorted(known.specials.control))
+    typer.echo(f"{known.size:,} pieces; special: {control}")
+    for text in texts or []:
+        ids = known.encode_ids([text])[0]
+        typer.echo(f"\n{' '.join(readable(known, token) for token in ids)}\n{' '.join(map(str, ids))}")
+        _show_compression(len(text), len(text.encode()), len(ids))
+    if corpus:
+        _show_survey(known, survey(known, _lines(corpus, Defects())), number)
+
+
+@app.command()
+def check(
+    tokenizer: Which,
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Text, one sentence a line.")],
+) -> None:
+    """Encode and decode every line: all must come back. Ends with code 1 if one does not."""
+    known = _load(tokenizer)
+    defects = Defects()
+    result = survey(known, _lines(files, defects))
+    _show_defects(defects)
+    typer.echo(f"{_count(result.lines, 'line')}, {_count(result.tokens, 'token')}")
+    _show_found("unknown", result.unknown, _count(result.unknown.tokens, "unknown token"))
+    _show_found("changed", result.changed, "they do not come back as they were")
+    _show_found("normalised", result.normalised, "as the vocabulary's own normalisation wants it")
+    if not result.sound:
+        raise typer.Exit(1)
+    typer.echo("every line comes back")
+
+
+def _settings(
+    kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
+) -> AnyVocabulary:
+    """The table [tokenizer] that these options describe."""
+    table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
+    if vocabulary is not None:
+        table["vocabulary"] = vocabulary
+    for path, value in codec.parse_settings(settings or []).items():
+        *parents, key = path.split(".")
+        inner = table
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+        inner[key] = value
+    try:
+        return TypeAdapter(AnyVocabulary).validate_python(table)
+    except ValidationError as error:
+        faults = [Fault(".".join(map(str, one["loc"][1:])) or "kind", f"{one['msg']}.") for one in error.errors()]
+        raise ConfigError(faults, where="options") from None
+
+
+def _lines(files: list[Path], defects: Defects) -> Iterator[tuple[Where, str]]:
+    for file in files:
+        for example in read(Lines(source=str(file)), defects):
+            yield example.where, example.source
+
+
+def _load(path: Path) -> Tokenizer:
+    return Tokenizer.load(path / "tokenizer.json" if path.is_dir() else path)
+
+
+def _show_steps(tokenizer: Tokenizer, files: list[Path]) -> None:
+    texts = [text for _, text in _lines(files, Defects())]
+    words = count_words(tokenizer, texts)
+    if len(words) > SMALL:
+        raise RegardError(
+            f"The text has {len(words):,} different words, too many to print at each step.",
+            fix=f"Show --steps on a text with at most {SMALL}.",
+        )
+    ids = {piece: token for token, piece in enumerate(tokenizer.vocabulary)}
+
+    def shown(pieces: list[str]) -> str:
+        return " ".join(readable(tokenizer, ids[piece]) for piece in pieces)
+
+    typer.echo(f"start: {'   '.join(shown(list(word)) for word in words)}\n")
+    for step in steps(tokenizer, texts):
+        _show_step(step, shown)
+    typer.echo()
+
+
+def _show_step(step: Step, shown: Callable[[list[str]], str]) -> None:
+    typer.echo(f"{step.number}. {shown([step.left])} + {shown([step.right])} = {shown([step.made])}  ({step.count}x)")
+    typer.echo(f"   {'   '.join(shown(word) for word in step.words)}")
+
+
+def _show_compression(characters: int, size: int, tokens: int) -> None:
+    if tokens:
+        typer.echo(
+            f"{_count(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
+        )
+
+
+def _show_survey(known: Tokenizer, result: Survey[Where], number: int) -> None:
+    typer.echo(f"\n{_count(result.lines, 'line')}, {result.characters:,} characters, {result.bytes:,} bytes")
+    _show_compression(result.characters, result.bytes, result.tokens)
+    pieces = [token for token in range(known.size) if token not in known.specials.control]
+    unused = sum(token not in result.used for token in pieces)
+    typer.echo(f"{unused:,} of {len(pieces):,} pieces are not used; unknown: {result.unknown.tokens:,}\n")
+    seen = [token for token in pieces if token in result.used]
+    longest = sorted(seen, key=lambda token: (-len(known.pieces.bytes[token]), token))[:number]
+    rarest = sorted(seen, key=lambda token: (result.used[token], -token))[:number]
+    table = Table("longest", "seen", "rarest", "seen", box=None, pad_edge=False)
+    table.columns[1].justify = table.columns[3].justify = "right"
+    for long, rare in zip(longest, rarest, strict=True):
+        cells = [(readable(known, token), f"{result.used[token]:,}") for token in (long, rare)]
+        table.add_row(*cells[0], *cells[1])
+    Console().print(table, markup=False)
+
+
+def _show_found(name: str, found: Found[Where], what: str) -> None:
+    if found.lines:
+        text, back = found.example
+        typer.echo(f"{name}: {_count(found.lines, 'line')}, {what}; first at {found.first}")
+        typer.echo(f"  text: {_short(text)}\n  back: {_short(back)}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 100 else f"{shown[:97]}..."
+
+
+def _show_defects(defects: Defects) -> None:
+    if defects.counts:
+        typer.echo(str(defects), err=True)

@@ -1,0 +1,83 @@
+"""A batch as tensors: what a model reads, what must come out, and which samples these are."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.rows import IGNORED, Numbers, Records, Rows
+from regard.data.tasks import Task
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of samples. What a task does not have is None; the names are those of the models' arguments.
+
+    An encoder-decoder is called as `model(batch.source, batch.target, batch.source_real)`, a decoder as
+    `model(batch.target, positions=batch.positions, documents=batch.documents)`, an encoder as
+    `model(batch.source, batch.source_real)`.
+    """
+
+    number: int | None  # of the global batch; None is an empty batch that keeps ranks in step
+    labels: Tensor  # (B, T) or (B): what must come out, IGNORED where nothing must
+    samples: Tensor  # (N) the samples' numbers: one a row, or packed, as `documents` counts them; -1 if empty
+    languages: Tensor  # (N) of each sample, a number in the corpus' table of languages
+    source: Tensor | None = None  # (B, S)
+    source_real: Tensor | None = None  # (B, S) False for padding
+    target: Tensor | None = None  # (B, T)
+    documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
+    positions: Tensor | None = None  # (B, T) packed: from 0 in every document
+
+    @property
+    def count(self) -> int:
+        """The places where something must come out: the loss is normalised by their sum over all ranks."""
+        return int((self.labels != IGNORED).sum())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same on another device."""
+        moved: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                moved[field.name] = value.to(device, non_blocking=True)
+        return replace(self, **moved)
+
+
+def batch(number: int | None, records: Records, rows: Rows) -> Batch:
+    """Arrays -> tensors."""
+    return Batch(
+        number=number,
+        labels=_tensor(rows.labels),
+        samples=_tensor(records.samples),
+        languages=_tensor(records.languages),
+        source=None if rows.source is None else _tensor(rows.source),
+        source_real=None if rows.source_real is None else _tensor(rows.source_real),
+        target=None if rows.target is None else _tensor(rows.target),
+        documents=None if rows.documents is None else _tensor(rows.documents),
+        positions=None if rows.positions is None else _tensor(rows.positions),
+    )
+
+
+def empty(task: Task) -> Batch:
+    """One row of special tokens out of which nothing must come: a model can run it, and learns nothing from it."""
+    zero = np.zeros(1, np.int64)
+    records = Records(
+        tokens=np.zeros(0, np.int64),
+        lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the begin mark alone is one place
+        samples=zero - 1,
+        draws=zero,
+        languages=zero,
+        labels=zero - 1,
+        begins=zero,
+        wholes=zero,
+        rows=zero,
+    )
+    rows = task.rows(records)
+    return batch(None, records, replace(rows, labels=np.full_like(rows.labels, IGNORED)))
+
+
+def _tensor(array: Numbers | NDArray[np.bool_]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,0 +1,15 @@
+"""The corpus doctor: what is wrong with a corpus, where, and what to do about it.
+
+    examples -> examine -> Diagnosis -> explain (findings, samples) -> words, report, clean
+
+>>> from regard.data.example import Example, Where
+>>> corpus = [Example(Where("a.en", 1), "Good morning to everybody!", "Good morning to everybody!")]
+>>> diagnosis = examine(corpus)
+>>> [rule.name for rule in diagnosis.rules if len(diagnosis.rows(rule.name))]
+['copy']
+"""
+
+from regard.data.doctor.examine import Diagnosis, examine
+from regard.data.doctor.rules import RULES, Finding, Rule, choose
+
+__all__ = ["RULES", "Diagnosis", "Finding", "Rule", "choose", "examine"]

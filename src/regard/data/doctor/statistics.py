@@ -1,0 +1,74 @@
+"""How much text there is, and how its lengths are distributed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts between edges; what lies beyond the last edge is in `beyond`, what lies below the first in `below`."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    below: int = 0
+    beyond: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One column of the corpus; lengths are in characters."""
+
+    name: str
+    characters: int
+    words: int
+    shortest: int
+    median: float
+    longest: int
+    lengths: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The corpus in numbers."""
+
+    rows: int
+    sides: tuple[Side, ...]
+    ratios: Histogram | None
+
+
+def describe(lengths: list[NDArray[np.uint32]], words: list[int]) -> Statistics:
+    """Statistics of one or two columns, given their lengths in characters and their numbers of words."""
+    names = ("source", "target") if len(lengths) == 2 else ("text",)
+    sides = tuple(_side(name, column, count) for name, column, count in zip(names, lengths, words, strict=True))
+    return Statistics(len(lengths[0]), sides, _ratios(*lengths) if len(lengths) == 2 else None)
+
+
+def _side(name: str, lengths: NDArray[np.uint32], words: int) -> Side:
+    if not len(lengths):
+        return Side(name, 0, 0, 0, 0.0, 0, Histogram((0.0, 1.0), (0,)))
+    step = max(1, int(np.ceil(np.quantile(lengths, 0.995) / 30)))
+    for nice in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2500, 5000, 10_000):  # edges that people read
+        if nice >= step:
+            step = nice
+            break
+    bins = min(31, int(np.quantile(lengths, 0.995)) // step + 1)
+    edges = np.arange(0, (bins + 1) * step, step)
+    counts, _ = np.histogram(lengths, edges)
+    histogram = Histogram(tuple(map(float, edges)), tuple(map(int, counts)), beyond=int((lengths > edges[-1]).sum()))
+    total, median = int(lengths.sum(dtype=np.uint64)), float(np.median(lengths))
+    return Side(name, total, words, int(lengths.min()), median, int(lengths.max()), histogram)
+
+
+def _ratios(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Histogram:
+    both = (source > 0) & (target > 0)
+    ratios = target[both] / source[both]
+    edges = np.geomspace(0.25, 4.0, 33)
+    counts, _ = np.histogram(ratios, edges)
+    return Histogram(
+        tuple(float(edge) for edge in edges),
+        tuple(map(int, counts)),
+        below=int((ratios < edges[0]).sum()),
+        beyond=int((ratios > edges[-1]).sum()),
+    )

@@ -1,0 +1,130 @@
+"""What a path most likely is, for commands that are given files instead of a configuration.
+
+The names decide first, then a look at the first row or record. What cannot be guessed is asked for.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from regard.base.errors import RegardError
+from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.data.example import Defects
+from regard.data.open import bare, blocks, files, opened, optional
+from regard.data.readers.table import rows
+from regard.data.readers.tmx import units
+
+# Two or three letters, and perhaps a region: "en", "gsw", "pt-BR". Suffixes that look like one and are none:
+_LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
+_NO_LANGUAGE = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
+_TEXTS = ("source", "src", "text", "sentence")
+_TARGETS = ("target", "tgt", "trg")
+_LABELS = ("label", "class")
+
+
+def guess(paths: Sequence[str]) -> AnySource:
+    """The source that one path, or two aligned files, most likely are.
+
+    >>> guess(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
+    Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
+    """
+    if len(paths) == 2:
+        first, second = paths
+        languages = tuple(filter(None, map(_language, paths)))
+        return Lines(source=first, target=second, languages=languages if len(languages) == 2 else ())
+    if len(paths) != 1:
+        raise RegardError(f"{len(paths)} paths are no source.", fix="Give one file or folder, or two aligned files.")
+    path = paths[0]
+    first = files(path, Defects())[0]
+    match bare(first).suffix.lower():
+        case ".tsv" | ".tab":
+            return _table(path, first, "tab")
+        case ".csv":
+            return _table(path, first, "comma")
+        case ".jsonl" | ".ndjson":
+            return Jsonl(path=path, **_fields(_first_keys(first), first))
+        case ".parquet":
+            return Parquet(path=path, **_fields(_parquet_columns(first), first))
+        case ".tmx":
+            return Tmx(path=path, languages=_tmx_languages(first))
+        case ".po" | ".mo" | ".pot":
+            return Gettext(path=path)
+        case ".conllu":
+            return Conll(path=path, word=2, tag=4)
+        case ".conll" | ".iob" | ".bio":
+            return Conll(path=path, word=1, tag=_conll_width(first))
+    if first != path:
+        return Documents(path=path)
+    language = _language(path)
+    return Lines(source=path, languages=(language,) if language else ())
+
+
+def _language(path: str) -> str | None:
+    """The language in a name: train.tok.en.gz is English."""
+    suffix = bare(path).suffix[1:]
+    found = _LANGUAGE.fullmatch(suffix)
+    return suffix if found and found["base"] not in _NO_LANGUAGE else None
+
+
+def _table(path: str, first: str, delimiter: Literal["tab", "comma"]) -> Table:
+    row = next(rows(first, delimiter, Defects()), None)
+    fields = row.fields if row else [""]
+    if set(_TEXTS) & set(fields):
+        return Table(path=path, delimiter=delimiter, header=True, **_fields(fields, first))
+    if len(fields) == 1:
+        return Table(path=path, delimiter=delimiter)
+    if fields[1].isdigit():
+        return Table(path=path, delimiter=delimiter, label=2)
+    return Table(path=path, delimiter=delimiter, target=2)
+
+
+def _fields(names: Sequence[str], path: str) -> dict[str, Any]:
+    """Which fields are source, target and label."""
+    source = next((name for name in _TEXTS if name in names), None)
+    target = next((name for name in _TARGETS if name in names), None)
+    label = next((name for name in _LABELS if name in names), None)
+    if source is not None:
+        return {"source": source, "target": target, "label": label}
+    languages = [
+        name for name in names if _LANGUAGE.fullmatch(name) and name != "id"
+    ]  # it names records, rarely Indonesian
+    if len(languages) == 2:
+        return {"source": languages[0], "target": languages[1], "languages": tuple(languages)}
+    raise RegardError(
+        f"Which fields are the texts? There are: {', '.join(names)}.",
+        where=path,
+        fix="Describe the source in a configuration: source, target, label.",
+    )
+
+
+def _first_keys(path: str) -> list[str]:
+    for block in blocks(path, Defects()):
+        for line in block.lines:
+            if line.strip():
+                try:
+                    record = json.loads(line)
+                except ValueError:  # the reader says where and why
+                    record = None
+                return list(record) if isinstance(record, dict) else ["source"]
+    return ["source"]
+
+
+def _parquet_columns(path: str) -> list[str]:
+    parquet = optional("pyarrow.parquet", "formats", "Reading Parquet")
+    with opened(path) as file:
+        return list(parquet.read_schema(file).names)
+
+
+def _tmx_languages(path: str) -> tuple[str, ...]:
+    unit = next(units(path, Defects()), None)
+    return tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2] if unit else ()
+
+
+def _conll_width(path: str) -> int:
+    """CoNLL's tag is in the last column."""
+    for block in blocks(path, Defects()):
+        for line in block.lines:
+            if line.strip(" \t") and not line.startswith("#"):
+                return len(line.split("\t") if "\t" in line else line.split())
+    return 2

@@ -1,0 +1,302 @@
+r"""Opening corpora: a path or URL in, lines out.
+
+A line ends at the byte `\n` and nowhere else: U+2028, U+0085, vertical tabs, form feeds and lone carriage returns are
+text, so that line n of one file stays line n of another. What was met on the way is counted in `Defects`:
+
+- one `\r` just before a `\n` belongs to the line's end (Windows writes it) and is taken off, any other is text. A line
+  is never split or joined by it, so nothing can slip, and texts do not end in a character that nobody sees;
+- a byte order mark at the start of a file is taken off, any other is text;
+- a last line without `\n` is a line.
+
+Bytes that are not UTF-8 and packed files that end too early are refused with the line where it happened.
+"""
+
+import importlib
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from regard.base.errors import RegardError
+from regard.data.example import CorpusError, Defects, Where
+
+PIECE = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
+LONGEST = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
+PACKED = (".gz", ".xz", ".zst")
+BOM = "\ufeff"
+CRLF = "CRLF line end, CR taken off"
+
+# Characters that other tools split lines at, hide or choke on. They are kept as text, and counted.
+ODD = {
+    "\n": "line break inside a text",
+    "\r": "carriage return inside a text",
+    "\0": "NUL character",
+    "\x0b": "vertical tab",
+    "\x0c": "form feed",
+    "\x1c": "file separator U+001C",
+    "\x1d": "group separator U+001D",
+    "\x1e": "record separator U+001E",
+    "\x85": "next line U+0085",
+    "\u2028": "line separator U+2028",
+    "\u2029": "paragraph separator U+2029",
+    "\ufeff": "byte order mark inside a text",
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", "bidirectional control"),
+}
+_ODD = re.compile(f"[{''.join(ODD)}]")
+_ODD_BYTES = [character.encode() for character in ODD if character.isascii() and character != "\n"]
+# The others in UTF-8, by their first byte: searching for a single byte is several times as fast as for a sequence.
+_ODD_WIDE = [
+    re.compile(rb"\xc2(?=\x85)"),
+    re.compile(rb"\xe2(?=\x80[\xa8-\xae]|\x81[\xa6-\xa9])"),
+    re.compile(rb"\xef(?=\xbb\xbf)"),
+]
+
+
+class CutError(CorpusError):
+    """A file that cannot be read on: what came before was whole. Who reads it knows the line."""
+
+
+class Block(NamedTuple):
+    """Some lines of a file, without their ends."""
+
+    first: int  # the number of the first one, from 1
+    lines: list[str]
+    odd: bool  # whether any of them holds a character of ODD
+
+
+def optional(module: str, extra: str, purpose: str) -> Any:
+    """A package that is not part of the core install; without it, an error that names the extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise RegardError(f"{purpose} needs the package '{module}'.", fix=f"pip install 'regard[{extra}]'") from error
+
+
+def is_url(path: str) -> bool:
+    """Whether fsspec opens it: "s3://bucket/train.en.gz" is a URL, "train.en.gz" is not."""
+    return "://" in path
+
+
+def files(path: str, defects: Defects) -> list[str]:
+    """The file itself, or all files of a folder and its folders in the order of their names."""
+    inside = _inside(path)
+    if inside is None:
+        return [path]
+    found = []
+    for name, file in sorted(inside.items()):
+        if any(part.startswith(".") for part in name):
+            defects.found("hidden file left out", Where(file, 1))
+        else:
+            found.append(file)
+    if not found:
+        raise CorpusError("The folder has no files.", where=path, fix="Check the path.")
+    return found
+
+
+def bare(path: str) -> PurePosixPath:
+    """The name without what only says how it is packed or fetched.
+
+    >>> bare("corpus/train.en.gz").suffix, bare("https://some.where/train.tmx.xz?version=2").stem
+    ('.en', 'train')
+    """
+    name = PurePosixPath(path.partition("?")[0] if is_url(path) else Path(path).as_posix())
+    return name.with_suffix("") if name.suffix.lower() in PACKED else name
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """A file as it is stored; what the disk or the network refuses is a CorpusError."""
+    with _faults(path), _open(path) as file:
+        yield file
+
+
+def unpacked(path: str) -> Iterator[bytes]:
+    """The bytes of a file in pieces, unpacked if its name ends in .gz, .xz or .zst."""
+    packing = _packing(path)
+    with opened(path) as file:
+        before = _state(path, file)
+        pieces = iter(partial(file.read, PIECE), b"")
+        yield from _unpack(pieces, path, packing) if packing else pieces
+        if _state(path, file) != before:
+            raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
+
+
+def blocks(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
+    r"""The lines of a file, many at a time; `keep_returns` leaves a `\r` before a `\n` (CSV may have quoted it)."""
+    number = 1
+    try:
+        for stretch in _stretches(path):
+            text, fault = _decode(stretch, path, number)
+            if number == 1 and text.startswith(BOM):
+                text = text.removeprefix(BOM)
+                defects.found("byte order mark at the start, taken off", Where(path, 1))
+            if not keep_returns and b"\r" in stretch and "\r\n" in text:
+                crlf = text.index("\r\n")
+                where = Where(path, number + text.count("\n", 0, crlf))
+                defects.found(CRLF, where, times=text.count("\r\n"))
+                text = text.replace("\r\n", "\n")
+            lines = text.split("\n")
+            if not lines[-1]:
+                lines.pop()  # what follows the last \n is no line
+            elif fault is None:
+                defects.found("missing last newline", Where(path, number + len(lines) - 1))
+            if lines:
+                yield Block(number, lines, _is_odd(stretch, text))
+            if fault is not None:
+                raise fault
+            number += len(lines)
+    except CutError as error:
+        what = f"{error.what} The last whole line is {number - 1}."
+        raise CorpusError(what, where=str(Where(path, number)), fix=error.fix) from error
+    if number == 1:
+        defects.found("empty file", Where(path, 1))
+
+
+def examine(text: str, where: Where, defects: Defects) -> None:
+    r"""Count the odd characters of a text, each kind once.
+
+    >>> defects = Defects()
+    >>> examine("one\u2028two\u2028three", Where("a.en", 3), defects)
+    >>> print(defects)
+    line separator U+2028: 1, first at a.en:3
+    """
+    if not text.isprintable():  # quick, and true of nearly every sentence
+        for kind in dict.fromkeys(ODD[character] for character in _ODD.findall(text)):
+            defects.found(kind, where)
+
+
+def _is_odd(stretch: bytes, text: str) -> bool:
+    if any(byte in stretch for byte in _ODD_BYTES):
+        return True
+    return not text.isascii() and any(pattern.search(stretch) for pattern in _ODD_WIDE)
+
+
+def _stretches(path: str) -> Iterator[bytes]:
+    """Whole lines, many at a time, and at the end what has no newline."""
+    held: list[bytes] = []
+    size = 0
+    for piece in unpacked(path):
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*held, piece[:end]))
+            held, size = [], 0
+        held.append(piece[end:])
+        size += len(piece) - end
+        if size > LONGEST:
+            raise CutError(f"A line is longer than {LONGEST >> 20} MiB.", where=path, fix="Is it a text file?")
+    if size:
+        yield b"".join(held)
+
+
+def _decode(stretch: bytes, path: str, number: int) -> tuple[str, CorpusError | None]:
+    """The text, or the lines before the first byte that is not UTF-8 and the error that names it."""
+    try:
+        return stretch.decode(), None
+    except UnicodeDecodeError as error:
+        start = stretch.rfind(b"\n", 0, error.start) + 1
+        line = number + stretch.count(b"\n", 0, start)
+        byte = f"0x{stretch[error.start]:02x}, byte {error.start - start + 1} of the line"
+        if line == 1 and stretch[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            fix = "It looks like UTF-16: `iconv -f UTF-16 -t UTF-8` converts it."
+        else:
+            fix = "Find out its encoding and convert it, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
+        fault = CorpusError(f"Not UTF-8: {byte}.", where=str(Where(path, line)), fix=fix)
+        return stretch[:start].decode(), fault
+
+
+class _Unpacker(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Packing(NamedTuple):
+    new: Callable[[], _Unpacker]
+    fault: type[Exception]
+
+
+def _packing(path: str) -> _Packing | None:
+    """How the file is packed, by its name."""
+    match PurePosixPath(path.partition("?")[0] if is_url(path) else path).suffix.lower():
+        case ".gz":
+            return _Packing(partial(zlib.decompressobj, wbits=31), zlib.error)
+        case ".xz":
+            return _Packing(lzma.LZMADecompressor, lzma.LZMAError)
+        case ".zst":
+            zstandard = optional("zstandard", "formats", "Unpacking .zst")
+            return _Packing(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
+    return None
+
+
+def _unpack(pieces: Iterator[bytes], path: str, packing: _Packing) -> Iterator[bytes]:
+    """A packed file is one or more streams one after another; the last must be whole."""
+    unpacker = packing.new()
+    for piece in pieces:
+        while piece:
+            if unpacker.eof:
+                piece = piece.lstrip(b"\0")  # padding between streams
+                if not piece:
+                    break
+                unpacker = packing.new()
+            try:
+                yield unpacker.decompress(piece)
+            except packing.fault as error:
+                raise CutError(f"The packed file is damaged: {error}.", where=path, fix="Take a good copy.") from error
+            piece = unpacker.unused_data
+    if not unpacker.eof:
+        raise CutError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
+
+
+def _state(path: str, file: BinaryIO) -> tuple[int, int] | None:
+    """What changes when somebody writes into a local file."""
+    if is_url(path):
+        return None
+    facts = os.fstat(file.fileno())
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _inside(path: str) -> dict[tuple[str, ...], str] | None:
+    """The files of a folder by the parts of their names; nothing if it is no folder."""
+    if not is_url(path):
+        folder = Path(path)
+        found = (file for file in folder.rglob("*") if file.is_file())
+        return {file.relative_to(folder).parts: str(file) for file in found} if folder.is_dir() else None
+    with _faults(path):
+        system, top = _remote(path)
+        if not system.isdir(top):
+            return None
+        names = [PurePosixPath(name) for name in system.find(top)]
+        return {name.relative_to(top).parts: system.unstrip_protocol(str(name)) for name in names}
+
+
+def _open(path: str) -> Any:
+    if not is_url(path):
+        return Path(path).open("rb")
+    system, inner = _remote(path)
+    return system.open(inner, "rb")
+
+
+def _remote(path: str) -> tuple[Any, str]:
+    """The file system of a URL, and the name inside it."""
+    fsspec = optional("fsspec", "formats", "Opening a URL")
+    try:
+        return fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError) as error:  # fsspec names the package that this kind of URL needs
+        raise CorpusError(f"The URL cannot be opened: {error}.", where=path) from error
+
+
+@contextmanager
+def _faults(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
+    except OSError as error:
+        raise CorpusError(f"The file cannot be read: {error}.", where=path) from error

@@ -1,0 +1,53 @@
+r"""Readers: one interface for every format, streaming.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> from regard.config.run import Lines
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder, "a.en")
+...     bytes_written = path.write_bytes(b"one\r\ntwo\n")
+...     defects = Defects()
+...     [example.source for example in read(Lines(source=str(path)), defects)]
+['one', 'two']
+>>> dict(defects.counts)
+{'CRLF line end, CR taken off': 1}
+"""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.data.example import Defects, Example
+from regard.data.readers.conll import read_conll
+from regard.data.readers.documents import read_documents
+from regard.data.readers.gettext import read_gettext
+from regard.data.readers.jsonl import read_jsonl
+from regard.data.readers.lines import read_lines
+from regard.data.readers.parquet import read_parquet
+from regard.data.readers.table import read_table
+from regard.data.readers.tmx import read_tmx
+
+__all__ = ["read"]
+
+
+def read(source: AnySource, defects: Defects) -> Iterator[Example]:
+    """The examples of a source one after another, from files of any size; `defects` counts what was odd."""
+    match source:
+        case Lines():
+            return read_lines(source, defects)
+        case Table():
+            return read_table(source, defects)
+        case Jsonl():
+            return read_jsonl(source, defects)
+        case Parquet():
+            return read_parquet(source, defects)
+        case Tmx():
+            return read_tmx(source, defects)
+        case Gettext():
+            return read_gettext(source, defects)
+        case Conll():
+            return read_conll(source, defects)
+        case Documents():
+            return read_documents(source, defects)
+        case _:
+            assert_never(source)

@@ -1,0 +1,98 @@
+"""Words in lines with their tags in columns, sentences separated by blank lines: CoNLL and CoNLL-U.
+
+The first row says how columns are separated: by tabs if it has one, else by spaces. Every row must have as many
+columns as the first. In CoNLL-U the words that stand for several (`1-2`) and the empty ones (`1.1`) are not part of the
+row of words that tags belong to: they are left out and counted.
+"""
+
+import re
+from collections.abc import Iterator
+
+from regard.config.run import Conll
+from regard.data.example import CorpusError, Defects, Example, Where
+from regard.data.open import blocks, examine, files
+
+_RANGE = re.compile(r"[0-9]+-[0-9]+")
+_EMPTY = re.compile(r"[0-9]+\.[0-9]+")
+_SPACES = re.compile("[ \t]+")
+
+
+def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
+    """The sentences of a file, words joined by single spaces; folders are read file by file."""
+    for path in files(source.path, defects):
+        yield from _Sentences(path, source, defects).read()
+
+
+class _Sentences:
+    """Gathers rows to sentences."""
+
+    def __init__(self, path: str, source: Conll, defects: Defects) -> None:
+        self.path = path
+        self.source = source
+        self.defects = defects
+        self.start = 1
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.tabs: bool | None = None  # known from the first row on, as is the width
+        self.width = 0
+
+    def read(self) -> Iterator[Example]:
+        for block in blocks(self.path, self.defects):
+            for number, line in enumerate(block.lines, block.first):
+                where = Where(self.path, number)
+                if not line.strip(" \t"):
+                    if line:
+                        self.defects.found("blank line that is not empty", where)
+                    yield from self._finish()
+                elif not self._is_comment(line, where):
+                    self._add(line, where)
+        yield from self._finish()
+
+    def _finish(self) -> Iterator[Example]:
+        if self.words:
+            where = Where(self.path, self.start)
+            tags, languages = tuple(self.tags), self.source.languages
+            yield Example(where, " ".join(self.words), None, None, tags, languages)
+            self.words, self.tags = [], []
+
+    def _is_comment(self, line: str, where: Where) -> bool:
+        """A line with # in front: surely where words have numbers, else only if it cannot be a row ("#1 O" is one)."""
+        if not line.startswith("#"):
+            return False
+        if self.source.word > 1 or ("\t" not in line and self.tabs is not False):
+            return True
+        if not self.tabs and "\t" not in line:
+            self.defects.found("line with # in front, read as a word", where)
+        return False
+
+    def _add(self, line: str, where: Where) -> None:
+        if self.tabs is None:
+            self.tabs = "\t" in line
+        columns = line.split("\t") if self.tabs else _SPACES.split(line.strip(" \t"))
+        self.width = self.width or len(columns)
+        if len(columns) != self.width or self.width < max(self.source.word, self.source.tag):
+            raise CorpusError(
+                f"The row has {len(columns)} columns, the first one has {self.width}; "
+                f"words are read from column {self.source.word}, tags from {self.source.tag}.",
+                where=str(where),
+                fix="Look for a missing tab, or set `word` and `tag` to columns that exist.",
+            )
+        if self.source.word > 1 and _RANGE.fullmatch(columns[0]):
+            self.defects.found("multiword token (1-2) left out, its words are read", where)
+        elif self.source.word > 1 and _EMPTY.fullmatch(columns[0]):
+            self.defects.found("empty node (1.1) left out", where)
+        else:
+            self._word(columns[self.source.word - 1], columns[self.source.tag - 1], where)
+
+    def _word(self, word: str, tag: str, where: Where) -> None:
+        if not word or not tag:
+            empty = "word" if not word else "tag"
+            raise CorpusError(f"The {empty} is empty.", where=str(where), fix="Give every row both, or remove it.")
+        if " " in word:  # a space would make two words of it, with one tag
+            self.defects.found("space inside a word, made a no-break space", where)
+            word = word.replace(" ", "\u00a0")
+        examine(word, where, self.defects)
+        if not self.words:
+            self.start = where.line
+        self.words.append(word)
+        self.tags.append(tag)

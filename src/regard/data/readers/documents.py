@@ -1,0 +1,41 @@
+"""Running text: every file is a document, or every stretch between separator lines. One document is in memory."""
+
+from collections.abc import Iterator
+
+from regard.config.run import Documents
+from regard.data.example import CorpusError, Defects, Example, Where
+from regard.data.open import LONGEST, blocks, examine, files
+
+
+def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:
+    """The documents of a file or folder, their lines joined by line breaks, without the last one."""
+    for path in files(source.path, defects):
+        for where, text in _stretches(path, source.separator, defects):
+            yield Example(where, text, languages=source.languages)
+
+
+def _stretches(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Where, str]]:
+    start = number = 1
+    size = 0
+    lines: list[str] = []
+    for block in blocks(path, defects):
+        for number, line in enumerate(block.lines, block.first):
+            if block.odd:
+                examine(line, Where(path, number), defects)
+            if line == separator:
+                if lines:
+                    yield Where(path, start), "\n".join(lines)
+                elif number > 1:  # a separator in the first line is a heading, not the end of something
+                    defects.found("empty document left out", Where(path, number))
+                start, size, lines = number + 1, 0, []
+                continue
+            lines.append(line)
+            size += len(line)
+            if size > LONGEST:
+                what, fix = (
+                    f"The document is longer than {LONGEST >> 20} MiB.",
+                    "Name the line that separates documents.",
+                )
+                raise CorpusError(what, where=str(Where(path, start)), fix=fix)
+    if lines:
+        yield Where(path, start), "\n".join(lines)

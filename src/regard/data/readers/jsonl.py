@@ -1,0 +1,104 @@
+r"""One JSON object a line.
+
+What the format leaves open is refused instead of guessed: a key that is given twice, a missing key, a text that is no
+string, and half a surrogate pair (`"\ud800"`), which is no character and could not be written again.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from regard.config.run import Jsonl
+from regard.data.example import CorpusError, Defects, Example, Where
+from regard.data.open import blocks, examine, files
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
+    """The objects of a file; folders are read file by file."""
+    parse = _Parser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
+    for path in files(source.path, defects):
+        for block in blocks(path, defects):
+            for number, line in enumerate(block.lines, block.first):
+                where = Where(path, number)
+                if not line.strip(" \t\r"):
+                    defects.found("blank line left out", where)
+                elif (example := _example(source, parse(line, where, defects), where, defects)) is not None:
+                    yield example
+
+
+def _example(source: Jsonl, record: dict[str, Any], where: Where, defects: Defects) -> Example | None:
+    text = _text(record, source.source, where)
+    target = None if source.target is None else _text(record, source.target, where)
+    label = None if source.label is None else label_text(_value(record, source.label, where), source.label, where)
+    if text is None or (source.target is not None and target is None):
+        defects.found("null left out", where)
+        return None
+    for part in (text, target):
+        if part == "":
+            defects.found("empty text", where)
+        if part:
+            examine(part, where, defects)
+    return Example(where, text, target, label, None, source.languages)
+
+
+def _value(record: dict[str, Any], key: str, where: Where) -> Any:
+    if key not in record:
+        raise CorpusError(f"There is no '{key}'.", where=str(where), fix=f"The object has: {', '.join(record)}.")
+    return record[key]
+
+
+def _text(record: dict[str, Any], key: str, where: Where) -> str | None:
+    value = _value(record, key, where)
+    if value is not None and not isinstance(value, str):
+        raise CorpusError(f"'{key}' is no string: {json.dumps(value)[:60]}", where=str(where), fix="Quote texts.")
+    if value and not value.isascii() and (half := _HALF.search(value)):
+        raise CorpusError(
+            f"'{key}' has half a surrogate pair, \\u{ord(half[0]):04x}, at character {half.start() + 1}.",
+            where=str(where),
+            fix="A character was cut in two where the file was made: write it whole.",
+        )
+    return value
+
+
+def label_text(value: Any, key: str, where: Where) -> str:
+    """A label as text: strings as they are, whole numbers and truth values as JSON writes them."""
+    if isinstance(value, str) and not _HALF.search(value):
+        return value
+    if isinstance(value, int):
+        return json.dumps(value)
+    raise CorpusError(f"'{key}' is no label: {str(value)[:60]!r}.", where=str(where), fix="Use a string or an integer.")
+
+
+class _Parser:
+    """JSON's own parser, and the keys that were given twice."""
+
+    def __init__(self, wanted: tuple[str, ...]) -> None:
+        self.wanted = wanted
+        self.twice: list[str] = []
+        self.decoder = json.JSONDecoder(object_pairs_hook=self._object)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            keys = [key for key, _ in pairs]
+            self.twice += [key for key in fields if keys.count(key) > 1]
+        return fields
+
+    def __call__(self, line: str, where: Where, defects: Defects) -> dict[str, Any]:
+        self.twice.clear()
+        try:
+            record = self.decoder.decode(line)
+        except (ValueError, RecursionError) as error:
+            fix = "Every line must be one whole object: {...}"
+            raise CorpusError(f"Not JSON: {error}.", where=str(where), fix=fix) from error
+        if not isinstance(record, dict):
+            raise CorpusError("The line is no JSON object.", where=str(where), fix="Write {...} in every line.")
+        for key in self.twice:
+            if key in self.wanted:
+                fix = "Nobody can say which one is meant: keep one."
+                raise CorpusError(f"'{key}' is given twice.", where=str(where), fix=fix)
+            defects.found("key given twice (not read)", where)
+        return record

@@ -1,0 +1,95 @@
+"""One sentence a line; with a target, line n of both files is a pair.
+
+Every line is an example, an empty one too: leaving it out on one side would shift all pairs after it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from regard.config.run import Lines
+from regard.data.example import CorpusError, Defects, Example, Where
+from regard.data.open import Block, bare, blocks, examine, files
+
+
+def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
+    """The lines of a file, or the pairs of two; folders are read file by file."""
+    if source.target is None:
+        for path in files(source.source, defects):
+            yield from _single(path, source.languages, defects)
+    else:
+        for left, right in _partners(source.source, source.target, defects):
+            yield from _pairs(left, right, source.languages, defects)
+
+
+def _single(path: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
+    for block in _looked_at(path, defects):
+        for number, text in enumerate(block.lines, block.first):
+            yield Example(Where(path, number), text, None, None, None, languages)
+
+
+def _pairs(left: str, right: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
+    for number, sources, targets in _side_by_side(left, right, defects):
+        for line, (text, target) in enumerate(zip(sources, targets, strict=True), number):
+            yield Example(Where(left, line), text, target, None, None, languages)
+
+
+class _Run(NamedTuple):
+    """Lines of two files that belong together."""
+
+    first: int
+    sources: list[str]
+    targets: list[str]
+
+
+def _side_by_side(left: str, right: str, defects: Defects) -> Iterator[_Run]:
+    """Both files in runs of equally many lines; the blocks they come in end at different lines."""
+    lefts = (block.lines for block in _looked_at(left, defects))
+    rights = (block.lines for block in _looked_at(right, defects))
+    number, sources, targets = 1, next(lefts, []), next(rights, [])
+    while sources and targets:
+        length = min(len(sources), len(targets))
+        yield _Run(number, sources[:length], targets[:length])
+        number += length
+        sources = sources[length:] or next(lefts, [])
+        targets = targets[length:] or next(rights, [])
+    if sources or targets:
+        rest = len(sources) + sum(map(len, lefts)), len(targets) + sum(map(len, rights))
+        raise _unequal(left, right, (number - 1 + rest[0], number - 1 + rest[1]), number)
+
+
+def _unequal(left: str, right: str, counts: tuple[int, int], number: int) -> CorpusError:
+    longer, shorter = (left, right) if counts[0] > counts[1] else (right, left)
+    return CorpusError(
+        f"The files are not aligned: {left} has {counts[0]} lines, {right} has {counts[1]}. "
+        f"Line {number} of {longer} has no partner.",
+        where=str(Where(shorter, number)),
+        fix="A line was lost or split on the way, perhaps long before the end: compare both with the originals.",
+    )
+
+
+def _looked_at(path: str, defects: Defects) -> Iterator[Block]:
+    """The blocks of a file; only those with something odd are looked at line by line."""
+    for block in blocks(path, defects):
+        if block.odd or "" in block.lines:
+            for number, text in enumerate(block.lines, block.first):
+                if not text:
+                    defects.found("empty line", Where(path, number))
+                examine(text, Where(path, number), defects)
+        yield block
+
+
+def _partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
+    """Files that belong together: the two files, or those of two folders with the same names up to the language."""
+    lefts, rights = files(source, defects), files(target, defects)
+    if lefts == [source] and rights == [target]:
+        yield source, target
+        return
+    left_names, right_names = [bare(name).stem for name in lefts], [bare(name).stem for name in rights]
+    if left_names != right_names:
+        alone = sorted(set(left_names) ^ set(right_names)) or sorted(left_names)
+        raise CorpusError(
+            f"The folders do not hold the same files: {len(lefts)} and {len(rights)}, '{alone[0]}' has no partner.",
+            where=f"{source} and {target}",
+            fix="Name partners alike up to the language: a.en and a.de.",
+        )
+    yield from zip(lefts, rights, strict=True)

@@ -1,0 +1,92 @@
+"""Shards in an object store: fetched as a whole when their window comes, and kept on disk as long as there is room.
+
+Lengths are fetched at once, for planning; tokens window by window, the next window's while this one is read. Any URL
+that fsspec knows will do (s3:// and gs:// need its packages). What arrives is verified by its sha256.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import DamagedError
+from regard.base.files import write_atomic
+from regard.data.open import optional
+from regard.data.prepare import CORPUS
+from regard.data.shards import Shards, Tokens, load, mapped
+
+
+class RemoteShards(Shards):
+    """A prepared corpus under a URL. `capacity` bounds the bytes of tokens in the `cache` folder.
+
+    A window that is larger than the capacity is kept whole all the same: it is what training needs at once.
+    """
+
+    def __init__(
+        self, url: str, cache: Path, *, capacity: int = 32 << 30, weights: Mapping[str, float] | None = None
+    ) -> None:
+        fsspec = optional("fsspec", "formats", "Opening a URL")
+        self._files, self._root = fsspec.core.url_to_fs(url)
+        self._url, self._cache, self._capacity = url, cache, capacity
+        self._held: OrderedDict[int, int] = OrderedDict()  # bytes by shard, the one used longest ago first
+        self._coming: dict[int, Future[Path]] = {}
+        self._thread = ThreadPoolExecutor(1, "prefetch")
+        cache.mkdir(parents=True, exist_ok=True)
+        corpus = json.loads(self._read(CORPUS))
+        names = sorted(corpus["shards"])
+        self._facts: list[dict[str, Any]] = []
+        for name in names:
+            self._facts.append(json.loads(self._fetch(f"{name}.json", corpus["shards"][name]).read_bytes()))
+            self._fetch(f"{name}.idx", self._facts[-1]["sha256"]["idx"])
+        shards = [load(cache, name, expected=corpus["shards"][name], without_tokens=True) for name in names]
+        super().__init__(shards, {**corpus["weights"], **(weights or {})})
+
+    def tokens(self, number: int) -> Tokens:
+        """The tokens of a shard: from the cache, or when they have arrived."""
+        coming = self._coming.pop(number, None)
+        path = coming.result() if coming is not None else self._fetch_tokens(number)
+        facts = self._facts[number]
+        tokens: Tokens = mapped(path, f"<u{facts['width']}", sum(facts["tokens"].values()))
+        self._held[number] = tokens.nbytes
+        self._held.move_to_end(number)
+        return tokens
+
+    def prefetch(self, numbers: Sequence[int]) -> None:
+        """Make room by what was used longest ago, then fetch these in the background."""
+        wanted = sum(self._size(number) for number in numbers)
+        recent = set(numbers) | set(list(self._held)[-len(numbers) :])  # the next window, and the one that is read now
+        for number in list(self._held):
+            if number not in recent and sum(self._held.values()) + wanted > self._capacity:
+                del self._held[number]
+                (self._cache / f"{self.shards[number].name}.bin").unlink(missing_ok=True)
+        for number in numbers:
+            if number not in self._coming:
+                self._coming[number] = self._thread.submit(self._fetch_tokens, number)
+
+    def _size(self, number: int) -> int:
+        facts = self._facts[number]
+        return 0 if number in self._held else int(facts["width"] * sum(facts["tokens"].values()))
+
+    def _fetch_tokens(self, number: int) -> Path:
+        return self._fetch(f"{self.shards[number].name}.bin", self._facts[number]["sha256"]["bin"])
+
+    def _fetch(self, name: str, sha256: str) -> Path:
+        """The file, from the cache if it is there and what it should be."""
+        path = self._cache / name
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+            return path
+        content = self._read(name)
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise DamagedError("The file has other content (sha256 differs).", where=f"{self._url}/{name}")
+        write_atomic(path, content)
+        return path
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return bytes(self._files.cat_file(f"{self._root}/{name}"))
+        except FileNotFoundError as error:
+            where, fix = f"{self._url}/{name}", "Prepare the corpus to the end, then copy it there."
+            raise DamagedError("The file is missing.", where=where, fix=fix) from error

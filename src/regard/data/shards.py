@@ -1,0 +1,216 @@
+"""Tokens at rest: a shard is `.bin` (token ids), `.idx` (lengths and where each sample stood) and `.json`.
+
+`.bin` holds sample after sample, and of a sample stream after stream: source, then target or tags. `.idx` is a table
+of 32-bit numbers, column after column: the length of each stream, then file, line, languages and label of each
+sample. `.json` is written last, so a shard is whole or absent: it has the sha256 of both, that of the vocabulary
+and of the text they were made from, and the names that the numbers stand for. Small corpora are the same thing
+without files: a shard's arrays may be in memory as well as mapped from disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import sha256, write_atomic
+from regard.data.example import Where
+
+Tokens = NDArray[np.uint16] | NDArray[np.uint32]
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some samples as token ids, without special tokens: tasks add those they need."""
+
+    name: str
+    source: str  # the corpus source that the samples came from
+    streams: tuple[str, ...]  # ("source",), ("source", "target") or ("source", "tags")
+    tokens: Tokens
+    table: NDArray[np.uint32]  # (columns, samples): lengths of the streams, file, line, languages, label
+    files: tuple[str, ...]
+    languages: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...] = ()  # of samples or of tags; both count from 1, and 0 is none
+    made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the vocabularies and of the text
+    sha256: str = ""  # of `.json`, and through it of everything
+
+    def __len__(self) -> int:
+        return self.table.shape[1]
+
+    @property
+    def lengths(self) -> NDArray[np.uint32]:
+        """(streams, samples)."""
+        return self.table[: len(self.streams)]
+
+    def begins(self) -> NDArray[np.int64]:
+        """Where each sample begins in the tokens, and the end."""
+        return np.concatenate(([0], np.cumsum(self.lengths.sum(axis=0, dtype=np.int64))))
+
+    def column(self, name: str) -> NDArray[np.uint32]:
+        """One of "file", "line", "languages" and "label"."""
+        return self.table[len(self.streams) + COLUMNS.index(name)]
+
+    def where(self, sample: int) -> Where:
+        """The file and line that a sample was read from."""
+        return Where(self.files[self.column("file")[sample]], int(self.column("line")[sample]))
+
+
+COLUMNS = ("file", "line", "languages", "label")
+
+
+def save(shard: Shard, folder: Path) -> str:
+    """Write the three files, `.json` last; the same samples give the same bytes. Returns the sha256 of `.json`."""
+    parts = {"bin": shard.tokens.tobytes(), "idx": np.ascontiguousarray(shard.table).tobytes()}
+    for suffix, content in parts.items():
+        write_atomic(folder / f"{shard.name}.{suffix}", content)
+    facts = {
+        "format": FORMAT,
+        "source": shard.source,
+        "streams": shard.streams,
+        "samples": len(shard),
+        "tokens": dict(zip(shard.streams, shard.lengths.sum(axis=1, dtype=np.int64).tolist(), strict=True)),
+        "width": shard.tokens.itemsize,
+        "files": shard.files,
+        "languages": shard.languages,
+        "labels": shard.labels,
+        "made_from": shard.made_from,
+        "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
+    }
+    content = (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    write_atomic(folder / f"{shard.name}.json", content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def load(
+    folder: Path, name: str, *, expected: str | None = None, thorough: bool = False, without_tokens: bool = False
+) -> Shard:
+    """Map a shard from disk. Sizes are always checked; `thorough` reads everything and compares the sha256.
+
+    `expected` is the sha256 that `.json` must have; `without_tokens` leaves `.bin` for later.
+    """
+    path = folder / f"{name}.json"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DamagedError("The shard was never finished.", where=str(path), fix=_AGAIN) from None
+    known = hashlib.sha256(content).hexdigest()
+    if expected is not None and known != expected:
+        raise DamagedError("The shard is not the one that the corpus names.", where=str(path), fix=_AGAIN)
+    try:
+        facts: dict[str, Any] = json.loads(content)
+        if facts["format"] != FORMAT:
+            raise RegardError(f"The shard has format {facts['format']}, not {FORMAT}.", where=str(path), fix=_AGAIN)
+        streams, samples, width = tuple(facts["streams"]), int(facts["samples"]), int(facts["width"])
+        count = sum(facts["tokens"].values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedError("The shard's description is damaged.", where=str(path), fix=_AGAIN) from error
+    if thorough:
+        for suffix, wanted in facts["sha256"].items():
+            part = folder / f"{name}.{suffix}"
+            if not part.is_file() or sha256(part) != wanted:
+                raise DamagedError("The file is missing or has other content.", where=str(part), fix=_AGAIN)
+    columns = len(streams) + len(COLUMNS)
+    table = mapped(folder / f"{name}.idx", "<u4", columns * samples).reshape(columns, samples)
+    return Shard(
+        name=name,
+        source=facts["source"],
+        streams=streams,
+        tokens=np.zeros(0, f"<u{width}") if without_tokens else mapped(folder / f"{name}.bin", f"<u{width}", count),
+        table=table,
+        files=tuple(facts["files"]),
+        languages=tuple(tuple(pair) for pair in facts["languages"]),
+        labels=tuple(facts["labels"]),
+        made_from=facts["made_from"],
+        sha256=known,
+    )
+
+
+_AGAIN = "Run `regard prepare` again: it keeps what is good and makes the rest anew."
+
+
+def mapped(path: Path, kind: str, count: int) -> NDArray[Any]:
+    """A file as an array that stays on disk until it is read."""
+    wanted = count * np.dtype(kind).itemsize
+    found = path.stat().st_size if path.is_file() else -1
+    if found != wanted:
+        what = "is missing" if found < 0 else f"has {found} bytes, not {wanted}"
+        raise DamagedError(f"The file {what}.", where=str(path), fix=_AGAIN)
+    if not count:
+        return np.zeros(0, kind)  # an empty file cannot be mapped
+    return np.asarray(np.memmap(path, dtype=kind, mode="r"))
+
+
+def cut(shard: Shard, longest: int) -> Shard:
+    """The same text in samples of at most `longest` tokens: for documents that are read as a whole, not packed."""
+    if shard.streams != ("source",):
+        raise RegardError("Only running text can be cut.", where=shard.name, fix="Set long samples aside instead.")
+    lengths = shard.lengths[0].astype(np.int64)
+    pieces = np.maximum(-(-lengths // longest), 1)
+    table = np.repeat(shard.table, pieces, axis=1)
+    table[0] = longest
+    table[0, np.cumsum(pieces) - 1] = lengths - (pieces - 1) * longest
+    sha256 = hashlib.sha256(f"{_content(shard)} cut {longest}".encode()).hexdigest()
+    return replace(shard, table=table, sha256=sha256)
+
+
+class Shards:
+    """A corpus of shards: samples are numbered through, and each source has a weight."""
+
+    def __init__(self, shards: Sequence[Shard], weights: dict[str, float] | None = None) -> None:
+        if not shards:
+            raise RegardError("The corpus has no samples.", fix="Name at least one source with text in it.")
+        for shard in shards:
+            if shard.streams != shards[0].streams:
+                one, other = " and ".join(shards[0].streams), " and ".join(shard.streams)
+                raise RegardError(
+                    f"{shards[0].name} has {one}, but {shard.name} has {other}.",
+                    fix="Sources of different kinds cannot be mixed: train on one after the other.",
+                )
+            if _vocabularies(shard) != _vocabularies(shards[0]):
+                raise RegardError(
+                    f"{shards[0].name} and {shard.name} were made with different vocabularies.",
+                    fix="Prepare the whole corpus with one.",
+                )
+        self.shards = tuple(shards)
+        self.streams = shards[0].streams
+        self.weights = tuple((weights or {}).get(shard.source, 1.0) for shard in shards)
+        self.counts = [len(shard) for shard in shards]
+        self.bases = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        self.languages = tuple(sorted({pair for shard in shards for pair in shard.languages}))
+        self.labels = tuple(sorted({label for shard in shards for label in shard.labels}))
+        self.identity = hashlib.sha256("\n".join(_content(shard) for shard in shards).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return int(self.bases[-1])
+
+    def tokens(self, number: int) -> Tokens:
+        """The tokens of a shard."""
+        return self.shards[number].tokens
+
+    def prefetch(self, numbers: Sequence[int]) -> None:
+        """These shards will be read next: nothing to do where they are at hand."""
+
+    def where(self, sample: int) -> Where:
+        """The file and line that a sample was read from."""
+        shard = int(np.searchsorted(self.bases, sample, side="right")) - 1
+        return self.shards[shard].where(sample - int(self.bases[shard]))
+
+
+def _vocabularies(shard: Shard) -> tuple[str | None, str | None, int]:
+    return shard.made_from.get("source"), shard.made_from.get("target"), shard.tokens.itemsize
+
+
+def _content(shard: Shard) -> str:
+    """A fingerprint of what a shard holds; one that is in memory is hashed as it is."""
+    if shard.sha256:
+        return shard.sha256
+    digest = hashlib.sha256(json.dumps([shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]).encode())
+    digest.update(np.ascontiguousarray(shard.table).data)
+    digest.update(np.ascontiguousarray(shard.tokens).data)
+    return digest.hexdigest()

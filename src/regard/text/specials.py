@@ -1,0 +1,115 @@
+"""Special tokens by role, and the place in `tokenizer.json` where the roles are kept.
+
+The file is Hugging Face's, and has a legitimate place for names of special tokens: the `special_tokens` of its
+`TemplateProcessing` post-processor, a table from a name to the ids and tokens that a template may insert. We write our
+roles there ("pad", "begin", ..., "language:de") with a template that inserts nothing. So one file holds everything,
+and whoever else reads it gets the same ids. Special tokens are `added_tokens` with `special = true`; the user's extra
+tokens are those with `special = false`.
+
+Special tokens come after the learned pieces and are not part of the model, so that no text, not even "<pad>", is
+ever cut into one. Only the kinds that can meet something unknown need `unknown` inside, as their last piece.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.config.run import Specials
+
+ROLES = ("pad", "begin", "end", "unknown", "mask", "classify", "separate")
+LANGUAGE = "language:"
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The id of each role's token. Roles may share one."""
+
+    pad: int
+    begin: int
+    end: int
+    unknown: int
+    mask: int
+    classify: int
+    separate: int
+    languages: dict[str, int] = field(default_factory=dict)
+    extra: dict[str, int] = field(default_factory=dict)
+    """The user's own tokens: text, where they stand in it, is never cut."""
+
+    def language(self, name: str) -> int:
+        """The tag that says which language to write, e.g. <2de> for "de"."""
+        if name not in self.languages:
+            known = ", ".join(self.languages) or "none"
+            raise RegardError(
+                f"The vocabulary has no tag for the language '{name}' (it has: {known}).",
+                fix=f'Learn it with specials.languages = [..., "{name}"].',
+            )
+        return self.languages[name]
+
+    @property
+    def control(self) -> frozenset[int]:
+        """All ids that are not text: every role's but the user's extra tokens."""
+        return frozenset([*(getattr(self, role) for role in ROLES), *self.languages.values()])
+
+
+def tag(language: str) -> str:
+    """The text of a language's tag.
+
+    >>> tag("de")
+    '<2de>'
+    """
+    return f"<2{language}>"
+
+
+def by_role(specials: Specials) -> dict[str, str]:
+    """The text of each role's token, in the order of their ids."""
+    roles = {role: str(getattr(specials, role)) for role in ROLES}
+    return roles | {f"{LANGUAGE}{language}": tag(language) for language in specials.languages}
+
+
+def texts(specials: Specials) -> list[str]:
+    """All special and extra tokens, each once, in the order of their ids."""
+    wanted = [*by_role(specials).values(), *specials.extra]
+    if short := [text for text in wanted if len(text) < 2]:
+        raise RegardError(
+            f"The special token '{short[0]}' is too short: a single character is a piece of ordinary text.",
+            fix=f"Give it a longer name, e.g. <{short[0] or 'pad'}>.",
+        )
+    if twice := sorted(set(specials.extra) & set(by_role(specials).values())):
+        raise RegardError(f"'{twice[0]}' cannot be both a special and an extra token.", fix="Rename one of them.")
+    return list(dict.fromkeys(wanted))
+
+
+def write(specials: Specials, ids: dict[str, int]) -> dict[str, Any]:
+    """The two parts of a file that hold special tokens, given the id of each text."""
+    extra = set(specials.extra)
+    added = [
+        {"id": ids[text], "content": text, "single_word": False, "lstrip": False, "rstrip": False}
+        | {"normalized": False, "special": text not in extra}
+        for text in sorted(texts(specials), key=ids.__getitem__)
+    ]
+    names = {name: {"id": name, "ids": [ids[text]], "tokens": [text]} for name, text in by_role(specials).items()}
+    whole = [{"Sequence": {"id": part, "type_id": 0}} for part in ("A", "B")]
+    template = {"type": "TemplateProcessing", "single": whole[:1], "pair": whole, "special_tokens": names}
+    return {"added_tokens": added, "post_processor": template}
+
+
+def read(document: dict[str, Any]) -> SpecialIds:
+    """The ids by role, from a file's document."""
+    template = document.get("post_processor") or {}
+    found = {name: entry["ids"][0] for name, entry in template.get("special_tokens", {}).items() if entry["ids"]}
+    if missing := [role for role in ROLES if role not in found]:
+        raise RegardError(
+            f"The file does not say which token has the role: {', '.join(missing)}.",
+            fix="Learn it with `regard tokenizer learn`, or add the roles to `special_tokens` of a TemplateProcessing.",
+        )
+    languages = {name.removeprefix(LANGUAGE): found[name] for name in found if name.startswith(LANGUAGE)}
+    return SpecialIds(
+        **{role: found[role] for role in ROLES},
+        languages=dict(sorted(languages.items(), key=lambda item: item[1])),
+        extra=dict(_extra(document["added_tokens"])),
+    )
+
+
+def _extra(added: Iterable[dict[str, Any]]) -> Iterable[tuple[str, int]]:
+    return ((token["content"], token["id"]) for token in added if not token["special"])

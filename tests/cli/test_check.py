@@ -1,0 +1,140 @@
+"""`regard check` as its user meets it."""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from regard.data.doctor.lingua import Lingua
+from tests.commands import Done, command
+
+
+def regard(*arguments: str, code: int = 0) -> Done:
+    done = command("check", *arguments, columns=140)
+    assert done.code == code, done.output + done.errors
+    return done
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = range(1, 301)
+    source = [f"{'word ' * (3 + line * 7 % 23)}number {line} end" for line in lines]
+    target = [f"{'Wort ' * (3 + line * 7 % 23)}Nummer {line} Ende" for line in lines]
+    target[9] = ""
+    source[19], target[19] = source[4], target[4]
+    target[29] = "f\u00c3\u00bcr " + target[29]
+    for name, texts in (("train.en", source), ("train.de", target)):
+        Path(name).write_bytes("".join(f"{text}\n" for text in texts).encode())
+    Path("test.en").write_text(f"{source[49]}\nunseen\n")
+    Path("test.de").write_text(f"{target[49]}\nungesehen\n")
+    return tmp_path
+
+
+def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
+    options = ["--test-source", "test.en", "--test-target", "test.de", "--report", "report.html", "--write", "clean"]
+    printed = regard("--source", "train.en", "--target", "train.de", *options).output
+    rows = [line.split() for line in printed.split("\n")]
+    for rule, first in (("empty", 10), ("duplicate", 20), ("mojibake", 30), ("leaked-pair", 50)):
+        assert [rule, "remove", "1", "0.33%", f"train.en:{first}"] in rows
+    assert "300 lines: 4 to leave out" in printed
+    assert "296 lines kept, 4 in quarantine.jsonl" in printed
+    assert "empty line: 1, first at train.de:10" in printed
+    assert "train.en · train.de" in (corpus / "report.html").read_text(encoding="utf-8")
+    removed = [
+        json.loads(line) for line in (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    ]
+    assert [row["where"] for row in removed] == ["train.en:10", "train.en:20", "train.en:30", "train.en:50"]
+    gone = {9, 19, 29, 49}
+    for name in ("train.en", "train.de"):
+        lines = Path(name).read_bytes().split(b"\n")[:-1]
+        kept = b"".join(line + b"\n" for row, line in enumerate(lines) if row not in gone)
+        assert (corpus / "clean" / name).read_bytes() == kept
+    again = regard("clean/train.en", "clean/train.de").output
+    assert "to leave out (0.00%)" in again
+
+
+def test_rules_can_be_kept_and_removed(corpus: Path) -> None:
+    done = regard("train.en", "train.de", "--keep", "empty", "--remove", "near-duplicate", "--write", "clean")
+    assert "empty" in done.output
+    written = (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8")
+    assert '"empty"' not in written
+    assert "no rule 'x'" in regard("train.en", "--keep", "x", code=1).errors
+
+
+def test_one_file_of_any_kind(corpus: Path) -> None:
+    rows = [{"source": f"text {line}", "label": line % 2} for line in range(50)]
+    (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[3]]))
+    printed = regard("a.jsonl").output
+    assert "51 lines: 1 to leave out" in printed
+    assert "a.jsonl:51" in printed
+
+
+def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: Path) -> None:
+    lines = (corpus / "train.de").read_bytes().split(b"\n")
+    (corpus / "train.de").write_bytes(b"\n".join(lines[:99] + lines[100:]))
+    done = regard("train.en", "train.de", "--report", "report.html", "--write", "clean", code=1)
+    assert "Misaligned from train.en:100" in done.output
+    assert "not aligned" in done.errors
+    assert (corpus / "report.html").exists()
+    assert not (corpus / "clean").exists()
+    assert "not aligned" in regard("train.en", "train.de", code=1).errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Which corpus?"),
+        (["train.en", "--source", "train.en"], "Which corpus?"),
+        (["--target", "train.de"], "train.de has no partner"),
+        (["train.en", "train.de", "train.en"], "3 paths are no source"),
+        (["nothing.en"], "There is no such file"),
+        (["train.en", "train.de", "--test-target", "test.de"], "test.de has no partner"),
+        (["train.en", "--report", "no/report.html"], "There is no such folder"),
+        (["train.en", "--report", "."], "this is a folder"),
+        (["train.en", "--write", "."], "exists already"),
+    ],
+)
+def test_mistakes_are_explained(corpus: Path, arguments: list[str], words: str) -> None:
+    assert corpus.exists()
+    assert words in regard(*arguments, code=1).errors
+
+
+def test_lingua_is_an_extra(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert corpus.exists()
+    monkeypatch.setitem(sys.modules, "lingua", None)
+    assert "pip install 'regard[language]'" in regard("train.en", "train.de", "--lingua", code=1).errors
+    Path("a.txt").write_text("text\n")
+    assert "--languages" in regard("a.txt", "--lingua", code=1).errors
+
+
+def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for the package: a text is its own list of languages and confidences."""
+    package = ModuleType("lingua")
+    sure = SimpleNamespace(compute_language_confidence_values=_confidences)
+    builder = SimpleNamespace(from_all_languages=lambda: SimpleNamespace(build=lambda: sure))
+    package.__dict__.update(
+        IsoCode639_1=SimpleNamespace(EN="EN", DE="DE"),
+        Language=SimpleNamespace(from_iso_code_639_1=lambda code: code),
+        LanguageDetectorBuilder=builder,
+    )
+    monkeypatch.setitem(sys.modules, "lingua", package)
+    judge = Lingua(("en", "de-AT"))
+    texts = [
+        "EN 0.90 DE 0.10 .....",
+        "DE 0.90 EN 0.01 .....",
+        "FR 0.90 DE 0.10 .....",
+        "DE 0.50 EN 0.40 .....",
+        "DE 1.00",
+    ]
+    judgement = judge.judge(0, texts)
+    assert judgement.wrong.tolist() == [False, True, True, False, False]  # the last is too short
+    assert judgement.other.tolist() == [False, True, False, False, False]
+    assert judge.judge(1, texts).wrong.tolist() == [False, False, False, False, False]
+
+
+def _confidences(text: str) -> list[SimpleNamespace]:
+    words = text.split()
+    return [SimpleNamespace(language=words[at], value=float(words[at + 1])) for at in (0, 2)]

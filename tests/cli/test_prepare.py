@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner  # noqa: TID251
+
+from regard.base.errors import ConfigError, RegardError
+from regard.cli.app import app
+from regard.data.prepare import open_corpus
+from regard.text.vocabularies import Vocabularies
+from tests.data.test_prepare import VOCABULARIES, write_corpus
+
+RUN = """
+[[data.train]]
+kind = "lines"
+source = "a.en"
+target = "a.de"
+languages = ["en", "de"]
+
+[[data.validation]]
+kind = "lines"
+source = "b.en"
+target = "b.de"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_corpus(tmp_path, 40)
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "words").mkdir()
+    VOCABULARIES.save(tmp_path / "words")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["prepare", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_writes_every_part_with_its_vocabulary(folder: Path) -> None:
+    printed = run("run.toml", "out", "--vocabulary", "words", "--size", "0.001")
+    assert "train: 40 samples" in printed
+    assert "validation: 40 samples" in printed
+    assert "were there already" not in printed
+    assert len(open_corpus(folder / "out/train")) == 40
+    assert len(open_corpus(folder / "out/validation")) == 40
+    assert Vocabularies.load(folder / "out").fingerprint == VOCABULARIES.fingerprint
+    assert "2 were there already" in run("run.toml", "out", "--vocabulary", "words", "--size", "0.001")
+
+
+def test_says_what_was_odd(folder: Path) -> None:
+    (folder / "a.en").write_bytes((folder / "a.en").read_bytes().replace(b"\n", b"\r\n", 3))
+    assert "first at a.en:1" in run("run.toml", "out", "--vocabulary", "words")
+
+
+def test_faults_are_named(folder: Path) -> None:
+    with pytest.raises(RegardError, match="no such run file"):
+        run("none.toml", "out", "--vocabulary", "words")
+    (folder / "bad.toml").write_text('[[data.train]]\nkind = "lines"\nsuorce = "a"\n')
+    with pytest.raises(ConfigError, match="suorce"):
+        run("bad.toml", "out", "--vocabulary", "words")
+    (folder / "bad.toml").write_text("[data\n")
+    with pytest.raises(ConfigError, match="not TOML"):
+        run("bad.toml", "out", "--vocabulary", "words")

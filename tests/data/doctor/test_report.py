@@ -1,0 +1,104 @@
+"""The report: one file, nothing loaded, no corpus can break it, and it says what it must."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from regard.data.doctor import examine
+from regard.data.doctor.explain import samples
+from regard.data.doctor.report import page, visible
+from regard.data.example import Defects, Example, Where
+from tests.data.doctor.test_examine import GOOD
+
+NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> \x00\u202e & \"quotes' 13"
+
+
+def report(corpus: list[Example], name: str = "a.en · a.de") -> str:
+    defects = Defects()
+    defects.found("<odd>", Where("<b>", 1))
+    diagnosis = examine(corpus, {"test": corpus[3:5]})
+    return page(name, diagnosis, samples(diagnosis, corpus), defects)
+
+
+class Tags(HTMLParser):
+    """All tags and attributes of a page, and whether they close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def nasty() -> str:
+    corpus = list(GOOD)
+    corpus[7] = replace(corpus[7], source=NASTY, target=NASTY.replace("13", "14"))
+    corpus[9] = replace(corpus[9], source="  ", where=Where(f"{NASTY}.en", 10))
+    corpus[11] = replace(
+        corpus[11], source="lone \ud800 surrogate", target="x" * 3000 + " f\u00c3\u00bcr " + "y" * 3000
+    )
+    return report(corpus, name=NASTY)
+
+
+def test_nothing_in_the_corpus_becomes_markup(nasty: str) -> None:
+    tags = Tags()
+    tags.feed(nasty)
+    assert tags.open == []
+    assert not tags.tags & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
+    assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"src", "href"})
+    assert "<script" not in nasty
+    assert "&lt;/script&gt;" in nasty
+
+
+def test_nothing_is_loaded(nasty: str) -> None:
+    assert "default-src 'none'" in nasty
+    assert not re.search(r"url\(|@import|https?://", nasty)
+
+
+def test_what_does_not_show_is_spelled_out(nasty: str) -> None:
+    for code in ("U+0000", "U+202E", "U+D800"):
+        assert f'<span class="code">{code}</span>' in nasty
+    assert not set(nasty) & {"\x00", "\u202e", "\ud800"}
+    nasty.encode()
+    assert "(only spaces)" in nasty
+
+
+def test_the_offending_part_is_marked_and_long_texts_are_cut_around_it(nasty: str) -> None:
+    assert "<mark>Ã¼</mark>" in nasty
+    assert "x" * 500 not in nasty
+    assert "<mark>13</mark>" in nasty
+    assert "<mark>14</mark>" in nasty
+
+
+def test_it_says_what_was_found(nasty: str) -> None:
+    assert "a.en:8 ·" in nasty
+    assert "Nothing found:" in nasty
+    assert "&lt;odd&gt;: 1, first at &lt;b&gt;:1" in nasty
+    assert nasty.count("<svg") == 4
+    assert "test in the corpus" in nasty
+
+
+def test_a_clean_corpus_says_so() -> None:
+    diagnosis = examine(GOOD, near=False)
+    told = page("a", diagnosis, samples(diagnosis, GOOD), Defects())
+    assert "A clean corpus." in told
+    assert "What to do first" not in told
+    assert "Met while reading" not in told
+
+
+def test_visible() -> None:
+    assert visible("a < b & c") == "a &lt; b &amp; c"
+    assert visible("a\tb\n\u00a0") == "a\tb\n\u00a0"
+    assert visible("\x7f") == '<span class="code">U+007F</span>'

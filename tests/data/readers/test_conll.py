@@ -1,0 +1,86 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from regard.config.run import Conll
+from tests.data.readers.forms import read_all, refused
+
+SHARED = Path(__file__).parents[3] / "../shared/data"
+
+
+def conll(tmp_path: Path, content: str) -> str:
+    path = tmp_path / "a.conll"
+    path.write_text(content)
+    return str(path)
+
+
+def row(number: str, word: str, tag: str) -> str:
+    return f"{number}\t{word}\t_\t{tag}\t_\t_\t_\t_\t_\t_\n"
+
+
+def test_conllu(tmp_path: Path) -> None:
+    content = "# sent_id = 1\n# text = I don't\tgo\n" + row("1", "I", "PRON") + row("2-3", "don't", "_")
+    content += row("2", "do", "AUX") + row("3", "n't", "PART") + row("3.1", "really", "ADV") + row("4", "go", "VERB")
+    path = conll(tmp_path, content + "\n# text = 10 000\n" + row("1", "10 000", "NUM") + "\n")
+    examples, defects = read_all(Conll(path=path, word=2, tag=4))
+    assert [(example.source, example.tags, example.where.line) for example in examples] == [
+        ("I do n't go", ("PRON", "AUX", "PART", "VERB"), 3),
+        ("10\u00a0000", ("NUM",), 11),
+    ]
+    assert {kind: where.line for kind, where in defects.first.items()} == {
+        "multiword token (1-2) left out, its words are read": 4,
+        "empty node (1.1) left out": 7,
+        "space inside a word, made a no-break space": 11,
+    }
+
+
+def test_hash_tags_are_words_where_words_come_first(tmp_path: Path) -> None:
+    path = conll(tmp_path, "# a comment\n#tag\tO\n#\tO\n\t\n1-2\tB-x\n")
+    examples, defects = read_all(Conll(path=path))
+    assert [(example.source, example.tags) for example in examples] == [("#tag #", ("O", "O")), ("1-2", ("B-x",))]
+    assert dict(defects.counts) == {"blank line that is not empty": 1}
+
+
+def test_columns_between_spaces(tmp_path: Path) -> None:
+    path = conll(tmp_path, "EU NNP  B-NP B-ORG\n# # O O\n\n\nrejects VBZ B-VP O \n")
+    examples, defects = read_all(Conll(path=path, tag=4))
+    assert [(example.source, example.tags) for example in examples] == [("EU #", ("B-ORG", "O")), ("rejects", ("O",))]
+    assert dict(defects.counts) == {"line with # in front, read as a word": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what"),
+    [
+        ("a\tO\nb\n", 2, "The row has 1 columns, the first one has 2"),
+        ("a\tO\nb\tO\tx\n", 2, "The row has 3 columns, the first one has 2"),
+        ("a\n", 1, "tags from 2"),
+        ("a\tO\n\tO\n", 2, "The word is empty"),
+        ("a\tO\nb\t\n", 2, "The tag is empty"),
+        ("a\tO\nb c\n", 2, "The row has 1 columns"),
+    ],
+)
+def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: Path) -> None:
+    path = conll(tmp_path, content)
+    _, error = refused(Conll(path=path))
+    assert what in error.what
+    assert error.where == f"{path}:{line}"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared corpora")
+@pytest.mark.parametrize(
+    ("file", "word", "tag", "count"),
+    [
+        ("ud_english_ewt/en_ewt-ud-test.conllu.gz", 2, 4, 2077),
+        ("wnut17/emerging.test.annotated.gz", 1, 2, 1287),
+        ("wnut17/emerging.dev.conll.gz", 1, 2, 1009),
+    ],
+)
+def test_published_corpora_have_the_published_number_of_sentences(file: str, word: int, tag: int, count: int) -> None:
+    path = SHARED / file
+    examples, _ = read_all(Conll(path=str(path), word=word, tag=tag))
+    assert len(examples) == count
+    assert all(len(example.source.split(" ")) == len(example.tags or ()) for example in examples)
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file_:
+        rows = [line for line in file_ if line.strip() and (word == 1 or line.split("\t")[0].isdigit())]
+    assert sum(len(example.tags or ()) for example in examples) == len(rows)

@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+
+from regard.config.run import Lines
+from tests.data.readers.forms import read_all, refused
+
+
+def test_pairs_carry_languages_and_places(tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("one\ntwo\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\n")
+    source = Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de", languages=("en", "de"))
+    examples, defects = read_all(source)
+    assert [(example.source, example.target) for example in examples] == [("one", "eins"), ("two", "zwei")]
+    assert (str(examples[1].where), examples[1].languages) == (f"{tmp_path}/a.en:2", ("en", "de"))
+    assert not defects.counts
+
+
+def test_blocks_that_end_at_other_lines_stay_aligned(tmp_path: Path) -> None:
+    """Long lines on one side, short ones on the other, and more than one block on both."""
+    short, long = [f"{i}" for i in range(60_000)], [f"{i} {'lang ' * 12}" for i in range(60_000)]
+    (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in short))
+    (tmp_path / "a.de").write_text("".join(f"{line}\n" for line in long))
+    examples, _ = read_all(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
+    assert [example.source for example in examples] == short
+    assert [example.target for example in examples] == long
+    assert [example.where.line for example in examples] == list(range(1, 60_001))
+
+
+def test_defects_of_both_sides_are_named_with_their_own_file(tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_bytes(b"one\n\nthree\n")
+    (tmp_path / "a.de").write_bytes(b"eins\nzw\x0cei\ndrei")
+    _, defects = read_all(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
+    assert {kind: str(where) for kind, where in defects.first.items()} == {
+        "empty line": f"{tmp_path}/a.en:2",
+        "form feed": f"{tmp_path}/a.de:2",
+        "missing last newline": f"{tmp_path}/a.de:3",
+    }
+
+
+@pytest.mark.parametrize("empty", ["en", "de"])
+def test_an_empty_partner_is_a_file_that_is_short(empty: str, tmp_path: Path) -> None:
+    for language in ("en", "de"):
+        (tmp_path / f"a.{language}").write_text("" if language == empty else "a\nb\n")
+    given, error = refused(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
+    assert given == []
+    assert error.where == f"{tmp_path}/a.{empty}:1"
+
+
+def test_folders_are_aligned_by_the_names_of_their_files(tmp_path: Path) -> None:
+    for language in ("en", "de"):
+        (tmp_path / language).mkdir()
+        for part in ("1", "2"):
+            (tmp_path / language / f"part{part}.{language}").write_text(f"{language} {part}\n")
+    source = Lines(source=f"{tmp_path}/en", target=f"{tmp_path}/de")
+    examples, _ = read_all(source)
+    assert [(example.source, example.target) for example in examples] == [("en 1", "de 1"), ("en 2", "de 2")]
+    (tmp_path / "de" / "part2.de").rename(tmp_path / "de" / "part3.de")
+    assert "'part2' has no partner" in refused(source)[1].what

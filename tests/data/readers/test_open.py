@@ -1,0 +1,105 @@
+import gzip
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard.data.open
+from regard.base.errors import RegardError
+from regard.config.run import Documents, Jsonl, Lines
+from regard.data.example import CorpusError, Defects
+from regard.data.open import blocks, files, optional
+from tests.data.readers.forms import FORMS, Form, read_all, refused, rows_of
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """A file system behind URLs, without a network."""
+    fsspec = optional("fsspec", "formats", "Opening a URL")
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_urls_are_read_like_files(form: Form, tmp_path: Path, memory: Any) -> None:
+    rows = [("first", "erste"), ("last", "letzte")]
+    path = form.write(tmp_path, rows)
+    for file in tmp_path.iterdir():
+        memory.pipe(f"/corpus/{file.name}", file.read_bytes())
+    examples, _ = read_all(form.source(f"memory://corpus/{path.name}"))
+    assert rows_of(examples) == form.expected(rows)
+    assert str(examples[0].where) == f"memory://corpus/{path.name}:{form.line(0)}"
+
+
+def test_urls_are_unpacked_and_folders_of_them_are_read_in_order(memory: Any) -> None:
+    memory.pipe("/texts/b.txt.gz", gzip.compress(b"two\n"))
+    memory.pipe("/texts/a.txt", b"one\n")
+    memory.pipe("/texts/c/d.txt.xz", lzma.compress(b"three\n"))
+    examples, _ = read_all(Documents(path="memory://texts"))
+    assert [example.source for example in examples] == ["one", "two", "three"]
+
+
+def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
+    missing = [str(tmp_path / "no.txt"), "memory://no/such.txt", "nosuchsystem://a.txt"]
+    for path in missing:
+        assert refused(Lines(source=path))[1].where == path
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CorpusError, match="has no files"):
+        read_all(Documents(path=str(tmp_path / "empty")))
+
+
+def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp_path: Path) -> None:
+    for name in ("b/2.txt", "a.txt", "b/10.txt", "b-c.txt", ".hidden.txt", "b/.git/config"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+    defects = Defects()
+    found = [str(Path(file).relative_to(tmp_path)) for file in files(str(tmp_path), defects)]
+    assert found == ["a.txt", "b/10.txt", "b/2.txt", "b-c.txt"]
+    assert defects.counts["hidden file left out"] == 2
+
+
+def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        (tmp_path / f"{number}.jsonl").write_text(f'{{"source": "{number}"}}\n')
+    examples, _ = read_all(Jsonl(path=str(tmp_path)))
+    assert [str(example.where) for example in examples] == [f"{tmp_path}/{number}.jsonl:1" for number in (1, 2, 3)]
+
+
+def test_several_packed_streams_in_one_file_are_one_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"") + gzip.compress(b"o\nthree\n") + b"\0" * 512)
+    examples, defects = read_all(Lines(source=str(path)))
+    assert [example.source for example in examples] == ["one", "two", "three"]
+    assert not defects.counts
+
+
+def test_empty_files_have_no_lines_and_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"")
+    defects = Defects()
+    assert list(blocks(str(path), defects)) == []
+    assert str(defects) == f"empty file: 1, first at {path}:1"
+
+
+def test_utf16_is_named_as_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("text\n".encode("utf-16"))
+    _, error = refused(Lines(source=str(path)))
+    assert error.where == f"{path}:1"
+    assert "UTF-16" in (error.fix or "")
+
+
+def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regard.data.open, "LONGEST", 1 << 21)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n" + b"x" * (1 << 22))
+    _, error = refused(Lines(source=str(path)))
+    assert error.where == f"{path}:2"
+
+
+def test_a_missing_package_names_its_extra() -> None:
+    with pytest.raises(RegardError, match=r"pip install 'regard\[formats\]'"):
+        optional("no_such_package", "formats", "Reading Parquet")

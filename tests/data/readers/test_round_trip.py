@@ -1,0 +1,129 @@
+"""What a reference writer wrote comes back exactly, whatever the texts are and wherever a file is cut into pieces.
+
+HYPOTHESIS_PROFILE=long python -m pytest tests/data/readers/test_round_trip.py   # 10,000 cases a property
+"""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import regard.data.open
+from regard.config.run import Conll, Documents, Lines, Table
+from tests.data.readers.forms import BY_NAME, SEPARATOR, Row, objects, read_all, rows_of
+
+TEMPTING = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
+XML_CONTROLS = "".join(map(chr, range(32))).translate({9: None, 10: None, 13: None}) + "\ufffe\uffff"
+CUT = "\ue000"
+
+
+def texts(forbidden: str = "", *, line: bool = False, full: bool = False) -> st.SearchStrategy[list[str]]:
+    """Some texts of any characters, those more often that readers stumble over, drawn as one and cut: that is quick.
+
+    `line`: each can stand on a line: a carriage return at its end would belong to the line's end.
+    `full`: none is empty.
+    """
+    forbidden += "\n" * line
+
+    def cut(text: str) -> list[str]:
+        parts = text.split(CUT) if CUT in text else [text[i : i + 5] for i in range(0, len(text), 5)]
+        parts = [part.rstrip("\r") if line else part for part in parts]
+        return [part for part in parts if part or not full]
+
+    tempting = "".join(character for character in TEMPTING if character not in forbidden)
+    anything = st.characters(exclude_categories=["Cs"], exclude_characters=forbidden)
+    return (st.text(tempting + CUT, max_size=30) | st.text(anything, max_size=30)).map(cut)
+
+
+def rows(texts: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[Row]]:
+    """Pairs; a byte order mark in front of everything is taken off, so the first text must not begin with one."""
+
+    def pair(found: list[str]) -> list[Row]:
+        found = [text.lstrip("\ufeff") or "x" for text in found[:2]] + found[2:]
+        return list(zip(found[::2], found[1::2], strict=False))
+
+    return texts.map(pair)
+
+
+CASES = {
+    "pairs": rows(texts(line=True)),
+    "tsv": rows(texts("\t", line=True)),
+    "quoted": rows(texts()),
+    "escaped": rows(texts()),
+    "parquet": rows(texts()),
+    "tmx": rows(texts(XML_CONTROLS)),
+    "po": rows(texts(full=True)),
+    "mo": rows(texts("\0\x04", full=True)),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read a few bytes at a time, so that pieces end inside characters, line ends and quotes."""
+    monkeypatch.setattr(regard.data.open, "PIECE", 7)
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(data=st.data())
+def test_every_format_gives_back_what_was_written(name: str, tmp_path: Path, data: st.DataObject) -> None:
+    form = BY_NAME[name]
+    written = data.draw(CASES[name])
+    path = form.write(tmp_path, written)
+    if name == "tmx":  # a carriage return is written so that XML keeps it
+        path.write_bytes(path.read_bytes().replace(b"\r", b"&#13;"))
+    examples, _ = read_all(form.source(str(path)))
+    assert rows_of(examples) == form.expected(written)
+
+
+@given(content=st.text("ab\r\n\u2028\x85\ufeff\0é漢", max_size=30))
+def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content.encode())
+    *whole, rest = content.removeprefix("\ufeff").split("\n")
+    expected = [line.removesuffix("\r") for line in whole] + ([rest] if rest else [])
+    examples, _ = read_all(Lines(source=str(path)))
+    assert [example.source for example in examples] == expected
+    assert [example.where.line for example in examples] == list(range(1, len(expected) + 1))
+
+
+@given(written=rows(texts()))
+def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> None:
+    """Quotes only where needed, CRLF line ends."""
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(written)
+    path = tmp_path / "a.csv"
+    path.write_bytes(file.getvalue().encode())
+    examples, _ = read_all(Table(path=str(path), delimiter="comma", target=2))
+    assert rows_of(examples) == written
+
+
+@given(written=rows(texts()))
+def test_json_with_plain_characters(tmp_path: Path, written: list[Row]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(objects(written))
+    examples, _ = read_all(BY_NAME["json"].source(str(path)))
+    assert rows_of(examples) == written
+
+
+@given(words=rows(texts("\t ", line=True, full=True)), length=st.integers(1, 3))
+def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None:
+    sentences = [words[i : i + length] for i in range(0, len(words), length)]
+    path = tmp_path / "a.conll"
+    rows = ("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in sentences)
+    path.write_bytes("".join(rows).encode())
+    examples, _ = read_all(Conll(path=str(path)))
+    read = [list(zip(example.source.split(" "), example.tags or (), strict=True)) for example in examples]
+    assert read == sentences
+
+
+@given(lines=rows(texts(line=True)), length=st.integers(1, 3))
+def test_documents_of_many_lines(tmp_path: Path, lines: list[Row], length: int) -> None:
+    documents = [[line for pair in lines[i : i + length] for line in pair] for i in range(0, len(lines), length)]
+    path = tmp_path / "a.md"
+    text = f"{SEPARATOR}\n".join("".join(f"{line}\n" for line in document) for document in documents)
+    path.write_bytes(text.encode())
+    examples, _ = read_all(Documents(path=str(path), separator=SEPARATOR))
+    assert [example.source.split("\n") for example in examples] == documents

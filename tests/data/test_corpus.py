@@ -1,0 +1,164 @@
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.data.corpus import Corpus, guess
+from regard.data.example import CorpusError, Defects
+from tests.data.readers.forms import BY_NAME, Row
+
+ROWS: list[Row] = [("one", "eins"), ("two", "zwei")]
+
+
+def test_a_corpus_is_its_sources_one_after_another(tmp_path: Path) -> None:
+    lines, table = BY_NAME["lines"].write(tmp_path, ROWS), BY_NAME["tsv"].write(tmp_path, ROWS)
+    corpus = Corpus([Lines(source=str(lines), weight=3.0), Table(path=str(table), name="table", target=2)])
+    assert corpus.names == (str(lines), "table")
+    assert corpus.weights == (3.0, 1.0)
+    read = [(index, example.source, example.target) for index, example in corpus.examples(Defects())]
+    assert read == [(0, "one", None), (0, "two", None), (1, "one", "eins"), (1, "two", "zwei")]
+
+
+def test_names_are_unique() -> None:
+    there, back = Tmx(path="a.tmx", languages=("en", "de")), Tmx(path="a.tmx", languages=("de", "en"))
+    assert Corpus([there, back, there]).names == ("a.tmx", "a.tmx (2)", "a.tmx (3)")
+    with pytest.raises(RegardError, match="Two sources are called 'news'"):
+        Corpus([Lines(source="a", name="news"), Lines(source="b", name="news")])
+
+
+def test_the_fingerprint_is_of_content_and_reading_not_of_places(tmp_path: Path) -> None:
+    path = BY_NAME["tsv"].write(tmp_path, ROWS)
+    print_of = lambda **settings: Corpus([Table(path=str(path), **settings)]).fingerprint()  # noqa: E731
+    before = print_of(target=2)
+    assert print_of(target=2, name="other", weight=2.0) == before
+    assert print_of(source=2, target=1) != before
+    moved = path.rename(tmp_path / "moved.tsv")
+    assert Corpus([Table(path=str(moved), target=2)]).fingerprint() == before
+    moved.write_bytes(moved.read_bytes().replace(b"zwei", b"drei"))
+    assert Corpus([Table(path=str(moved), target=2)]).fingerprint() != before
+
+
+def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"{name}\n")
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    prints = {
+        Corpus(sources).fingerprint()
+        for sources in (
+            [Lines(source=a), Lines(source=b)],
+            [Lines(source=b), Lines(source=a)],
+            [Lines(source=a, target=b)],
+            [Lines(source=b, target=a)],
+        )
+    }
+    assert len(prints) == 4
+
+
+def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(name)
+    corpus = Corpus([Documents(path=str(tmp_path))])
+    known = corpus.facts()
+    assert known[str(tmp_path / "a")].bytes == 1
+    (tmp_path / "a").write_text("other")
+    (tmp_path / "b").rename(tmp_path / "d")
+    with pytest.raises(CorpusError) as changed:
+        corpus.check(known)
+    assert changed.value.what == (
+        f"The corpus changed: {tmp_path}/a has other content (1 bytes before, 5 now); "
+        f"{tmp_path}/b is gone; {tmp_path}/d is new."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tsv", lambda path: Table(path=path, target=2)),
+        ("csv", lambda path: Table(path=path, delimiter="comma", target=2)),
+        ("json", lambda path: Jsonl(path=path, target="target")),
+        ("parquet", lambda path: Parquet(path=path, target="target")),
+        ("tmx", lambda path: Tmx(path=path, languages=("en", "de"))),
+        ("po", lambda path: Gettext(path=path)),
+        ("mo", lambda path: Gettext(path=path)),
+        ("conll", lambda path: Conll(path=path, word=1, tag=2)),
+        ("lines", lambda path: Lines(source=path)),
+    ],
+)
+def test_guessing_by_name_and_first_record(name: str, expected: Callable[[str], AnySource], tmp_path: Path) -> None:
+    path = BY_NAME[name].write(tmp_path, ROWS)
+    assert guess([str(path)]) == expected(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.tsv", "fine film\t1\n", Table(path="", label=2)),
+        ("a.tsv", "one\n", Table(path="")),
+        ("a.tsv", "sentence\tlabel\nfine\t1\n", Table(path="", header=True, source="sentence", label="label")),
+        ("a.jsonl", '\n{"text": "a", "label": 1}\n', Jsonl(path="", source="text", label="label")),
+        (
+            "a.jsonl",
+            '{"id": 1, "de": "a", "pt-BR": "b"}',
+            Jsonl(path="", source="de", target="pt-BR", languages=("de", "pt-BR")),
+        ),
+        ("a.conllu", "", Conll(path="", word=2, tag=4)),
+        ("a.conll", "# c\na b c d\n", Conll(path="", word=1, tag=4)),
+    ],
+)
+def test_guessing_by_a_look_inside(name: str, content: str, expected: AnySource, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    assert guess([str(path)]) == expected.model_copy(update={"path": str(path)})
+
+
+def test_guessing_pairs_folders_and_languages(tmp_path: Path) -> None:
+    assert guess(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == Lines(
+        source="c/a.tok.en.gz", target="c/a.tok.de.gz", languages=("en", "de")
+    )
+    assert guess(["a.src", "a.tgt"]) == Lines(source="a.src", target="a.tgt")
+    assert guess(["a.src-tgt"]) == Lines(source="a.src-tgt")
+    assert guess(["no/such.de"]) == Lines(source="no/such.de", languages=("de",))
+    (tmp_path / "b.txt").write_text("text")
+    assert guess([str(tmp_path)]) == Documents(path=str(tmp_path))
+    (tmp_path / "a.po").write_text("")
+    assert guess([str(tmp_path)]) == Gettext(path=str(tmp_path))
+
+
+def test_what_cannot_be_guessed_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"left": "a", "right": "b"}\n')
+    with pytest.raises(RegardError, match=re.escape("There are: left, right.")):
+        guess([str(path)])
+    with pytest.raises(RegardError, match="3 paths are no source"):
+        guess(["a", "b", "c"])
+
+
+FLAT = """
+import re, sys
+from pathlib import Path
+from regard.data.corpus import Corpus, guess
+from regard.data.example import Defects
+count = sum(1 for _ in Corpus([guess(sys.argv[1:])]).examples(Defects()))
+print(count, re.search("VmHWM: *\\t *([0-9]+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("name", ["lines", "pairs", "tsv", "quoted", "escaped", "parquet", "tmx", "conll"])
+def test_memory_is_flat_as_a_corpus_grows_tenfold(name: str, tmp_path: Path) -> None:
+    peaks = []
+    for count in (30_000, 300_000):
+        rows = [(f"{i}{'-word' * 20}", f"{i}{'-Wort' * 20}") for i in range(count)]
+        path = BY_NAME[name].write(tmp_path, rows)
+        paths = [str(path), str(tmp_path / "pairs.de")] if name == "pairs" else [str(path)]
+        done = subprocess.run([sys.executable, "-c", FLAT, *paths], capture_output=True, text=True, check=True)  # noqa: S603
+        read, peak = map(int, done.stdout.split())
+        assert read == count
+        peaks.append(peak / 1024)
+    assert peaks[1] < peaks[0] + 12  # MiB; the larger file has 60 more

@@ -1,0 +1,238 @@
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.data.cuts import by_budget, by_length, pack
+from regard.data.mixture import drawn
+from regard.data.noise import below, key, mixed, shuffled, spread, uniform
+from regard.data.order import Order, Position, Rules, share
+
+WORLDS = (1, 2, 3, 4, 8)
+
+
+def lengths_of(count: int, seed: int, longest: int = 60) -> NDArray[np.int64]:
+    return 1 + below(spread(key(seed), np.arange(2 * count)), longest - 1).reshape(2, count)
+
+
+def order_of(counts: list[int], rules: Rules, weights: list[float] | None = None, longest: int = 60) -> Order:
+    known = [lengths_of(count, shard, longest) for shard, count in enumerate(counts)]
+    return Order(counts, lambda shard: known[shard], rules, weights=weights, identity="test")
+
+
+RULES = Rules(seed=3, budget=256, longest=64, window=3, pool=100)
+COUNTS = [90, 130, 7, 60, 0, 210]
+
+
+def test_every_sample_once_whatever_the_ranks_and_stops() -> None:
+    """200 stops, another number of ranks after each: nothing twice, nothing missing, all ranks in step."""
+    draw = random.Random(0)
+    order = order_of(COUNTS, RULES)
+    lengths = np.concatenate([lengths_of(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
+    total = sum(1 for _ in order.batches(0))
+    for trial in range(200):
+        together, stop = draw.choice((1, 2, 3, 6, 8)), draw.randrange(1, total)
+        position, seen = order.start, Counter[int]()
+        while position.epoch == 0:
+            world = draw.choice(WORLDS)
+            fresh = order_of(COUNTS, RULES)  # another process
+            position = fresh.resume(Position(**json.loads(json.dumps(asdict(position)))))
+            planned = {number: picked for number, _, picked in fresh.batches(0, position.next_global_batch)}
+            end = min(total, position.next_global_batch + -(-stop // together) * together)
+            for first in range(position.next_global_batch, end, together):
+                last = min(first + together, total)
+                shares = [share(first, last, rank, world) for rank in range(world)]
+                assert len({len(mine) for mine in shares}) == 1  # equally many steps
+                for rank, mine in enumerate(shares):
+                    for number in mine:
+                        if number is not None:
+                            assert number % world == rank
+                            picked = planned[number].samples
+                            assert picked.size * lengths[:, picked].max() <= RULES.budget
+                            seen.update(picked.tolist())
+            position = replace(position, epoch=int(end == total), next_global_batch=0 if end == total else end)
+        assert seen == Counter(range(sum(COUNTS))), trial
+
+
+def test_epochs_and_seeds_differ_and_repeat() -> None:
+    def numbers(seed: int, epoch: int) -> list[int]:
+        order = order_of(COUNTS, replace(RULES, seed=seed))
+        return [sample for _, _, picked in order.batches(epoch) for sample in picked.samples.tolist()]
+
+    assert numbers(1, 0) == numbers(1, 0)
+    assert numbers(1, 0) != numbers(1, 1)
+    assert numbers(1, 0) != numbers(2, 0)
+    assert sorted(numbers(1, 0)) == sorted(numbers(1, 1)) == list(range(sum(COUNTS)))
+
+
+def test_windows_mix_only_their_own_shards() -> None:
+    order = order_of([50] * 10, RULES)
+    assert order.windows == 4
+    shards = [shard for index in range(4) for shard in order.plan(0, index).shards]
+    assert sorted(shards) == list(range(10))
+    for index in range(4):
+        window = order.plan(0, index)
+        assert set((window.samples // 50).tolist()) == set(window.shards)
+    assert shards != [shard for index in range(4) for shard in order.plan(1, index).shards]
+
+
+def test_skipping_to_a_batch_gives_the_same_batches() -> None:
+    order = order_of(COUNTS, RULES)
+    whole = [(number, picked.samples.tolist()) for number, _, picked in order.batches(2)]
+    for first in (0, 1, 17, len(whole) - 1, len(whole)):
+        for fresh in (order, order_of(COUNTS, RULES)):  # one that has planned the windows before, one that has not
+            found = [(number, picked.samples.tolist()) for number, _, picked in fresh.batches(2, first)]
+            assert found == whole[first:]
+
+
+def test_the_same_order_in_another_process() -> None:
+    """Also a promise to checkpoints: this very order must come out of every later version (or raise `format`)."""
+    code = (
+        "import hashlib; from tests.data.test_order import *; order = order_of(COUNTS, RULES);"
+        "print(hashlib.sha256(b' '.join(p.samples.tobytes() for _, _, p in order.batches(5))).hexdigest())"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    for salt in ("0", "4242"):
+        environment = os.environ | {"PYTHONHASHSEED": salt, "PYTHONPATH": path}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+        assert done.stdout.strip() == GOLDEN
+
+
+GOLDEN = "8c28b25152b87b5967ab4896d7ba1eb5f1e4ef881b140e367ea54833c3f449ef"
+
+
+def test_the_fingerprint_knows_all_that_decides() -> None:
+    same = order_of(COUNTS, RULES).fingerprint
+    others = [replace(RULES, seed=4), replace(RULES, budget=300), replace(RULES, longest=60)]
+    others += [replace(RULES, window=2), replace(RULES, pool=50), replace(RULES, packed=True)]
+    fingerprints = {same, *(order_of(COUNTS, rules).fingerprint for rules in others)}
+    fingerprints |= {order_of(COUNTS, RULES, [1, 1, 1, 1, 1, 2]).fingerprint, order_of([*COUNTS, 1], RULES).fingerprint}
+    fingerprints.add(Order(COUNTS, lambda _: lengths_of(1, 1), RULES, identity="other content").fingerprint)
+    assert len(fingerprints) == 10
+    with pytest.raises(RegardError, match="have changed"):
+        order_of(COUNTS, RULES).resume(Position(0, 3, "other"))
+
+
+def test_long_samples_are_named_and_left_out() -> None:
+    order = order_of(COUNTS, replace(RULES, longest=50))
+    lengths = np.concatenate([lengths_of(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
+    long = np.flatnonzero(lengths.max(axis=0) > 50)
+    assert 10 < long.size < 300
+    assert list(order.too_long()) == [(int(sample), int(lengths[:, sample].max())) for sample in long]
+    seen = [sample for _, _, picked in order.batches(0) for sample in picked.samples.tolist()]
+    assert sorted(seen + long.tolist()) == list(range(sum(COUNTS)))
+    assert Rules(budget=30, longest=64).limit == 30
+
+
+def test_no_room_for_a_packed_row() -> None:
+    with pytest.raises(RegardError, match="no room for a row of 64"):
+        order_of(COUNTS, replace(RULES, packed=True, budget=63))
+
+
+# Weights
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.5, 1.0, 1.7, 2.0, 3.25])
+def test_weights_are_exact_over_epochs(weight: float) -> None:
+    count, epochs = 97, 40
+    total = Counter[int]()
+    draws: dict[int, list[int]] = {}
+    for epoch in range(epochs):
+        samples, before = drawn(key(5), count, weight, epoch)
+        total.update(samples.tolist())
+        for sample, times in zip(samples.tolist(), before.tolist(), strict=True):
+            draws.setdefault(sample, []).append(times)
+        assert total.total() == int(np.floor(count * weight * (epoch + 1) + 1e-9))
+        assert max(total[sample] for sample in range(count)) - min(total[sample] for sample in range(count)) <= 1
+    assert all(times == list(range(len(times))) for times in draws.values())  # the n-th draw knows that it is
+
+
+def test_a_mixture_draws_by_weight_and_resumes() -> None:
+    weights = [2.0, 1.0, 1.0, 0.5, 1.0, 1.0]
+    order = order_of(COUNTS, RULES, weights)
+    seen = Counter(sample for _, _, picked in order.batches(0) for sample in picked.samples.tolist())
+    assert all(seen[sample] == 2 for sample in range(90))
+    assert sum(seen[sample] for sample in range(227, 287)) == 30
+    assert all(seen[sample] == 1 for sample in [*range(90, 227), *range(287, sum(COUNTS))])
+    pairs = [pair for _, _, p in order.batches(0) for pair in zip(p.samples.tolist(), p.draws.tolist(), strict=True)]
+    assert len(set(pairs)) == len(pairs)
+
+
+# Cuts
+
+
+def test_batches_are_as_large_as_the_budget_lets() -> None:
+    sizes = np.sort(np.random.default_rng(1).integers(1, 50, 1000))
+    begins = by_budget(sizes, 200)
+    ends = [*begins[1:], 1000]
+    for begin, end in zip(begins, ends, strict=True):
+        assert (end - begin) * sizes[end - 1] <= 200
+        assert end == 1000 or (end + 1 - begin) * sizes[end] > 200
+
+
+def test_neighbours_have_like_lengths() -> None:
+    lengths = lengths_of(20_000, 7)
+    order = by_length(lengths)
+    assert sorted(order.tolist()) == list(range(20_000))
+    assert (np.diff(lengths[:, order].max(axis=0)) >= 0).all()
+
+    def waste(some: NDArray[np.int64]) -> float:
+        cuts = by_budget(lengths[:, some].max(axis=0), 4096)
+        sizes = np.diff([*cuts, some.size])
+        padded = sum(int((np.maximum.reduceat(side[some], cuts) * sizes).sum()) for side in lengths)
+        return 1 - int(lengths.sum()) / padded
+
+    assert waste(order) < 0.6 * waste(np.argsort(lengths.max(axis=0), kind="stable"))
+
+
+@pytest.mark.parametrize("row", [1, 4, 7, 1000])
+def test_packing_covers_every_token_once(row: int) -> None:
+    lengths = np.random.default_rng(2).integers(1, 30, 60)
+    packed = pack(lengths, row)
+    covered = [
+        (int(document), int(begin) + place)
+        for document, begin, length in zip(packed.documents, packed.begins, packed.lengths, strict=True)
+        for place in range(length)
+    ]
+    assert covered == [(document, place) for document, length in enumerate(lengths) for place in range(length)]
+    filled = np.add.reduceat(packed.lengths, packed.rows[:-1])
+    assert (filled[:-1] == row).all()
+    assert 0 < filled[-1] <= row
+
+
+def test_packed_batches_cover_every_place_once() -> None:
+    order = order_of(COUNTS, replace(RULES, packed=True))
+    seen = Counter[tuple[int, int]]()
+    for _, _, picked in order.batches(1):
+        assert picked.begins is not None
+        assert picked.lengths is not None
+        assert picked.rows is not None
+        assert np.bincount(picked.rows, picked.lengths).max() <= RULES.longest
+        assert picked.rows.max() < RULES.budget // RULES.longest
+        for sample, begin, length in zip(picked.samples, picked.begins, picked.lengths, strict=True):
+            seen.update((int(sample), int(begin) + place) for place in range(length))
+    lengths = np.concatenate([lengths_of(count, shard)[0] for shard, count in enumerate(COUNTS)])
+    assert seen == Counter((sample, place) for sample, length in enumerate(lengths) for place in range(length))
+
+
+# Chance
+
+
+def test_chance_is_fair_and_shuffles_are_complete() -> None:
+    numbers = uniform(mixed(np.arange(100_000, dtype=np.uint64)))
+    assert abs(np.histogram(numbers, 50, (0, 1))[0] - 2000).max() < 250
+    assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.02
+    assert sorted(shuffled(key(1, 2), 500).tolist()) == list(range(500))
+    firsts = Counter(int(shuffled(key(seed), 4)[0]) for seed in range(4000))
+    assert all(abs(count - 1000) < 150 for count in firsts.values())
+    assert key(1, 2) != key(2, 1)

@@ -1,0 +1,65 @@
+"""Small vocabularies that many tests use, and the shared corpora where they are at hand."""
+
+import gzip
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from regard.config.run import (
+    AnyVocabulary,
+    Bpe,
+    ByteBpe,
+    ByteLevel,
+    CharacterLevel,
+    Normalise,
+    Specials,
+    Unigram,
+    WordLevel,
+)
+from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
+
+SHARED = Path(__file__).parents[2] / "../shared/data"
+TEXT = [
+    "Peter Piper picked a peck of pickled peppers.",
+    "A peck of pickled peppers Peter Piper picked!",
+    "If Peter Piper picked a peck of pickled peppers,",
+    "where's the peck of pickled peppers Peter Piper picked?",
+    "Wir müssen größere Äpfel pflücken, sagte Käthe: für 3,50 € oder 12 $.",
+    "der größte Apfel, die größeren Äpfel, ein größerer Apfel",
+    "<pad> <s> </s> <unk> <mask> <2de> <url> <pad> <s> </s> <unk> <mask> <2de> <url>\n",
+]
+WITH_TAGS = Specials(languages=("de", "en"), extra=("<url>", "@@"))
+KINDS: dict[str, AnyVocabulary] = {
+    "byte_bpe": ByteBpe(vocabulary=310),
+    "bpe": Bpe(vocabulary=120),
+    "unigram": Unigram(vocabulary=76),
+    "word": WordLevel(vocabulary=45),
+    "character": CharacterLevel(),
+    "byte": ByteLevel(),
+    "byte_bpe tagged": ByteBpe(vocabulary=310, specials=WITH_TAGS),
+    "bpe tagged": Bpe(vocabulary=120, specials=WITH_TAGS),
+    "unigram tagged": Unigram(vocabulary=76, specials=WITH_TAGS),
+    "character tagged": CharacterLevel(specials=WITH_TAGS),
+    "byte_bpe normal": ByteBpe(
+        vocabulary=310, specials=WITH_TAGS, normalise=Normalise(form="nfkc", lowercase=True, strip_accents=True)
+    ),
+    "unigram normal": Unigram(vocabulary=76, normalise=Normalise(lowercase=True)),
+}
+ALPHABET = sorted({character for text in TEXT for character in text})
+
+
+@cache
+def vocabulary(name: str) -> Tokenizer:
+    return learn(TEXT, KINDS[name])
+
+
+def shared_lines(name: str, most: int) -> list[str]:
+    """Lines of a shared corpus; without it the test is skipped."""
+    path = SHARED / name
+    if not path.is_file():
+        pytest.skip(f"needs ../shared/data/{name}")
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.removesuffix("\n") for line in islice(file, most)]

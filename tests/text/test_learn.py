@@ -1,0 +1,188 @@
+"""Learning: the same file each time, as large as asked, with errors that teach."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.config.run import AnyVocabulary, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
+from regard.text import learn as learning
+from regard.text.learn import learn, learn_both
+from tests.text.corpora import KINDS, TEXT, shared_lines, vocabulary
+
+SCRIPT = """
+import json, random, sys
+from tests.text.corpora import KINDS, TEXT
+from regard.text.learn import learn
+texts = TEXT * 3
+random.Random(int(sys.argv[1])).shuffle(texts)
+print(json.dumps({name: learn(texts, settings).fingerprint for name, settings in KINDS.items()}))
+"""
+
+
+def test_the_same_text_gives_the_same_file() -> None:
+    """In another process, with other hashes, other threads and another order of lines."""
+    found = []
+    for seed in ("1", "2"):
+        environment = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "TOKENIZERS_PARALLELISM": "true" if seed == "1" else "false",
+        }
+        run = [sys.executable, "-c", SCRIPT, seed]
+        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=True)  # noqa: S603
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    assert len(set(found[0].values())) == len(KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [ByteBpe(), Bpe(), Unigram(), WordLevel()], ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("name", ["multi30k/train.de.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz"])
+def test_the_same_corpus_gives_the_same_file(name: str, settings: AnyVocabulary) -> None:
+    texts = shared_lines(name, 30_000)
+    assert learn(texts, settings) == learn(Random(1).sample(texts, len(texts)), settings)
+
+
+MEMORY = """
+import resource, sys
+from regard.config.run import *
+from regard.text.learn import learn
+words = [f"word{number}" for number in range(2000)]
+texts = (" ".join(words[start : start + 20]) for _ in range(int(sys.argv[1])) for start in range(0, 2000, 20))
+learn(texts, {"bpe": Bpe, "byte_bpe": ByteBpe, "unigram": Unigram, "character": CharacterLevel}[sys.argv[2]]())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "unigram", "character"])
+def test_memory_does_not_grow_with_the_text(kind: str) -> None:
+    peaks = []
+    for times in ("30", "300"):  # 0.5 and 5 million characters
+        run = [sys.executable, "-c", MEMORY, times, kind]
+        peaks.append(int(subprocess.run(run, capture_output=True, text=True, check=True).stdout))  # noqa: S603
+    assert peaks[1] < 1.1 * peaks[0], "kilobytes"
+
+
+def test_special_tokens_count_towards_the_size() -> None:
+    assert vocabulary("byte_bpe").size == 310
+    assert vocabulary("bpe").size == 120
+    assert vocabulary("unigram").size == 76
+    assert vocabulary("word").size == 45
+    assert vocabulary("byte").size == 256 + 7
+    tagged = vocabulary("byte_bpe tagged")
+    assert tagged.size == 310
+    assert set(tagged.specials.languages) == {"de", "en"}
+    assert list(tagged.specials.extra) == ["<url>", "@@"]
+
+
+def test_text_never_turns_into_special_tokens() -> None:
+    """The text for learning is full of "<pad>": no piece may take its name, or the id would be the special one's."""
+    texts = ["<pad> <pad></s> <unk>"] * 50
+    for settings in (ByteBpe(vocabulary=400), Bpe(vocabulary=60), Unigram(vocabulary=60), WordLevel()):
+        tokenizer = learn(texts, settings)
+        ids = tokenizer.encode(texts[0]).ids
+        assert not set(ids) & (tokenizer.specials.control - {tokenizer.specials.unknown})
+        if settings.kind != "word":
+            assert tokenizer.decode(ids) == texts[0]
+            assert tokenizer.specials.unknown not in ids
+
+
+@pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram])
+def test_a_special_token_may_look_like_a_word(kind: type[ByteBpe | Bpe | Unigram]) -> None:
+    """Merges that would make its name are left out, and those that need them; the word is cut differently."""
+    texts = [" peck pecker pecking peckers pecked x"] * 9
+    tokenizer = learn(texts, kind(vocabulary=300, specials=Specials(pad="peck", mask="pe", extra=("ing",))))
+    for text in (texts[0], "xpeckx xpex pe xpeck pex"):
+        ids = tokenizer.encode(text).ids
+        assert tokenizer.decode(ids) == text
+        assert not set(ids) & tokenizer.specials.control
+    assert tokenizer.vocabulary[tokenizer.specials.pad] == "peck"
+    assert tokenizer.vocabulary.count("peck") == tokenizer.vocabulary.count("pe") == 1
+    assert len(tokenizer.vocabulary) == tokenizer.size == max(tokenizer.specials.extra.values()) + 1
+
+
+def test_extra_tokens_are_one_piece_of_text() -> None:
+    for name in ("byte_bpe tagged", "bpe tagged", "unigram tagged", "character tagged", "byte_bpe normal"):
+        tokenizer = vocabulary(name)
+        ids = tokenizer.encode("peck<url>peck @@ <url>").ids
+        assert ids.count(tokenizer.specials.extra["<url>"]) == 2
+        assert ids.count(tokenizer.specials.extra["@@"]) == 1
+        assert tokenizer.decode(ids) == "peck<url>peck @@ <url>"
+        if name.startswith(("byte", "character")):
+            assert tokenizer.words(ids)[-1] == 2, "words are what spaces separate"
+
+
+def test_separate_and_joint_vocabularies() -> None:
+    english, german = TEXT[:4], TEXT[4:6]
+    both = learn_both(english, german, Bpe(vocabulary=100, joint=False))
+    assert not both.is_joint
+    assert both.source == learn(english, Bpe(vocabulary=100))
+    assert both.target == learn(german, Bpe(vocabulary=100))
+    joint = learn_both(english, german, Bpe(vocabulary=100))
+    assert joint.source is joint.target
+    assert joint.source == learn(english + german, Bpe(vocabulary=100))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (ByteBpe(vocabulary=200), "no room for 7 special tokens and the 256 bytes"),
+        (Bpe(vocabulary=20), "no room for 7 special tokens and the characters"),
+        (Unigram(vocabulary=20), "not large enough"),
+        (WordLevel(vocabulary=5), "no room for 7 special tokens"),
+        (ByteBpe(specials=Specials(pad="_")), "'_' is too short"),
+        (ByteBpe(specials=Specials(extra=("<s>",))), "both a special and an extra"),
+    ],
+)
+def test_what_cannot_be_learned_is_said(settings: AnyVocabulary, message: str) -> None:
+    with pytest.raises(RegardError, match=message) as raised:
+        learn(TEXT, settings)
+    assert raised.value.fix
+
+
+@pytest.mark.parametrize("settings", [settings for settings in KINDS.values() if settings.kind != "byte"])
+@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
+def test_nothing_to_learn_from(settings: AnyVocabulary, texts: list[str]) -> None:
+    with pytest.raises(RegardError, match="no text to learn from"):
+        learn(texts, settings)
+
+
+def test_bytes_need_no_text() -> None:
+    assert learn([], ByteLevel()) == vocabulary("byte")
+
+
+def test_too_much_to_count_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MOST", 1000)
+
+    def endless() -> Iterator[str]:
+        while True:
+            yield TEXT[0]
+
+    with pytest.raises(RegardError, match="more than 1,000 characters"):
+        learn(endless(), ByteBpe(vocabulary=300))
+
+
+def test_a_fault_while_reading_is_not_swallowed() -> None:
+    def broken() -> Iterator[str]:
+        yield TEXT[0]
+        raise RegardError("The disk is gone.", where="a.en:2")
+
+    for settings in KINDS.values():
+        if settings.kind != "byte":
+            with pytest.raises(RegardError, match="The disk is gone"):
+                learn(broken(), settings)
+
+
+@pytest.mark.parametrize("text", ["a", "aa", "▁", "\0", " ", "\n", "é é", "x" * 10_000])
+@pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram, WordLevel])
+def test_very_small_and_odd_texts(kind: type[ByteBpe | Bpe | Unigram | WordLevel], text: str) -> None:
+    tokenizer = learn([text], kind(vocabulary=300))
+    assert tokenizer.size <= 300
+    if kind is ByteBpe:
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
