@@ -1,7 +1,7 @@
 """Batches from 320,000 Europarl pairs against litdata, Hugging Face datasets and Grain; the order of 10M samples.
 
     python -m bench.peers data      # once: the peers' environment
-    python -m bench.data            # some five minutes
+    python -m bench.data            # ten minutes, the first time more
     python -m bench.data --quick    # 40,000 pairs
 
 One epoch in shuffled order, as padded int64 tensors, one process, one thread. All read the same token ids (32k byte

@@ -73,6 +73,14 @@ def test_what_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["a", MANIFEST]
 
 
+def test_a_folder_that_somebody_writes_is_left_alone(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "model") as inside:
+        (inside / "a").write_text("a")
+        with pytest.raises(RegardError, match="Another process is writing"), new_folder(tmp_path / "model"):
+            pass
+    verify(tmp_path / "model")
+
+
 def test_every_difference_is_named(folder: Path) -> None:
     (folder / "model.toml").write_text("width = 9\n")
     (folder / "deep" / "weights.bin").write_bytes(b"short")
@@ -127,6 +135,12 @@ def test_links_are_neither_sealed_nor_trusted(folder: Path, tmp_path: Path) -> N
         verify(folder)
     with pytest.raises(RegardError, match="Only plain files"):
         seal(folder)
+
+
+def test_a_linked_folder_is_a_stranger(folder: Path, tmp_path: Path) -> None:
+    (folder / "more").symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(DamagedError, match="more is not in the manifest"):
+        verify(folder)
 
 
 def test_without_a_manifest_nothing_is_good(tmp_path: Path) -> None:

@@ -138,6 +138,20 @@ def test_heads_and_tasks_must_agree() -> None:
     assert "target.kind" in changed("tiny", f"source={image}")
 
 
+def test_knobs_that_mean_nothing_are_refused() -> None:
+    assert "source.types" in changed("tiny", "source.types=2")
+    assert "tokens.types" in changed("gpt2", "tokens.types=2")
+    assert "task" in changed("gpt2", "task=caption")
+    twice = changed("bert", 'head={kind = "tags", labels = ["a", "b", "a"]}', "task=tag")
+    assert twice == {"head.labels": "is ['a', 'b', 'a']: labels must be different."}
+
+
+def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
+    config = codec.preset("gpt2", {"decoder.position.theta": 500.0, "decoder.position.kind": "rotary"})
+    assert isinstance(config, DecoderOnly)
+    assert config.decoder.position.model_dump() == {"kind": "rotary", "theta": 500.0, "layout": "halves"}
+
+
 def test_a_missing_or_unknown_family() -> None:
     assert faults({"width": 8}) == {"family": "is missing: it says what the other keys mean."}
     assert faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
@@ -162,6 +176,11 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
     broken.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="is not TOML"):
         codec.load(broken)
+    with pytest.raises(RegardError, match="cannot be read: No such file"):
+        codec.load(tmp_path / "nothing.toml")
+    broken.write_bytes(b"family = 1979-05-27\n")
+    with pytest.raises(ConfigError, match="family"):
+        codec.load(broken, {"width": 8})
     with pytest.raises(RegardError, match="Did you mean 'tiny'"):
         codec.preset("tini")
 

@@ -51,9 +51,7 @@ MARIAN_KNOBS = [
     "encoder.feedforward.activation=gelu",  # one stack only
     "encoder.feedforward.bias=false",
     "head.tied=false",
-    "source.types=2",
     'target={kind = "tokens", vocabulary = 10000}',  # not scaled, unlike the source
-    'target={kind = "tokens", vocabulary = 10000, scale = true, types = 2}',
 ]
 
 
@@ -87,6 +85,7 @@ def test_positions_of_both_stacks_must_be_alike() -> None:
         ("encoder.norm.eps=1e-6",),
         ('source={kind = "mel", bins = 80}', 'target={kind = "tokens", vocabulary = 100}'),
         ("encoder.window=8",),
+        ("decoder.cross.heads=8",),
     ],
 )
 def test_what_ctranslate2_lacks(settings: tuple[str, ...]) -> None:
@@ -124,7 +123,7 @@ def test_t5() -> None:
         settings += [f"{attention}.bias.{name}=false" for name in ("query", "key", "value", "output")]
     settings.append("source.scale=false")
     assert held("tiny", *settings) == ["ctranslate2", "huggingface:T5ForConditionalGeneration"]
-    for extra in ("source.scale=true", "head.bias=true", "decoder.attention.key_dim=16", "decoder.position.buckets=16"):
+    for extra in ("source.scale=true", "head.bias=true", "encoder.attention.key_dim=16", "decoder.position.buckets=16"):
         assert held("tiny", *settings, extra) == ["ctranslate2"]
 
 
@@ -140,6 +139,13 @@ def test_heads_and_inputs_of_readers() -> None:
     assert held("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
     assert held("gpt2", "head={kind = 'vectors'}", "task=embed") == []
     assert held("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []
+
+
+def test_dot_is_a_scaled_dot_with_scale_one() -> None:
+    wanted = "encoder.attention.score multiplies by 1 (it does by 0.1768)"
+    for setting in ("encoder.attention.score.kind=dot", "encoder.attention.score.scale=1.0"):
+        verdict = exportable_to(preset("tiny", parse_settings([setting])))[1]
+        assert verdict.obstacles == (wanted,)
 
 
 def test_a_verdict_reads_as_a_sentence() -> None:

@@ -10,7 +10,7 @@ from regard.config import model as config
 from regard.config.codec import preset
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.attend import Sight, explicit, fused, sight
+from regard.nn.attend import Sight, explicit, fused, sights
 from regard.nn.masks import causal, everything
 from regard.nn.scores import Additive, Concat, General, Score
 
@@ -87,7 +87,7 @@ def test_masked_table(fresh: bool) -> None:
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
     raw, unit = torch.tensor(RAW), torch.eye(12)
     index = torch.arange(12)[None]
-    seen = sight(causal(), index, index, None, fresh=fresh)
+    seen = sights(causal(), index, index, fresh=fresh)[0]
     assert seen.causal is fresh
     expected = torch.zeros(12, 12)
     for row, printed in enumerate(PROBABILITIES):

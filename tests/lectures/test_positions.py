@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.nn.positions import Alibi, Position, Relative, Rotary, Sinusoidal
+from regard.nn.positions import Alibi, Position, Relative, Rotary, Sinusoidal, alibi_slopes
 
 both_layouts = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "halves"])
 
@@ -197,3 +197,10 @@ def test_relative_tells_directions_apart_only_where_both_are_seen() -> None:
     both, past = relative(two_sided=True).on_scores(here, here)[0], relative(two_sided=False).on_scores(here, here)[0]
     assert (both[0, :, 50, 45] != both[0, :, 50, 55]).all()
     assert torch.equal(past[0, :, 50, 51:], past[0, :, 50, 50:51].expand(3, 49))  # the future is masked anyway
+
+
+def test_alibi_slopes_of_any_number_of_heads() -> None:
+    """Powers of two have a geometric series; others take every second slope of the next series, as the paper says."""
+    assert alibi_slopes(8) == [2.0**-i for i in range(1, 9)]
+    assert alibi_slopes(12) == [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
+    assert len(alibi_slopes(7)) == 7

@@ -139,3 +139,25 @@ def test_media_and_heads() -> None:
     image = torch.randn(2, 3, 12, 12)
     assert counted(lambda: model(image)) == expected.forward.total()
     assert counted(lambda: model(image).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+
+
+def test_a_prefix_is_read_once() -> None:
+    patches = {"kind": "patches", "patch": 4, "channels": 3}
+    table = settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
+    config = parse(table | {"prefix": patches, "task": "caption"})
+    model, expected = build(config, seed=0), cost(config, batch=2, source=9, target=5)
+    assert isinstance(model, DecoderOnly)
+    image, tokens = torch.randn(2, 3, 12, 12), words(2, 5, seed=1)
+
+    def write() -> None:
+        state = model.start(14, prefix=image)
+        for token in tokens.split(1, dim=1):
+            model.step(token, state)
+        assert state.bytes == expected.cache.total()
+
+    with torch.no_grad():
+        assert counted(lambda: model(tokens, prefix=image)) == expected.forward.total()
+        assert counted(write) == expected.decoding.total()
+        whole = sum(counted(lambda n=n: model(tokens[:, :n], prefix=image)) for n in range(1, 6))
+    assert whole == expected.decoding_uncached.total()
+    assert expected.weights["target x target"] == 4 * 2 * 4 * 14 * 14

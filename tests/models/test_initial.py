@@ -85,3 +85,16 @@ def test_small_embedding_gives_unit_variance_once_scaled() -> None:
     table = model.source.table
     assert isinstance(table, nn.Embedding)
     assert spread(table.weight) * math.sqrt(128) == pytest.approx(1, rel=0.02)
+
+
+def test_each_stack_is_scaled_by_its_own_sublayers() -> None:
+    changes = {"initial": {"kind": "scaled_residual", "std": 0.02}, "encoder.layers": 12, "decoder.layers": 2}
+    model: Any = build(preset("tiny", changes), seed=0)
+    assert spread(model.encoder.layers[5].feedforward.down.weight) == pytest.approx(0.02 / math.sqrt(24), rel=0.03)
+    assert spread(model.decoder.layers[1].cross.output.weight) == pytest.approx(0.02 / math.sqrt(6), rel=0.03)
+
+
+def test_an_output_matrix_of_its_own_is_drawn_as_a_table() -> None:
+    model: Any = build(preset("tiny", {"head.tied": False}), seed=0)
+    assert spread(model.head.words.weight) == pytest.approx(1 / math.sqrt(128), rel=0.02)
+    assert not torch.equal(model.head.words.weight, model.source.table.weight)

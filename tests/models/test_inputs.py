@@ -124,3 +124,87 @@ def test_too_long_for_learned_positions_is_said() -> None:
         model.step(torch.ones(1, 1, dtype=torch.long), state)
     with pytest.raises(ShapeError, match="the model has none"):
         model.start(9, prefix=torch.ones(1, 3, 4, 4))
+
+
+@torch.no_grad()
+def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    stack = STACK | {"position": {"kind": "sinusoidal"}}
+    model = build(parse(table | {"source": WORDS, "encoder": stack}), seed=0).eval()
+    assert isinstance(model, EncoderOnly)
+    first, second = torch.tensor([[1, 2, 3]]), torch.tensor([[7, 8, 9, 10]])
+    packed = model(
+        torch.cat((first, second), dim=1),
+        documents=torch.tensor([[0, 0, 0, 1, 1, 1, 1]]),
+        positions=torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
+    )
+    torch.testing.assert_close(packed, torch.cat((model(first), model(second)), dim=1), atol=CLOSE, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["encoder_only", "encoder_decoder"])
+def test_an_encoder_within_a_window_does_not_look_further(family: str) -> None:
+    stack = STACK | {"window": 2, "layers": 1}
+    table = {"width": 12, "family": family, "encoder": stack, "source": WORDS}
+    if family == "encoder_only":
+        table |= {"task": "embed", "head": {"kind": "vectors"}}
+    else:
+        table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
+    model: Any = build(parse(table), seed=0).eval()
+    read = model.vectors if family == "encoder_only" else model.encode
+    before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
+    after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
+    assert torch.equal(before[:, :3], after[:, :3])
+    assert not torch.equal(before[:, 3], after[:, 3])  # the neighbour sees it
+
+
+@torch.no_grad()
+def test_the_class_token_stands_first() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
+    image = torch.randn(1, 3, 4, 4)
+    model.source.class_token.normal_(generator=torch.Generator().manual_seed(0))
+    vectors, _ = model.source(image)
+    assert torch.equal(vectors[0, 0], model.source.class_token)
+    before = model(image)
+    model.source.class_token.neg_()
+    assert not torch.equal(model(image), before)
+    with pytest.raises(ShapeError, match="1 channels, but the model was built for 3"):
+        model(image[:, :1])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pool", ["last", "mean"])
+def test_a_decoder_classifies_by_its_real_words(pool: str) -> None:
+    table = {"family": "decoder_only", "width": 12, "decoder": STACK, "tokens": WORDS, "task": "classify"}
+    model = build(parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
+    assert isinstance(model, DecoderOnly)
+    tokens, real = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
+    torch.testing.assert_close(model(tokens, real), model(tokens[:, :3]), atol=CLOSE, rtol=0)
+    assert not torch.allclose(model(tokens, real), model(tokens), atol=CLOSE)
+    assert model(tokens, torch.zeros(1, 5, dtype=torch.bool)).isfinite().all()  # a row without words is no NaN
+    with pytest.raises(ShapeError, match="does not write"):
+        model.start(5)
+
+
+@torch.no_grad()
+def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
+    table = {"family": "decoder_only", "width": 12, "task": "caption", "tokens": WORDS, "prefix": PATCHES}
+    model = build(parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
+    assert isinstance(model, DecoderOnly)
+    image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    real = torch.tensor([[True] * 4, [True, True, False, False]])
+    state = model.start(7, prefix=image, prefix_real=real)
+    stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
+    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_real=real), atol=CLOSE, rtol=0)
+    with pytest.raises(ShapeError, match="hole"):
+        model.start(7, prefix=image, prefix_real=torch.tensor([[True, False, True, True]] * 2))
+
+
+@torch.no_grad()
+def test_padding_that_is_not_a_number_says_nothing() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    model: Any = build(parse(table | {"source": MEL}), seed=0).eval()
+    mel, real = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
+    mel[:, 3:] = float("nan")
+    assert model(mel, real)[:, :2].isfinite().all()

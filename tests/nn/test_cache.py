@@ -41,8 +41,39 @@ def test_crop_back_to_equal_lengths_needs_no_lengths() -> None:
 
 
 def test_crop_cannot_add() -> None:
-    with pytest.raises(ShapeError, match="cannot be cropped"):
-        filled().crop(4)
+    for lengths in (4, -1, [4, 1], [2, -1]):
+        with pytest.raises(ShapeError, match="cannot be cropped"):
+            filled().crop(lengths)
+    cache = filled()
+    cache.crop([3, 1])
+    with pytest.raises(ShapeError, match=r"Rows of \[3, 1\] tokens cannot be cropped to \[2, 2\]"):
+        cache.crop([2, 2])
+    with pytest.raises(ShapeError, match="1 lengths for 2 rows"):
+        cache.crop([1])
+    cache.crop(2)  # the short row stays as it is
+    assert cache.lengths == [2, 1]
+
+
+def test_rows_that_leave_take_their_length_with_them() -> None:
+    cache = filled(capacity=5)
+    cache.crop([3, 1])
+    cache.reorder(torch.tensor([1]))
+    assert (cache.filled, cache.lengths) == (1, None)
+    keys, _ = cache.append("self", torch.full((1, 1, 4, 1), 9.0), torch.zeros(1, 1, 4, 1))  # room for four more
+    assert keys.flatten().tolist() == [3, 9, 9, 9, 9]
+    cache.advance(4)
+    cache.reorder(torch.tensor([], dtype=torch.long))
+    assert cache.filled == 5  # rows are gone, what was one number stays one
+
+
+def test_room_that_was_never_written_says_nothing_even_if_it_is_not_a_number() -> None:
+    cache = filled(capacity=6)
+    keys, values = cache._written["self"]
+    keys[:, :, 3:] = values[:, :, 3:] = float("nan")
+    cache.crop([3, 1])
+    keys, values = cache.append("self", torch.ones(2, 1, 2, 1), torch.ones(2, 1, 2, 1))
+    assert keys.isfinite().all()
+    assert values.isfinite().all()
 
 
 def test_rows_of_unequal_length_write_at_their_own_end() -> None:
@@ -59,7 +90,7 @@ def test_reorder_may_repeat_drop_and_move_rows() -> None:
     cache.crop([3, 2])
     cache.reorder(torch.tensor([1, 1, 0]))
     assert cache.lengths is not None
-    assert cache.lengths.tolist() == [2, 2, 3]
+    assert cache.lengths == [2, 2, 3]
     assert cache.recall("cross")[0].flatten().tolist() == [20, 20, 10]
     keys, values = cache.append("self", torch.full((3, 1, 1, 1), 9.0), torch.zeros(3, 1, 1, 1))
     assert keys[0, 0, :3, 0].tolist() == [3, 4, 9]

@@ -1,6 +1,6 @@
 import torch
 
-from regard.nn.attend import sight
+from regard.nn.attend import sights
 from regard.nn.masks import causal, everything, padding, same_document, window
 
 INDEX = torch.arange(4)[None]
@@ -41,25 +41,32 @@ def test_a_window_without_causal_looks_both_ways() -> None:
 
 
 def test_the_kernel_gets_a_hint_wherever_a_hint_can_say_it() -> None:
-    plain = sight(causal(), INDEX, INDEX, None, fresh=True)
+    plain = sights(causal(), INDEX, INDEX, fresh=True)[0]
     assert plain.causal
     assert plain.additive is None
-    one = sight(causal(), torch.tensor([[3]]), INDEX, None, fresh=False)  # one new token sees all that is written
+    one = sights(causal(), torch.tensor([[3]]), INDEX, fresh=False)[0]  # one new token sees all that is written
     assert (one.causal, one.additive) == (False, None)
-    seen = sight(everything(), INDEX, INDEX, None, fresh=True)
+    seen = sights(everything(), INDEX, INDEX, fresh=True)[0]
     assert (seen.causal, seen.additive) == (False, None)
 
 
 def test_what_no_hint_can_say_is_dense() -> None:
-    several = sight(causal(), torch.tensor([[2, 3]]), INDEX, None, fresh=False)  # two new tokens behind two old ones
+    several = sights(causal(), torch.tensor([[2, 3]]), INDEX, fresh=False)[0]  # two new tokens behind two old ones
     assert not several.causal
     assert several.mask is not None
     assert torch.equal(several.mask[0, 0], LOWER[2:])
     bias = torch.randn(1, 2, 4, 4)
-    biased = sight(causal(), INDEX, INDEX, bias, fresh=True)
+    biased = sights(causal(), INDEX, INDEX, fresh=True, biases=(bias,))[0]
     assert biased.additive is not None
     assert torch.equal(biased.additive[0, 1][LOWER], bias[0, 1][LOWER])
     assert torch.isneginf(biased.additive[0, 1][~LOWER]).all()
-    unequal = sight(causal(), torch.tensor([[3], [1]]), INDEX, None, fresh=False)  # rows of unequal length
+    unequal = sights(causal(), torch.tensor([[3], [1]]), INDEX, fresh=False)[0]  # rows of unequal length
     assert unequal.mask is not None
     assert torch.equal(unequal.mask[:, 0, 0], torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool())
+
+
+def test_a_window_is_measured_in_positions_where_they_are_given() -> None:
+    positions = torch.tensor([[0, 1, 1, 2]])  # the third is padding: it has no width
+    table = (causal() & window(2)).dense(INDEX, INDEX, positions, positions)
+    assert table is not None
+    assert table[0, 0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]

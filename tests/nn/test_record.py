@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -55,3 +57,16 @@ def test_an_unknown_place_names_the_known_ones() -> None:
     model()(TOKENS, record=record)
     with pytest.raises(RegardError, match=r"decoder\.0\.self, decoder\.1\.self"):
         record.weights("encoder.0.self")
+
+
+@torch.no_grad()
+def test_tables_of_their_own_reach_their_own_layers() -> None:
+    position = {"kind": "relative", "shared": False}
+    changes = {"width": 16, "decoder.layers": 3, "decoder.attention.heads": 2, "tokens.vocabulary": 20}
+    writer: Any = build(preset("gpt2", {**changes, "decoder.position": position}), seed=0).eval()
+    record = Record()
+    writer(TOKENS, record=record)
+    for layer, table in enumerate(writer.decoder.position.tables):
+        seen = record.attention[f"decoder.{layer}.self"].seen
+        assert seen.bias is not None
+        assert torch.equal(seen.bias[0, :, 4, 4], table[0])

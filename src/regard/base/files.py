@@ -5,6 +5,7 @@ temporary name beside the target, reach the disk, and only then take the target'
 by `manifest.json`, written last: the name, size and sha256 of every file in it.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -46,17 +47,34 @@ def new_folder(path: Path) -> Iterator[Path]:
     if path.exists():
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
     temporary = path.with_name(f"{path.name}.tmp")
-    if temporary.exists():  # what a killed process left behind was never sealed: nobody can want it
-        shutil.rmtree(temporary)
+    if temporary.exists():
+        with _locked(temporary):  # nobody writes it any more: what a killed process left was never sealed
+            shutil.rmtree(temporary)
     temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        seal(temporary)
-        temporary.rename(path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    with _locked(temporary):
+        try:
+            yield temporary
+            seal(temporary)
+            temporary.rename(path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
     flush_folder(path.parent)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a folder; the lock goes with the process, however it ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise RegardError(
+            "Another process is writing this folder.", where=str(folder), fix="Wait for it, or choose another name."
+        ) from error
+    finally:
+        os.close(descriptor)
 
 
 def seal(folder: Path) -> None:
@@ -87,7 +105,8 @@ def verify(folder: Path) -> None:
             faults.append(f"{name} has {path.stat().st_size} bytes, not {facts['bytes']}")
         elif sha256(path) != facts["sha256"]:
             faults.append(f"{name} has other content (sha256 differs)")
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    inside = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    present = {path.relative_to(folder).as_posix() for path in inside}
     faults += [f"{name} is not in the manifest" for name in sorted(present - files.keys() - {MANIFEST})]
     if faults:
         raise DamagedError(

@@ -10,6 +10,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -45,6 +46,8 @@ def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
     """The model that a TOML file describes, with `{"a.b": value}` changes."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RegardError(f"The file cannot be read: {error.strerror}.", where=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
     return _parse_changed(table, changes or {}, where=str(path))
@@ -112,8 +115,9 @@ def _plain(config: AnyModel) -> Table:
 
 def _change(table: Table, changes: Mapping[str, Any]) -> Table:
     """A copy of the table with each `a.b` set. Another `kind` starts its table anew: its knobs are others."""
-    table = json.loads(json.dumps(table))
-    for path, value in changes.items():
+    table = deepcopy(table)
+    # Kinds first: what is said about a kind must not be lost when the kind is said after it.
+    for path, value in sorted(changes.items(), key=lambda change: change[0].split(".")[-1] not in TAGS):
         *parents, key = path.split(".")
         inner = table
         for parent in parents:

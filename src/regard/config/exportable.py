@@ -30,6 +30,7 @@ from regard.config.model import (
 )
 from regard.config.parts import (
     Attention,
+    Dot,
     Learned,
     Position,
     Relative,
@@ -142,11 +143,10 @@ def _translator(name: str, shape: Shape, model: EncoderDecoder) -> Iterator[str]
     yield from _stack(shape, "encoder", model.encoder, model.width)
     yield from _stack(shape, "decoder", model.decoder, model.width)
     yield from _attention(shape, "decoder.cross", model.decoder.cross, model.width)
-    yield from _words_only("source", model.source)
-    if not isinstance(model.target, Shared):
-        yield from _words_only("target", model.target)
-        if name != "MarianMTModel":
-            yield "target has a table of its own"
+    if not isinstance(model.source, Tokens):
+        yield f"source is {model.source.kind} (it has tokens)"
+    if not isinstance(model.target, Shared) and name != "MarianMTModel":
+        yield "target has a table of its own"
     if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
         yield "only one of the tables is scaled"
     if model.encoder.position != model.decoder.position:
@@ -177,7 +177,6 @@ def _t5(model: EncoderDecoder) -> Iterator[str]:
 
 def _writer(shape: Shape, model: DecoderOnly) -> Iterator[str]:
     yield from _stack(shape, "decoder", model.decoder, model.width)
-    yield from _words_only("tokens", model.tokens)
     if model.prefix is not None:
         yield f"prefix of {model.prefix.kind} has no place"
     if model.tokens.scale:
@@ -236,10 +235,11 @@ def _stack(shape: Shape, path: str, stack: Stack, width: int) -> Iterator[str]:
 def _attention(shape: Shape, path: str, attention: Attention, width: int) -> Iterator[str]:
     """What an architecture cannot hold of an attention."""
     key_dim, value_dim = attention.dims(width)
-    if not isinstance(attention.score, ScaledDot):
+    scale = _scale(attention, key_dim)
+    if scale is None:
         yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
-    elif (attention.score.scale or key_dim**-0.5) != (shape.scale or key_dim**-0.5):
-        yield f"{path}.score.scale is {attention.score.scale or '1/sqrt(d_k)'}"
+    elif scale != (shape.scale or key_dim**-0.5):
+        yield f"{path}.score multiplies by {scale:.4g} (it does by {shape.scale or key_dim**-0.5:.4g})"
     if attention.groups != attention.heads and not shape.grouped:
         yield f"{path}.key_value_heads is not heads"
     if key_dim * attention.heads != width and not shape.free_key_dim:
@@ -250,13 +250,6 @@ def _attention(shape: Shape, path: str, attention: Attention, width: int) -> Ite
         yield f"{path}.query_key_norm is {'set' if attention.query_key_norm else 'not set'}"
     if (biased := describe_bias(attention)) not in shape.bias:
         yield f"{path}.bias is on {biased} (it has {' or on '.join(shape.bias)})"
-
-
-def _words_only(path: str, source: object) -> Iterator[str]:
-    if not isinstance(source, Tokens):
-        yield f"{path} has no tokens"
-    elif source.types:
-        yield f"{path}.types has no place"
 
 
 def _ctranslate2(model: AnyModel) -> Iterator[str]:
@@ -286,16 +279,26 @@ def _ctranslate2(model: AnyModel) -> Iterator[str]:
         yield from _ctranslate2_attention(f"{path}.attention", stack.attention, model.width)
     if isinstance(model, EncoderDecoder):
         yield from _ctranslate2_attention("decoder.cross", model.decoder.cross, model.width)
-        if model.decoder.cross.query_key_norm is not None:
+        own, cross = model.decoder.attention, model.decoder.cross
+        if (cross.heads, cross.groups, cross.dims(model.width)) != (own.heads, own.groups, own.dims(model.width)):
+            yield "decoder.cross has other heads than decoder.attention"
+        if cross.query_key_norm is not None:
             yield "decoder.cross.query_key_norm is applied before the heads are split"
 
 
 def _ctranslate2_attention(path: str, attention: Attention, width: int) -> Iterator[str]:
     key_dim, value_dim = attention.dims(width)
-    if not isinstance(attention.score, ScaledDot):
+    if _scale(attention, key_dim) is None:
         yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
     if value_dim != key_dim:
         yield f"{path}.value_dim is not key_dim"
+
+
+def _scale(attention: Attention, key_dim: int) -> float | None:
+    """What q.k is multiplied by, where the score is a dot product."""
+    if isinstance(attention.score, ScaledDot):
+        return attention.score.scale or key_dim**-0.5
+    return 1.0 if isinstance(attention.score, Dot) else None
 
 
 def describe(position: Position) -> str:

@@ -12,14 +12,22 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from regard.base.errors import Fault
 from regard.config.parts import Activation, Attention, CrossStack, Frozen, Positive, Size, Stack
 
 Answers = dict[str, type[Frozen]]  # the head that each task needs
-Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False)]
+
+
+def _different(labels: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(labels)) < len(labels):
+        raise PydanticCustomError("labels", "labels must be different")
+    return labels
+
+
+Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterValidator(_different)]
 
 
 class Tokens(Frozen):
@@ -175,6 +183,8 @@ class EncoderDecoder(Model):
         yield from stack_faults("encoder", self.encoder, self.width)
         yield from stack_faults("decoder", self.decoder, self.width)
         yield from attention_faults("decoder.cross", self.decoder.cross, self.width)
+        yield from type_faults("source", self.source)
+        yield from type_faults("target", self.target)
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
 
@@ -193,6 +203,9 @@ class DecoderOnly(Model):
     def faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
         yield from stack_faults("decoder", self.decoder, self.width)
+        yield from type_faults("tokens", self.tokens)
+        if self.task == "caption" and self.prefix is None:
+            yield Fault("task", "is 'caption', but there is no prefix to speak of.", "Add prefix = {kind = 'patches'}.")
         if isinstance(self.head, Classes) and self.head.pool == "first":
             yield Fault("head.pool", "is 'first', but the first word sees no other.", "Use 'last' or 'mean'.")
         answers: Answers = {"continue": Words, "caption": Words, "classify": Classes, "embed": Vectors}
@@ -251,6 +264,12 @@ def attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fa
             f"is {attention.heads}, which does not divide the width {width}.",
             "Change heads, or say key_dim.",
         )
+
+
+def type_faults(path: str, source: Frozen) -> Iterator[Fault]:
+    """Token types in a family that is never told them."""
+    if isinstance(source, Tokens) and source.types:
+        yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models are told types.", "Use 0.")
 
 
 def task_faults(task: str, head: Frozen, answers: Answers) -> Iterator[Fault]:

@@ -37,7 +37,7 @@ class Cost:
     training: Parts  # FLOPs of forward and backward
     decoding: Parts  # FLOPs of writing all target tokens one by one, with the cache
     decoding_uncached: Parts  # the same if every step starts anew
-    activations: Parts  # bytes kept for the backward pass, by the fused path
+    activations: Parts  # bytes kept for the backward pass, where the fused kernel runs (see `_activations`)
     weights: Parts  # bytes of one layer's attention weights (N^2 h), where the explicit path writes them out
     cache: Parts  # bytes of keys and values once all target tokens are written
 
@@ -117,10 +117,17 @@ def _decoding(settings: config.AnyModel, batch: int, source: int, target: int) -
 def _decoding_uncached(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
     if isinstance(settings, config.EncoderOnly):
         return Parts()
-    total = Parts()
-    for written in range(1, target + 1):
-        total += _forward(settings, batch, source, written)
-    return total
+    # A pass is a polynomial of second degree in what is written: three passes give the sum over all of them.
+    none, one, two = (_forward(settings, batch, source, written) for written in range(3))
+    first, second, third = target, target * (target + 1) // 2, (target + 1) * target * (target - 1) // 6
+    return Parts(
+        {
+            part: none[part] * first
+            + (one[part] - none[part]) * second
+            + (two[part] - 2 * one[part] + none[part]) * third
+            for part in two
+        }
+    )
 
 
 def _input(settings: config.Input, width: int, vectors: int) -> Parts:
@@ -203,7 +210,11 @@ def _head(
 
 
 def _activations(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
-    """Numbers kept for the backward pass, by the fused path and with one noise tensor for every dropout."""
+    """Numbers kept for the backward pass where the fused kernel runs, with one noise tensor for every dropout.
+
+    Not counted: what torch keeps of attention weights where it cannot run fused on a CPU (dropout on them, a learned
+    bias, concat and additive scores; `weights` tells how many numbers they are), and the inside of norms on heads.
+    """
     width = settings.width
     kept = Parts()
     if isinstance(settings, config.EncoderDecoder | config.EncoderOnly):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
-from regard.models.heads import Head
+from regard.models.heads import ClassHead, Head
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.models.state import State
 from regard.nn.cache import Cache
@@ -84,11 +84,15 @@ class DecoderOnly(nn.Module):
 
     def start(self, capacity: int, prefix: Tensor | None = None, prefix_real: Tensor | None = None) -> State:
         """An empty state with room for `capacity` vectors a row; a prefix is read at once."""
+        if isinstance(self.head, ClassHead):
+            raise ShapeError("A classifier does not write.", fix="Call the model on the whole text.")
         state = State(Cache(capacity), memory_real=None)
         if prefix is not None:
             first, real = self._read_prefix(prefix, prefix_real)  # (B, P, D)
             self.decoder(first, self.mask, cache=state.cache)
             if real is not None:
+                if bool((real[:, 1:] & ~real[:, :-1]).any()):
+                    raise ShapeError("A prefix has a hole.", fix="Pad prefixes on the right, after all that is real.")
                 state.crop(real.sum(dim=1).tolist())
         return state
 

@@ -43,27 +43,29 @@ def initialise(model: nn.Module, settings: config.AnyModel, seed: int | None = N
     with torch.no_grad():
         match initial:
             case config.Xavier():
-                _draw(model, matrix=xavier, table=xavier, residual=xavier)
+                _draw(model, matrix=xavier, table=xavier)
                 _uniform_biases(model, generator)
             case config.ScaledResidual(std=std):
-                residual = normal(std / math.sqrt(_sublayers(settings)))
-                _draw(model, matrix=normal(std), table=normal(std), residual=residual)
+                residuals = {stack: normal(std / math.sqrt(count)) for stack, count in _sublayers(settings).items()}
+                _draw(model, matrix=normal(std), table=normal(std), residuals=residuals)
             case config.SmallEmbedding():
                 table = normal(1 / math.sqrt(settings.width))
-                _draw(model, matrix=xavier, table=table, residual=xavier)
+                _draw(model, matrix=xavier, table=table)
             case _:
                 assert_never(initial)
 
 
-def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residual: Draw) -> None:
-    """Matrices and tables as told; norms start as they are, biases at zero."""
+def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residuals: dict[str, Draw] | None = None) -> None:
+    """Matrices, tables and what writes to a stack's residual as told; norms start as they are, biases at zero."""
+    residuals = residuals or {}
     outputs = {id(module.words) for module in model.modules() if isinstance(module, WordHead)}
     for name, module in model.named_modules():
         match module:
             case nn.Linear() if id(module) in outputs:  # a matrix of words is drawn as a table of words
                 table(module.weight)
             case nn.Linear():
-                (residual if name.endswith((".output", ".down")) else matrix)(module.weight)
+                writes = name.endswith((".output", ".down"))
+                (residuals.get(name.split(".")[0], matrix) if writes else matrix)(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             case nn.Embedding():
@@ -99,7 +101,11 @@ def _uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
             nn.init.uniform_(module.bias, -bound, bound, generator=generator)
 
 
-def _sublayers(settings: config.AnyModel) -> int:
-    """How often a token's residual is added to in its stack: 2 a layer, 3 where there is cross-attention."""
-    stack: parts.Stack = settings.encoder if isinstance(settings, config.EncoderOnly) else settings.decoder
-    return stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2)
+def _sublayers(settings: config.AnyModel) -> dict[str, int]:
+    """How often each stack adds to its residual: 2 times a layer, 3 where there is cross-attention."""
+    stacks: dict[str, parts.Stack] = {}
+    if not isinstance(settings, config.DecoderOnly):
+        stacks["encoder"] = settings.encoder
+    if not isinstance(settings, config.EncoderOnly):
+        stacks["decoder"] = settings.decoder
+    return {name: stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2) for name, stack in stacks.items()}

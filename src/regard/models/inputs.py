@@ -51,6 +51,9 @@ class PatchInput(nn.Module):
                 f"An image of {image.size(-2)} x {image.size(-1)} cannot be cut into {self.patch} x {self.patch}.",
                 fix="Resize or pad the images.",
             )
+        if image.size(1) * self.patch**2 != self.project.in_features:
+            channels = self.project.in_features // self.patch**2
+            raise ShapeError(f"Images of {image.size(1)} channels, but the model was built for {channels}.")
         _no_types(types)
         squares = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
         squares = squares.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
@@ -80,7 +83,7 @@ class MelInput(nn.Module):
             raise ShapeError(f"{mel.size(-1)} frequencies, but the model was built for {self.bins}.")
         _no_types(types)
         if real is not None:
-            mel = mel * real[..., None]  # padding in a group that is partly real must say nothing
+            mel = mel.masked_fill(~real[..., None], 0.0)  # padding in a group that is partly real must say nothing
         missing = -mel.size(1) % self.frames
         mel = nn.functional.pad(mel, (0, 0, 0, missing))  # (B, time', bins)
         x = self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)

@@ -25,21 +25,32 @@ class Sight(NamedTuple):
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril()[None, None]
 
 
-def sight(mask: Mask, query_index: Tensor, key_index: Tensor, bias: Tensor | None, fresh: bool) -> Sight:
-    """Choose the cheapest way to say a mask.
+def sights(
+    mask: Mask,
+    query_index: Tensor,
+    key_index: Tensor,
+    *,
+    fresh: bool,
+    positions: tuple[Tensor, Tensor] | None = None,
+    biases: tuple[Tensor, ...] = (),
+) -> tuple[Sight, ...]:
+    """The cheapest way to say a mask, once for all layers or once for each bias.
 
     `fresh`: queries and keys are the same tokens, so "causal" is the lower triangle that the kernel knows.
+    `positions` of queries and keys, where they differ from their places in the row.
     """
-    if mask.is_at_most_causal and bias is None:
+    if mask.is_at_most_causal and not biases:
         if not mask.causal or (query_index.size(-1) == 1 and query_index.size(0) == 1):
-            return Sight(False, None, None, None)  # one new token after all others sees everything
+            return (Sight(False, None, None, None),)  # one new token after all others sees everything
         if fresh:
-            return Sight(True, None, None, None)
-    table = mask.dense(query_index, key_index)  # (1|B, 1, 1|T, S)
+            return (Sight(True, None, None, None),)
+    table = mask.dense(query_index, key_index, *(positions or ()))  # (1|B, 1, 1|T, S)
     if table is None:
-        return Sight(False, None, bias, bias)
-    blank = torch.zeros((), device=table.device) if bias is None else bias
-    return Sight(False, table, bias, torch.where(table, blank, float("-inf")))
+        return tuple(Sight(False, None, bias, bias) for bias in biases)
+    if not biases:
+        zero = torch.zeros((), device=table.device)
+        return (Sight(False, table, None, torch.where(table, zero, float("-inf"))),)
+    return tuple(Sight(False, table, bias, torch.where(table, bias, float("-inf"))) for bias in biases)
 
 
 def fused(query: Tensor, key: Tensor, value: Tensor, seen: Sight, scale: float, dropout: float) -> Tensor:
@@ -74,4 +85,5 @@ def explicit(
     weights = scores.softmax(dim=-1)  # (B, H, T, S)
     if mask is not None:  # who sees nobody gets zeros, as in the fused kernel
         weights = weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+    weights = weights.to(value.dtype)  # a float32 bias widened the scores of a narrower model
     return F.dropout(weights, dropout) @ value, weights  # (B, H, T, V)

@@ -46,15 +46,24 @@ class Mask:
         """Nothing is hidden but, perhaps, the future."""
         return self.window is None and self.real is None and not self.documents
 
-    def dense(self, query_index: Tensor, key_index: Tensor) -> Tensor | None:
-        """The table (1 or B, 1, 1 or T, S), from where queries (1 or B, T) and keys (1, S) stand in their rows."""
+    def dense(
+        self,
+        query_index: Tensor,
+        key_index: Tensor,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor | None:
+        """The table (1 or B, 1, 1 or T, S), from where queries (1 or B, T) and keys (1, S) stand in their rows.
+
+        A window is measured in positions, where they differ from places in the row: padding has no width.
+        """
         table: Tensor | None = None
-        if self.causal or self.window is not None:
-            distance = query_index[:, None, :, None] - key_index[:, None, None, :]  # (1|B, 1, T, S)
-            if self.causal:
-                table = _both(table, distance >= 0)
-            if self.window is not None:
-                table = _both(table, distance.abs() < self.window)
+        if self.causal:
+            table = _both(table, _distance(query_index, key_index) >= 0)
+        if self.window is not None:
+            queries = query_index if query_positions is None else query_positions
+            keys = key_index if key_positions is None else key_positions
+            table = _both(table, _distance(queries, keys).abs() < self.window)
         for documents in self.documents:
             table = _both(table, documents[:, None, :, None] == documents[:, None, None, :])
         if self.real is not None:
@@ -85,6 +94,10 @@ def window(width: int) -> Mask:
 def same_document(documents: Tensor) -> Mask:
     """Texts packed into one row do not see each other; `documents` (B, S) numbers them."""
     return Mask(causal=False, window=None, real=None, documents=(documents,))
+
+
+def _distance(queries: Tensor, keys: Tensor) -> Tensor:
+    return queries[:, None, :, None] - keys[:, None, None, :]  # (1|B, 1, T, S)
 
 
 def _both(table: Tensor | None, allowed: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
-from regard.nn.attend import Sight, sight
+from regard.nn.attend import Sight, sights
 from regard.nn.cache import Cache
 from regard.nn.context import Context
 from regard.nn.dropout import Dropout
@@ -57,6 +57,8 @@ class Stack(nn.Module):
         elif positions is None:
             self._check_length(x.size(1))
             positions = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
+        elif self.position.limit is not None and positions.device.type == "cpu" and not torch.compiler.is_compiling():
+            self._check_length(int(positions.max()) + 1)  # on other devices this look would have to wait
         context = Context(
             position=self.position,
             angles=self.position.angles(positions),
@@ -99,8 +101,14 @@ class Stack(nn.Module):
             query_index = positions  # (1|B, T)
             key_positions = key_index = torch.arange(cache.filled + x.size(1), device=x.device)[None]  # (1, S)
         fresh = cache is None or cache.filled == 0
-        biases = self.position.on_scores(positions, key_positions) or (None,)
-        return tuple(sight(mask, query_index, key_index, bias, fresh) for bias in biases)
+        return sights(
+            mask,
+            query_index,
+            key_index,
+            fresh=fresh,
+            positions=(positions, key_positions),
+            biases=self.position.on_scores(positions, key_positions),
+        )
 
     def _check_length(self, length: int) -> None:
         limit = self.position.limit
@@ -116,4 +124,4 @@ def _across_sight(x: Tensor, memory_mask: Mask) -> Sight:
     if memory_mask.real is None:
         return Sight(causal=False, mask=None, bias=None, additive=None)
     index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # a memory has no order to hide
-    return sight(memory_mask, index, index, None, fresh=False)
+    return sights(memory_mask, index, index, fresh=False)[0]

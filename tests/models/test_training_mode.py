@@ -1,0 +1,48 @@
+"""Each of the four dropouts acts in training, alone, and rests otherwise."""
+
+import pytest
+import torch
+
+from regard.models.encoder_decoder import EncoderDecoder
+from tests.matrix.models import make, words
+
+CHOICE = {
+    "family": "encoder_decoder",
+    "position": "sinusoidal",
+    "placement": "pre",
+    "norm": "layer",
+    "heads": "mha",
+    "feedforward": "relu",
+}
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("score", ["scaled_dot", "additive"])
+@pytest.mark.parametrize("place", ["embedding", "sublayer", "attention", "feedforward"])
+def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
+    choice = CHOICE | {"score": score, "placement": placement}
+    model = make(choice, dropout={place: 0.5})
+    assert isinstance(model, EncoderDecoder)
+    source, target = words(2, 6, seed=1), words(2, 5, seed=2)
+    plain = make(choice)
+    rested = model(source, target)
+    assert torch.equal(rested, plain(source, target))
+    model.train()
+    torch.manual_seed(0)
+    first, second = model(source, target), model(source, target)
+    assert not torch.equal(first, rested)
+    assert not torch.equal(first, second)
+    torch.manual_seed(0)
+    assert torch.equal(first, model(source, target))
+    assert torch.equal(plain.train()(source, target), rested)  # without a rate, training is the same
+
+
+@pytest.mark.parametrize("place", ["embedding", "sublayer", "attention", "feedforward"])
+def test_both_stacks_drop(place: str) -> None:
+    model = make(CHOICE | {"score": "scaled_dot"}, dropout={place: 0.5})
+    assert isinstance(model, EncoderDecoder)
+    source, target = words(2, 6, seed=1), words(2, 5, seed=2)
+    memory = model.encode(source)
+    model.train()
+    assert not torch.equal(model.encode(source)[0], memory[0])
+    assert not torch.equal(model.decode(target, memory), model.decode(target, memory))
