@@ -1,3 +1,7 @@
+import pickle
+
+import pytest
+
 from regard.base.errors import ConfigError, Fault, RegardError
 
 
@@ -13,3 +17,11 @@ def test_a_config_error_names_every_fault() -> None:
     assert "- a.b: is missing." in str(error)
     assert "- c: is not a key here. Did you mean 'd'?" in str(error)
     assert str(error).endswith("where: x")
+
+
+@pytest.mark.parametrize("error", [RegardError("What.", where="a:1", fix="Do."), ConfigError([Fault("a", "is bad.")])])
+def test_errors_travel_between_processes(error: RegardError) -> None:
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own, of this moment
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert again.__dict__ == error.__dict__

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError
+from regard.base.extras import optional
 from regard.data.loader import Loader
-from regard.data.open import optional
 from regard.data.order import Rules
 from regard.data.prepare import open_corpus
 from regard.data.remote import RemoteShards

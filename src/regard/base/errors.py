@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class RegardError(Exception):
@@ -19,6 +20,9 @@ class RegardError(Exception):
         self.where = where
         self.fix = fix
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)  # errors travel between processes as they are
+
     def __str__(self) -> str:
         lines = [self.what]
         if self.where is not None:
@@ -26,6 +30,12 @@ class RegardError(Exception):
         if self.fix is not None:
             lines.append(f"  fix:   {self.fix}")
         return "\n".join(lines)
+
+
+def _restore(kind: type[RegardError], arguments: tuple[Any, ...], state: dict[str, Any]) -> RegardError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 @dataclass(frozen=True)

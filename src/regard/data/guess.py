@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from regard.base.errors import RegardError
+from regard.base.extras import optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import Defects
-from regard.data.open import bare, blocks, files, opened, optional
+from regard.data.open import bare, blocks, files, opened
 from regard.data.readers.table import rows
 from regard.data.readers.tmx import units
 

@@ -11,7 +11,6 @@ text, so that line n of one file stays line n of another. What was met on the wa
 Bytes that are not UTF-8 and packed files that end too early are refused with the line where it happened.
 """
 
-import importlib
 import lzma
 import os
 import re
@@ -22,7 +21,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from regard.base.errors import RegardError
+from regard.base.extras import optional
 from regard.data.example import CorpusError, Defects, Where
 
 PIECE = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
@@ -67,14 +66,6 @@ class Block(NamedTuple):
     first: int  # the number of the first one, from 1
     lines: list[str]
     odd: bool  # whether any of them holds a character of ODD
-
-
-def optional(module: str, extra: str, purpose: str) -> Any:
-    """A package that is not part of the core install; without it, an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise RegardError(f"{purpose} needs the package '{module}'.", fix=f"pip install 'regard[{extra}]'") from error
 
 
 def is_url(path: str) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import DamagedError
+from regard.base.extras import optional
 from regard.base.files import write_atomic
-from regard.data.open import optional
 from regard.data.prepare import CORPUS
 from regard.data.shards import Shards, Tokens, load, mapped
 

@@ -8,9 +8,10 @@ import pytest
 
 import regard.data.open
 from regard.base.errors import RegardError
+from regard.base.extras import optional
 from regard.config.run import Documents, Jsonl, Lines
 from regard.data.example import CorpusError, Defects
-from regard.data.open import blocks, files, optional
+from regard.data.open import blocks, files
 from tests.data.readers.forms import FORMS, Form, read_all, refused, rows_of
 
 

@@ -15,12 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from regard.base.errors import RegardError
+from regard.base.extras import optional
 from regard.base.files import new_folder
 from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
 from regard.data.example import Defects, Example, Where
-from regard.data.open import PACKED, files, optional, unpacked
+from regard.data.open import PACKED, files, unpacked
 
 QUARANTINE = "quarantine.jsonl"
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from regard.base.errors import RegardError
+from regard.base.extras import optional
 from regard.data.doctor.language import Judgement
-from regard.data.open import optional
 
 _SHORTEST = 20  # characters to judge by
 _TIMES = 10  # how much likelier another language must be than the right one

@@ -12,9 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from regard.base.extras import optional
 from regard.config.run import Gettext
 from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import CutError, bare, blocks, examine, files, optional, unpacked
+from regard.data.open import CutError, bare, blocks, examine, files, unpacked
 
 # polib takes the last character of a string for its quotation mark without looking, so every line is checked first.
 _LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-9]\])?)\s+)?"[^"\\]*(\\.[^"\\]*)*"\s*)?')

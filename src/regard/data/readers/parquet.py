@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from regard.base.extras import optional
 from regard.config.run import Parquet
 from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import examine, files, opened, optional
+from regard.data.open import examine, files, opened
 from regard.data.readers.jsonl import label_text
 
 ROWS = 1024  # made into Python texts at a time
