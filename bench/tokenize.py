@@ -1,7 +1,7 @@
 # ruff: noqa: A005 - the module is run, never imported
 """Encoding sentence pairs: our `encode_ids` against bare `tokenizers` with the same file.
 
-    python -m bench.tokenize            # some two minutes
+    python -m bench.tokenize            # some eight minutes
     python -m bench.tokenize --quick    # half a minute: 20,000 pairs
 
 Byte-level BPE, 32,000 pieces for both languages, learned from the first 100,000 of the Europarl pairs (German and

@@ -104,7 +104,7 @@ def test_merging_without_a_skip_is_the_plain_cut(text: str) -> None:
 
 
 def test_a_merge_is_skipped_as_often_as_asked() -> None:
-    """Learned on "ab", "ab" is one merge and the mark another one: it stays apart as often as the rate says."""
+    """One merge makes "ck": its halves stay apart as often as the rate says."""
     dropout = BpeDropout(vocabulary("byte_bpe"), 0.1)
     plain = vocabulary("byte_bpe").encode("ck").ids
     assert len(plain) == 1
