@@ -88,11 +88,7 @@ def test_an_image_before_words_is_a_caption(position: str) -> None:
         model(tokens, prefix=image, documents=torch.zeros(2, 3))
 
 
-@torch.no_grad()
-def test_packed_documents_equal_documents_alone() -> None:
-    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": WORDS}
-    model = build(parse(table), seed=0).eval()
-    assert isinstance(model, DecoderOnly)
+def check_packing(model: Any) -> None:
     first, second = torch.tensor([[1, 2, 3]]), torch.tensor([[7, 8, 9, 10]])
     packed = model(
         torch.cat((first, second), dim=1),
@@ -100,6 +96,12 @@ def test_packed_documents_equal_documents_alone() -> None:
         positions=torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
     )
     torch.testing.assert_close(packed, torch.cat((model(first), model(second)), dim=1), atol=CLOSE, rtol=0)
+
+
+@torch.no_grad()
+def test_packed_documents_equal_documents_alone() -> None:
+    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": WORDS}
+    check_packing(build(parse(table), seed=0).eval())
 
 
 @torch.no_grad()
@@ -130,15 +132,7 @@ def test_too_long_for_learned_positions_is_said() -> None:
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
-    model = build(parse(table | {"source": WORDS, "encoder": stack}), seed=0).eval()
-    assert isinstance(model, EncoderOnly)
-    first, second = torch.tensor([[1, 2, 3]]), torch.tensor([[7, 8, 9, 10]])
-    packed = model(
-        torch.cat((first, second), dim=1),
-        documents=torch.tensor([[0, 0, 0, 1, 1, 1, 1]]),
-        positions=torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
-    )
-    torch.testing.assert_close(packed, torch.cat((model(first), model(second)), dim=1), atol=CLOSE, rtol=0)
+    check_packing(build(parse(table | {"source": WORDS, "encoder": stack}), seed=0).eval())
 
 
 @torch.no_grad()

@@ -52,24 +52,25 @@ class Table(Source):
     label: int | str | None = None
 
 
-class Jsonl(Source):
+class Fields(Source):
+    """Records with named fields."""
+
+    path: str
+    source: str = "source"
+    target: str | None = None
+    label: str | None = None
+
+
+class Jsonl(Fields):
     """One JSON object a line."""
 
     kind: Literal["jsonl"] = "jsonl"
-    path: str
-    source: str = "source"
-    target: str | None = None
-    label: str | None = None
 
 
-class Parquet(Source):
+class Parquet(Fields):
     """Columns of a Parquet file."""
 
     kind: Literal["parquet"] = "parquet"
-    path: str
-    source: str = "source"
-    target: str | None = None
-    label: str | None = None
 
 
 class Tmx(Source):
