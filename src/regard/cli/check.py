@@ -91,17 +91,20 @@ def check(
             progress.update(task, description=stage, advance=lines)
 
         found = examine(corpus, held_out, rules=rules, near=near, judge=judge, progress=advance)
-    _show(found, corpus.defects)
+    written = []  # files first: whoever reads only the top of the table gets them all the same
     if report is not None:
         name = " · ".join(path for source in corpus.sources for path in _paths(source))
         content = page(name, found, samples(found, corpus), corpus.defects)
         write_atomic(report, content.encode("utf-8", "backslashreplace"))
-        typer.echo(f"Report: {report}")
+        written.append(f"Report: {report}")
+    if write_to is not None and found.broken is None:
+        done = write(found, corpus.sources, corpus, write_to)
+        written.append(f"Written to {write_to}: {plural(done.kept, 'line')} kept, {done.removed:,} in {QUARANTINE}.")
+    _show(found, corpus.defects)
+    for line in written:
+        typer.echo(line)
     if found.broken is not None:
         raise found.broken
-    if write_to is not None:
-        done = write(found, corpus.sources, corpus, write_to)
-        typer.echo(f"Written to {write_to}: {plural(done.kept, 'line')} kept, {done.removed:,} in {QUARANTINE}.")
 
 
 def _refuse_early(report: Path | None, folder: Path | None) -> None:
