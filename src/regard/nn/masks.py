@@ -37,11 +37,6 @@ class Mask:
         )
 
     @property
-    def is_everything(self) -> bool:
-        """Nothing is hidden."""
-        return not self.causal and self.is_at_most_causal
-
-    @property
     def is_at_most_causal(self) -> bool:
         """Nothing is hidden but, perhaps, the future."""
         return self.window is None and self.real is None and not self.documents

@@ -121,7 +121,5 @@ class Stack(nn.Module):
 
 
 def _across_sight(x: Tensor, memory_mask: Mask) -> Sight:
-    if memory_mask.real is None:
-        return Sight(causal=False, mask=None, bias=None, additive=None)
     index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # a memory has no order to hide
     return sights(memory_mask, index, index, fresh=False)[0]
