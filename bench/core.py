@@ -34,6 +34,10 @@ from torch.nn import functional as F
 from bench import lean, rivals
 from bench.timing import again_with_tuned_malloc, race, ratio, table
 from regard.config.codec import preset
+from regard.exchange.names import torch_decoder, torch_encoder
+from regard.exchange.rules import to_theirs
+from regard.exchange.translators import marian
+from regard.exchange.writers import gpt2
 from regard.models.build import build
 
 OURS = "regard"
@@ -110,7 +114,9 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
     bare = lean.Translator(*shape)
     rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
     plain = rivals.TorchTranslator(*shape)
-    rivals.copy_weights(ours, plain, {**rivals.TORCH_NAMES, **rivals.TRANSLATOR_TABLE})
+    rivals.copy_weights(ours, plain, rivals.TRANSLATOR_TABLE)
+    rivals.copy_stack(ours.get_submodule("encoder"), plain.encoder, torch_encoder(final_norm=False))
+    rivals.copy_stack(ours.get_submodule("decoder"), plain.decoder, torch_decoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(source, target, source_real)
@@ -122,7 +128,7 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
     ]
     if with_hugging_face:
         theirs = rivals.marian(*shape)
-        rivals.copy_weights(ours, theirs, {**rivals.MARIAN_NAMES, **rivals.TRANSLATOR_TABLE})
+        theirs.load_state_dict(to_theirs(marian(bias=False, positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
             return model(input_ids=source, attention_mask=source_real, decoder_input_ids=target, use_cache=False).logits
@@ -157,7 +163,8 @@ def lm(rows: int, with_hugging_face: bool) -> Contest:
     bare = lean.Writer(*shape)
     rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
     plain = rivals.TorchWriter(*shape)
-    rivals.copy_weights(ours, plain, {**rivals.TORCH_NAMES, **rivals.WRITER_TABLES})
+    rivals.copy_weights(ours, plain, rivals.WRITER_TABLES)
+    rivals.copy_stack(ours.get_submodule("decoder"), plain.encoder, torch_encoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(tokens)
@@ -169,7 +176,7 @@ def lm(rows: int, with_hugging_face: bool) -> Contest:
     ]
     if with_hugging_face:
         theirs = rivals.gpt2(*shape)
-        rivals.copy_weights(ours, theirs, {**rivals.GPT2_NAMES, **rivals.WRITER_TABLES})
+        theirs.load_state_dict(to_theirs(gpt2(tied=True), ours.state_dict()))
         note = "GELU by torch's kernel"
         contestants.append(Contestant("hf", theirs, lambda model: model(tokens, use_cache=False).logits, note))
     return Contest("lm", contestants, labels, smoothing=0.0)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench.lean import waves
+from regard.exchange.rules import Table, to_theirs
 
-# Patterns that turn the name of their weight into the name of ours, one after the other.
-# `*` stands for query, key and value, joined.
+# Patterns that turn the name of a lean weight into the name of ours, one after the other.
 Names = Mapping[str, str]
 LEAN_NAMES: Names = {
     r"^(encoder|decoder)\.": r"\1.layers.",
@@ -23,69 +23,30 @@ LEAN_NAMES: Names = {
     r"\.(\w+)_norm\.": r".around_\1.norm.",
     r"\.(up|down)\.": r".feedforward.\1.",
 }
-TORCH_NAMES: Names = {
-    r"self_attn\.": "attention.",
-    r"multihead_attn\.": "cross.",
-    r"in_proj_": "*.",
-    r"out_proj\.": "output.",
-    r"^(encoder.*)norm2\.": r"\1around_feedforward.norm.",
-    r"norm1\.": "around_attention.norm.",
-    r"norm2\.": "around_cross.norm.",
-    r"norm3\.": "around_feedforward.norm.",
-    r"linear1\.": "feedforward.up.",
-    r"linear2\.": "feedforward.down.",
-}
-MARIAN_NAMES: Names = {
-    r"^model\.": "",
-    r"^shared\.": "table.",
-    r"self_attn_layer_norm\.": "around_attention.norm.",
-    r"encoder_attn_layer_norm\.": "around_cross.norm.",
-    r"final_layer_norm\.": "around_feedforward.norm.",
-    r"self_attn\.": "attention.",
-    r"encoder_attn\.": "cross.",
-    r"q_proj\.": "query.",
-    r"k_proj\.": "key.",
-    r"v_proj\.": "value.",
-    r"out_proj\.": "output.",
-    r"fc1\.": "feedforward.up.",
-    r"fc2\.": "feedforward.down.",
-}
 TRANSLATOR_TABLE: Names = {r"^table\.": "source.table."}
 WRITER_TABLES: Names = {
-    r"^encoder\.": "decoder.",
     r"^table\.": "tokens.table.",
     r"^places\.": "decoder.position.table.",
     r"^norm\.": "decoder.final_norm.",
-}
-GPT2_NAMES: Names = {
-    r"^transformer\.": "",
-    r"^h\.": "decoder.layers.",
-    r"^wte\.": "table.",
-    r"^wpe\.": "places.",
-    r"^ln_f\.": "norm.",
-    r"ln_1\.": "around_attention.norm.",
-    r"ln_2\.": "around_feedforward.norm.",
-    r"attn\.c_attn\.": "attention.*.",
-    r"attn\.c_proj\.": "attention.output.",
-    r"mlp\.c_fc\.": "feedforward.up.",
-    r"mlp\.c_proj\.": "feedforward.down.",
 }
 
 
 @torch.no_grad()
 def copy_weights(ours: nn.Module, theirs: nn.Module, names: Names) -> None:
-    """Give their model the weights of ours. What does not learn (Marian's table of sines) stays as it is."""
+    """Give a model the weights of ours by these names. Stacks of `torch.nn` are left to `copy_stack`."""
     weights = dict(ours.named_parameters())
     for their_name, parameter in theirs.named_parameters():
-        if not parameter.requires_grad:
-            continue
         name = their_name
         for pattern, replacement in names.items():
             name = re.sub(pattern, replacement, name)
-        parts = ("query", "key", "value") if "*" in name else ("",)
-        weight = torch.cat([weights[name.replace("*", part)] for part in parts])
-        is_turned = re.search(r"\.c_\w+\.weight$", their_name)  # GPT-2 multiplies from the other side
-        parameter.copy_(weight.T if is_turned else weight)
+        if name in weights:
+            parameter.copy_(weights[name])
+
+
+def copy_stack(ours: nn.Module, theirs: nn.Module, table: Table) -> None:
+    """Give a stack of `torch.nn` the layers of ours."""
+    layers = {name: weight for name, weight in ours.state_dict().items() if name.startswith("layers.")}
+    theirs.load_state_dict(to_theirs(table, layers))
 
 
 class TorchTranslator(nn.Module):
