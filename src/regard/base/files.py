@@ -38,32 +38,45 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Fill a folder under a temporary name; it is sealed and takes its real name at the end.
 
     with new_folder(Path("my-model")) as folder:
         (folder / "model.toml").write_text(...)
+
+    With `replace` it takes the place of an older one, which `recover` brings back if a kill came in between.
     """
-    if path.exists():
+    if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
-    temporary = path.with_name(f"{path.name}.tmp")
+    temporary, older = path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
     if temporary.exists():
-        with _locked(temporary):  # nobody writes it any more: what a killed process left was never sealed
+        with locked(temporary):  # nobody writes it any more: what a killed process left was never sealed
             shutil.rmtree(temporary)
     temporary.mkdir(parents=True)
-    with _locked(temporary):
+    with locked(temporary):
         try:
             yield temporary
             seal(temporary)
+            recover(path)
+            if path.exists():
+                path.rename(older)
             temporary.rename(path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     flush_folder(path.parent)
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def recover(path: Path) -> None:
+    """Undo half a replacement: the older folder gets its name back, or goes if the newer one has it."""
+    older = path.with_name(f"{path.name}.old")
+    if older.exists():
+        shutil.rmtree(older) if path.exists() else older.rename(path)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold a folder; the lock goes with the process, however it ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

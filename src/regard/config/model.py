@@ -135,17 +135,8 @@ class SmallEmbedding(Frozen):
 Initial = Annotated[Xavier | ScaledResidual | SmallEmbedding, Field(discriminator="kind")]
 
 
-class Model(Frozen):
-    """What the three families have in common."""
-
-    format: Literal[1] = 1
-    """The version of this file's layout."""
-    width: Size
-    """The size of the vectors that travel through the layers (d_model)."""
-    initial: Initial = SmallEmbedding()
-    """How a new model's weights are drawn."""
-    languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Source and target language, or the languages of the text."""
+class Consistent(Frozen):
+    """A table whose fields are checked together, too."""
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
@@ -158,6 +149,19 @@ class Model(Frozen):
             context: dict[str, Any] = {"faults": faults}
             raise PydanticCustomError("inconsistent", "fields that do not fit together", context)
         return self
+
+
+class Model(Consistent):
+    """What the three families have in common."""
+
+    format: Literal[1] = 1
+    """The version of this file's layout."""
+    width: Size
+    """The size of the vectors that travel through the layers (d_model)."""
+    initial: Initial = SmallEmbedding()
+    """How a new model's weights are drawn."""
+    languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Source and target language, or the languages of the text."""
 
 
 class EncoderDecoder(Model):

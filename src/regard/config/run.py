@@ -1,4 +1,7 @@
-"""A run's knobs: so far the data it reads and the vocabulary it learns.
+"""A run's knobs: the data it reads, the vocabulary it learns, the model, and how it is trained.
+
+[model]
+preset = "tiny"
 
 [tokenizer]
 kind = "byte_bpe"
@@ -11,11 +14,15 @@ target = "train.de"
 languages = ["en", "de"]
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from regard.base.errors import Fault
+from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Positive, Rate, Size
+from regard.config.training import Device, Training, Validation
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -120,7 +127,12 @@ class Data(Frozen):
     batch_tokens: Size = 4096
     """The budget of a batch: rows times the longer side."""
     longest: Size = 1024
-    """Samples with more tokens than this are set aside, counted and named."""
+    """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it."""
+    held_out: Rate = 0.0
+    """The share of `train` that is kept for validation where there is no validation corpus: whole examples, chosen by
+    what their source says, so that the same sentence is never on both sides; of running text, the end."""
+    prepared: str | None = None
+    """A folder that `regard prepare` wrote: its shards and vocabularies are used as they are."""
     seed: int = 1
 
 
@@ -204,3 +216,38 @@ class ByteLevel(Vocabulary):
 
 
 AnyVocabulary = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
+
+
+class Run(Consistent):
+    """Everything that decides what a training run does; `run.toml` holds it with nothing left open."""
+
+    format: Literal[1] = 1
+    """The version of this file's layout."""
+    seed: int = 1
+    """Of the first weights and of dropout; the order of the data has its own, `data.seed`."""
+    data: Data
+    tokenizer: AnyVocabulary = ByteBpe()
+    model: ModelConfig
+    train: Training
+    validation: Validation = Validation()
+    device: Device = Device()
+
+    @property
+    def together(self) -> int:
+        """Batches of an update."""
+        return max(1, round(self.train.update_tokens / self.data.batch_tokens))
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong between fields that are right by themselves."""
+        tokens, budget, given = self.train.update_tokens, self.data.batch_tokens, self.train.together
+        if given is not None and given != self.together:
+            what = f"is {given}, but {tokens} tokens an update and {budget} a batch make {self.together}."
+            yield Fault("train.together", what, "Leave it out: it follows from the other two.")
+        if tokens < budget:
+            what = f"is {tokens}, less than one batch (data.batch_tokens = {budget})."
+            yield Fault("train.update_tokens", what, "Make data.batch_tokens smaller, or this larger.")
+        if self.data.validation and self.data.held_out:
+            yield Fault("data.held_out", "is given beside a validation corpus.", "Leave one of the two out.")
+        if self.model.family == "decoder_only" and self.data.longest > self.data.batch_tokens:
+            what = f"is {self.data.longest}, but a batch has room for {self.data.batch_tokens} tokens."
+            yield Fault("data.longest", what, "Make it data.batch_tokens at most.")

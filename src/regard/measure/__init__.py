@@ -1,0 +1,1 @@
+"""Scores of outputs; no torch."""

@@ -1,0 +1,1 @@
+"""Raw text in, typed results out: a model and its vocabulary joined for use."""

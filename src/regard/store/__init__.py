@@ -1,0 +1,1 @@
+"""Folders of models and of runs: written whole, verified on reading, free of code."""

@@ -1,0 +1,105 @@
+"""A model as a folder: raw text in, raw text out, and nothing else is needed.
+
+model.toml          what it is
+model.safetensors   what it has learned
+tokenizer.json      its vocabulary (or source.json and target.json)
+README.md           its card: data, sizes, scores
+manifest.json       size and sha256 of every file
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.base.files import MANIFEST, new_folder, verify
+from regard.config import codec
+from regard.config.model import AnyModel as Settings
+from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
+from regard.models.build import AnyModel, build
+from regard.store.weights import fill, load_tensors, save_tensors
+from regard.text.vocabularies import Vocabularies
+
+MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
+RUN, BEST = "run.toml", "best"
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model that was read: in evaluation mode, on the CPU."""
+
+    settings: Settings
+    vocabularies: Vocabularies
+    model: AnyModel
+    path: Path
+
+
+def write_model(
+    path: Path,
+    settings: Settings,
+    vocabularies: Vocabularies,
+    weights: Mapping[str, Tensor],
+    card: str,
+    *,
+    replace: bool = False,
+) -> None:
+    """Write a model folder, whole or not at all; `replace` puts it in the place of an older one."""
+    check_sizes(settings, vocabularies, where=str(path))
+    with new_folder(path, replace=replace) as folder:
+        codec.save(settings, folder / MODEL)
+        save_tensors(weights, folder / WEIGHTS)
+        vocabularies.save(folder)
+        (folder / CARD).write_text(card, encoding="utf-8")
+
+
+def read_model(path: Path) -> StoredModel:
+    """The model of a folder (or of a run's folder: its best), verified against its manifest."""
+    path = find_model(path)
+    verify(path)
+    settings = codec.load(path / MODEL)
+    vocabularies = Vocabularies.load(path)
+    check_sizes(settings, vocabularies, where=str(path))
+    model = build(settings, seed=0)
+    fill(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
+    return StoredModel(settings, vocabularies, model.eval(), path)
+
+
+def find_model(path: Path) -> Path:
+    """The model folder that is meant: the folder itself, or `best/` in the folder of a run."""
+    if not path.is_dir():
+        raise RegardError("There is no such folder.", where=str(path), fix="Train a model: `regard train --help`.")
+    if (path / MODEL).is_file() or (path / MANIFEST).is_file():
+        return path
+    if not (path / RUN).is_file():
+        raise RegardError("This is neither a model nor a run.", where=str(path), fix=f"A model's folder has {MODEL}.")
+    if not (path / BEST).is_dir():
+        fix = f"Go on with `regard train --resume {path}`: the first validation writes it."
+        raise RegardError("This run has no model yet.", where=str(path), fix=fix)
+    return path / BEST
+
+
+def check_sizes(settings: Settings, vocabularies: Vocabularies, *, where: str) -> None:
+    """A model and vocabularies that do not know the same number of words are not a pair."""
+    for side, wanted, vocabulary in _sizes(settings, vocabularies):
+        if wanted != vocabulary:
+            raise RegardError(
+                f"The model reads {wanted} words of the {side}, the vocabulary has {vocabulary}.",
+                where=where,
+                fix="Use the vocabulary that the model was trained with.",
+            )
+
+
+def _sizes(settings: Settings, vocabularies: Vocabularies) -> list[tuple[str, int, int]]:
+    match settings:
+        case EncoderDecoder():
+            sizes = [("target", settings.target_tokens.vocabulary, vocabularies.target.size)]
+            if isinstance(settings.source, Tokens):
+                sizes.append(("source", settings.source.vocabulary, vocabularies.source.size))
+            return sizes
+        case EncoderOnly():
+            if isinstance(settings.source, Tokens):
+                return [("source", settings.source.vocabulary, vocabularies.source.size)]
+            return []
+    return [("text", settings.tokens.vocabulary, vocabularies.source.size)]

@@ -1,0 +1,120 @@
+"""A run as a folder: what was decided, what happened, and what can be gone on from.
+
+run.toml        every knob, nothing left open
+corpus.json     size and sha256 of every file that was read
+vocabulary/     what the run learned or was given to cut text with
+shards/         train and validation as tokens
+metrics.jsonl   what was learned, free of clocks: a resumed run writes the same bytes as an undisturbed one
+timing.jsonl    how fast it went
+checkpoints/    step-N: weights, optimizer and position, sealed
+best/           the best model so far: `regard translate` opens it
+average/        the mean of the last checkpoints
+log.txt         what a person was told
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.base.files import flush_file, locked, recover
+from regard.store.model_folder import BEST, RUN
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The places in it."""
+
+    path: Path
+
+    @property
+    def run(self) -> Path:
+        """Every knob."""
+        return self.path / RUN
+
+    @property
+    def corpus(self) -> Path:
+        """What the files of the corpus were."""
+        return self.path / "corpus.json"
+
+    @property
+    def vocabulary(self) -> Path:
+        """The vocabularies."""
+        return self.path / "vocabulary"
+
+    @property
+    def shards(self) -> Path:
+        """`train` and `validation` as tokens."""
+        return self.path / "shards"
+
+    @property
+    def metrics(self) -> Path:
+        """What was learned."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def timing(self) -> Path:
+        """How fast."""
+        return self.path / "timing.jsonl"
+
+    @property
+    def log(self) -> Path:
+        """What a person was told."""
+        return self.path / "log.txt"
+
+    @property
+    def checkpoints(self) -> Path:
+        """What can be gone on from."""
+        return self.path / "checkpoints"
+
+    @property
+    def best(self) -> Path:
+        """The best model so far."""
+        return self.path / BEST
+
+    @property
+    def average(self) -> Path:
+        """The mean of the last checkpoints."""
+        return self.path / "average"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else may train in this folder meanwhile; half-made replacements of a killed run are undone."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path):
+            recover(self.best)
+            recover(self.average)
+            yield
+
+
+class Journal:
+    """A file of JSON lines that only grows, and can be cut back to where a checkpoint saw it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.touch()
+
+    def write(self, **record: Any) -> None:
+        """Append one line; the same record gives the same bytes."""
+        with self._path.open("ab") as file:
+            file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+
+    @property
+    def size(self) -> int:
+        """Bytes so far, all of them on disk."""
+        flush_file(self._path)
+        return self._path.stat().st_size
+
+    def cut(self, size: int) -> None:
+        """Forget what was written after a checkpoint: it will be written again."""
+        if self._path.stat().st_size < size:
+            raise RegardError(
+                f"The file has lost lines: {self._path.stat().st_size} bytes, and the checkpoint saw {size}.",
+                where=str(self._path),
+                fix="Bring the file back, or go on with a copy of the run's folder without it.",
+            )
+        with self._path.open("ab") as file:
+            file.truncate(size)
