@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from regard.models.build import build
     from regard.models.cost import cost
     from regard.nn.record import Record
+    from regard.pipeline.load import load
 
 __version__ = "0.1.0"
-__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "preset"]
+__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "load", "preset"]
 
 _HOMES = {
     "Record": "regard.nn.record",
@@ -23,6 +24,7 @@ _HOMES = {
     "build": "regard.models.build",
     "cost": "regard.models.cost",
     "exportable_to": "regard.config.exportable",
+    "load": "regard.pipeline.load",
     "preset": "regard.config.codec",
 }
 

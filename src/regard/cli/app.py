@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import RegardError
-from regard.cli import check, model, prepare, tokenizer
+from regard.cli import check, generate, model, prepare, tokenizer, train, translate
 
 app = typer.Typer(
     name="regard",
@@ -20,6 +20,9 @@ app.add_typer(model.app, name="model")
 app.add_typer(tokenizer.app, name="tokenizer")
 app.command()(check.check)
 app.command()(prepare.prepare)
+app.command()(train.train)
+app.command()(translate.translate)
+app.command()(generate.generate)
 
 
 def main() -> None:

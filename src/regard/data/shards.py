@@ -193,6 +193,13 @@ class Shards:
         """The tokens of a shard."""
         return self.shards[number].tokens
 
+    def use_labels(self, labels: tuple[str, ...]) -> None:
+        """Number the labels as another corpus does: those that a model knows."""
+        if unknown := set(self.labels) - set(labels):
+            some = ", ".join(sorted(unknown)[:5])
+            raise RegardError(f"The model was never told these labels: {some}.", fix="Train with examples of them.")
+        self.labels = labels
+
     def prefetch(self, numbers: Sequence[int]) -> None:
         """These shards will be read next: nothing to do where they are at hand."""
 

@@ -1,1 +1,1 @@
-"""Logits to tokens: searches that drive `start` and `step` and know no model."""
+"""Logits -> tokens: searches and sampling. Knows no model: it drives `step` (see `regard.decode.step`)."""

@@ -45,10 +45,14 @@ class MaskedWordHead(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, T, words)."""
-        return self.words(self.norm(self.activation(self.dense(x))), real)
+        return self.words(self.readied(x), real)
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def readied(self, x: Tensor) -> Tensor:
+        """What the output matrix reads: (..., D) -> (..., D)."""
+        return self.norm(self.activation(self.dense(x)))
 
 
 class ClassHead(nn.Module):

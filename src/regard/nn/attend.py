@@ -82,8 +82,9 @@ def explicit(
     if mask is not None:
         # The lowest number, not -inf: its exponential is 0 all the same, and a row that sees nobody has gradients.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1)  # (B, H, T, S)
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    weights = scores.softmax(dim=-1, dtype=wide)  # (B, H, T, S)
     if mask is not None:  # who sees nobody gets zeros, as in the fused kernel
         weights = weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-    weights = weights.to(value.dtype)  # a float32 bias widened the scores of a narrower model
+    weights = weights.to(value.dtype)  # softmax, and a float32 bias before it, are wider than a narrow model
     return F.dropout(weights, dropout) @ value, weights  # (B, H, T, V)

@@ -11,6 +11,7 @@ Four Linears: queries, keys and values stay apart, so that LoRA, tensor parallel
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor, nn
 
 from regard.nn.attend import Sight, explicit, fused
@@ -21,6 +22,8 @@ from regard.nn.scores import Score
 
 class Attention(nn.Module):
     """What self- and cross-attention share. The number of heads follows from the width of the projections."""
+
+    in_float32 = False  # under a narrower autocast, compare and weigh in float32 (`keep_float32`)
 
     def __init__(
         self,
@@ -58,15 +61,22 @@ class Attention(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, seen: Sight, record: Record | None) -> Tensor:
         """Weigh the values and join the heads: (B, T, D)."""
-        dropout = self.dropout if self.training else 0.0
         query = self.score.on_query(query)
-        if self.score.scale is None:
-            heads, _ = explicit(query, key, value, seen, self.score, dropout)  # (B, H, T, V)
+        if self.in_float32 and torch.is_autocast_enabled(query.device.type):
+            query, key, value = query.float(), key.float(), value.float()
+            with torch.autocast(query.device.type, enabled=False):
+                heads = self._weigh(query, key, value, seen)  # (B, H, T, V)
         else:
-            heads = fused(query, key, value, seen, self.score.scale, dropout)  # (B, H, T, V)
+            heads = self._weigh(query, key, value, seen)  # (B, H, T, V)
         if record is not None:
             heads = record.attended(self.name, Attended(query, key, value, seen, self.score, heads))
         return self.output(heads.transpose(1, 2).flatten(-2))  # (B, T, H, V) -> (B, T, H V) -> (B, T, D)
+
+    def _weigh(self, query: Tensor, key: Tensor, value: Tensor, seen: Sight) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        if self.score.scale is None:
+            return explicit(query, key, value, seen, self.score, dropout)[0]  # (B, H, T, V)
+        return fused(query, key, value, seen, self.score.scale, dropout)  # (B, H, T, V)
 
 
 class SelfAttention(Attention):
@@ -106,3 +116,13 @@ class CrossAttention(Attention):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+
+def keep_float32(model: nn.Module, kept: bool) -> None:
+    """Let all attentions of a model stay float32 under a narrower autocast, or not; without autocast it means nothing.
+
+    Where sequences are short, the narrow kernel of a CPU is many times slower than the products around it gain.
+    """
+    for module in model.modules():
+        if isinstance(module, Attention):
+            module.in_float32 = kept

@@ -96,15 +96,15 @@ class Rotary(Position):
         return waves.cos()[:, None], waves.sin()[:, None]  # (1|B, 1, T, K)
 
     def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:
-        """Turn each pair (a, b) into (a cos - b sin, b cos + a sin)."""
-        cosines, sines = (part.to(heads.dtype) for part in angles)
+        """Turn each pair (a, b) into (a cos - b sin, b cos + a sin); narrow heads are turned in float32."""
+        cosines, sines = angles
         if self.interleaved:
             first, second = heads[..., 0::2], heads[..., 1::2]  # (B, H, T, K/2)
             quarter = torch.stack((-second, first), dim=-1).flatten(-2)  # (B, H, T, K)
         else:
             first, second = heads.chunk(2, dim=-1)  # (B, H, T, K/2)
             quarter = torch.cat((-second, first), dim=-1)  # (B, H, T, K)
-        return heads * cosines + quarter * sines
+        return (heads * cosines + quarter * sines).to(heads.dtype)
 
 
 class Alibi(Position):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from regard.base.errors import ShapeError
 from regard.nn.attend import Sight, sights
@@ -18,6 +19,8 @@ from regard.nn.record import Record
 
 class Stack(nn.Module):
     """Positions, layers, norms. What can be worked out once for all layers is worked out here."""
+
+    recompute = False  # in training, forget what is inside a layer and compute it again on the way back
 
     def __init__(
         self,
@@ -71,8 +74,9 @@ class Stack(nn.Module):
         x = self._enter(x, positions)
         if record is not None:
             record.residuals[f"{self.name}.input"] = x
+        forgetting = self.recompute and self.training and cache is None and record is None  # both want a layer run once
         for layer in self.layers:
-            x = layer(x, context)
+            x = checkpoint(layer, x, context, use_reentrant=False) if forgetting else layer(x, context)
         if cache is not None:
             cache.advance(x.size(1))
         return x if self.final_norm is None else self.final_norm(x)
@@ -87,6 +91,8 @@ class Stack(nn.Module):
                 cache.remember(layer.cross.name, *layer.cross.answer(memory))
 
     def _enter(self, x: Tensor, positions: Tensor) -> Tensor:
+        if torch.is_autocast_enabled(x.device.type):  # a projected image comes narrow; what all layers add to is wide
+            x = x.float()
         x = self.position.on_input(x, positions)
         if self.input_norm is not None:
             x = self.input_norm(x)

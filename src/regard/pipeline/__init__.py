@@ -1,1 +1,1 @@
-"""Raw text in, typed results out: a model and its vocabulary joined for use."""
+"""Raw text in, typed results out: `load` a model folder and use it."""

@@ -88,12 +88,15 @@ class Spiked:
     done: str
 
 
+Why = Literal["finished", "no longer better", "asked to stop", "spike"]
+
+
 @dataclass(frozen=True)
 class Finished:
     """The run is over, or rests until it is resumed."""
 
     update: int
-    why: Literal["finished", "no longer better", "asked to stop", "spike"]
+    why: Why
     folder: Path
     best: Mapping[str, float] = field(default_factory=dict)
 

@@ -1,0 +1,204 @@
+"""What happens in a run as plain lines: on the terminal's behalf where there is none, and always into log.txt.
+
+12:01:33  update 1,200/8,000  epoch 19  loss 3.412  9,812 tokens/s  rate 0.003  gradient 0.84  1 h 02 min left
+12:01:40  validation at 1,200: loss 3.201, chrf 31.20, best so far
+12:01:40    source:    A man in a blue shirt.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
+
+SECONDS = 10.0  # between two lines about updates
+RECENT = 30  # updates that a speed is taken from
+Clock = Callable[[], float]
+
+
+class Speed:
+    """Tokens a second and seconds an update, of the last few updates."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[int, float]] = deque(maxlen=RECENT)
+        self.tokens = 0.0  # target tokens a second
+        self.update = 0.0  # seconds of one update
+
+    def add(self, event: Updated) -> None:
+        """One more update."""
+        self._last.append((event.tokens, event.seconds))
+        tokens, seconds = (sum(column) for column in zip(*self._last, strict=True))
+        self.tokens = tokens / max(seconds, 1e-9)
+        self.update = seconds / len(self._last)
+
+
+class Lines:
+    """A listener that writes a line about each event, and about updates one every few seconds."""
+
+    def __init__(self, write: Callable[[str], object], *, seconds: float = SECONDS, clock: Clock = time.time) -> None:
+        self._write, self._between, self._clock = write, seconds, clock
+        self._speed, self._updates, self._metric = Speed(), 0, ""
+        self._due = 0.0
+        self._signed: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        """Hear an event."""
+        if isinstance(event, Updated):
+            self._speed.add(event)
+            if event.update not in (1, self._updates) and self._clock() < self._due:
+                return
+            self._due = self._clock() + self._between
+        if isinstance(event, Started):
+            self._updates, self._metric = event.updates, event.metric
+        stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
+        for line in self._lines(event):
+            self._write(f"{stamp}  {line}")
+
+    def _lines(self, event: Event) -> Iterator[str]:
+        match event:
+            case Said():
+                yield ("warning: " if event.kind == "warning" else "") + event.text
+            case Working():
+                yield event.stage + (f": {event.figures}" if event.figures else "")
+            case Started():
+                yield from started(event)
+            case Updated():
+                yield self._updated(event)
+            case Validated():
+                best = ", best so far" if event.best else ""
+                took = f" ({lasting(event.seconds)})" if event.seconds >= 1 else ""
+                yield f"validation at {event.update:,}: {scores(event.scores)}{best}{took}"
+                for shown in event.shown:
+                    yield from sample(shown)
+                yield from self._signatures(event.signatures)
+            case Saved():
+                yield f"saved {event.path}"
+            case Spiked():
+                yield f"warning: spike at update {event.update:,}: {event.what}; {event.done}"
+            case Finished():
+                yield ending(event)
+
+    def _signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
+        """How scores were computed, once: it never changes in a run."""
+        for name, signature in signatures.items():
+            if name not in self._signed:
+                self._signed.add(name)
+                yield f"  {name} is {signature}"
+
+    def _updated(self, event: Updated) -> str:
+        left = lasting((self._updates - event.update) * self._speed.update)
+        parts = [
+            f"update {event.update:,}/{self._updates:,}",
+            f"epoch {event.epoch + 1}",
+            f"loss {event.loss:.4f}",
+            f"{self._speed.tokens:,.0f} tokens/s",
+            f"rate {event.rate:.3g}",
+            f"gradient {event.gradient:.2f}",
+            f"{left} left",
+        ]
+        return "  ".join(parts)
+
+
+class Log:
+    """The same lines, appended to the run folder's log.txt. Nothing is made before the run has its folder."""
+
+    def __init__(self, path: Path, *, before: Sequence[str] = (), clock: Clock = time.time) -> None:
+        self._path, self._before = path, list(before)
+        self._lines = Lines(self._append, clock=clock)
+
+    def __call__(self, event: Event) -> None:
+        """Hear an event: whoever tells one holds the folder already."""
+        self._lines(event)
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{text}\n" for text in (*self._before, line))
+        self._before.clear()
+
+
+def started(event: Started) -> Iterator[str]:
+    """Where a run stands as it starts."""
+    where = f"going on after update {event.update:,}" if event.update else "starting"
+    yield (
+        f"{where}: {event.parameters:,} parameters, {event.samples:,} samples to learn from, "
+        f"{event.validation_samples:,} for validation, on {event.device}"
+    )
+
+
+def ending(event: Finished) -> str:
+    """How a run ended, in one line."""
+    whys = {
+        "finished": "finished",
+        "no longer better": "ended, because validation brought nothing better for a while",
+        "asked to stop": "stopped when asked, and saved",
+        "spike": "stopped by a spike; the last checkpoint is from before it",
+    }
+    best = f"; best: {scores(event.best)}" if event.best else ""
+    return f"{whys[event.why]}, at update {event.update:,}{best}"
+
+
+def scores(values: Mapping[str, float]) -> str:
+    """Scores in one line.
+
+    >>> scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
+    'loss 3.2011, chrf 31.20, accuracy 51.2 %'
+    """
+    return ", ".join(f"{name.replace('_', ' ')} {score(name, value)}" for name, value in values.items())
+
+
+SHORT = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc"}
+
+
+def brief(values: Mapping[str, float]) -> str:
+    """Scores in a line of a terminal.
+
+    >>> brief({"loss": 3.20111, "bits_per_byte": 1.41, "accuracy": 0.51234})
+    'loss 3.201  bits/byte 1.410  acc 51.2 %'
+    """
+    return "  ".join(f"{SHORT.get(name, name)} {score(name, value, short=True)}" for name, value in values.items())
+
+
+def score(name: str, value: float, *, short: bool = False) -> str:
+    """One score as people write it."""
+    if name == "accuracy":
+        return f"{value:.1%}".replace("%", " %")
+    if name == "perplexity":
+        return f"{value:,.1f}" if short else f"{value:,.2f}"
+    if name in ("bleu", "chrf"):
+        return f"{value:.2f}"
+    return f"{value:.3f}" if short else f"{value:.4f}"
+
+
+def sample(shown: Shown) -> Iterator[str]:
+    """An output under what was read, above what was asked for."""
+    yield f"  source:    {one_line(shown.source)}"
+    yield f"  output:    {one_line(shown.output)}"
+    if shown.reference:
+        yield f"  reference: {one_line(shown.reference)}"
+
+
+def one_line(text: str) -> str:
+    r"""A text without what moves the cursor: breaks and control characters become visible.
+
+    >>> one_line("one\n\x1b[31mtwo")
+    'one⏎\\x1b[31mtwo'
+    """
+    shown = (("⏎" if c == "\n" else c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
+    return "".join(shown)
+
+
+def lasting(seconds: float) -> str:
+    """A duration in two words.
+
+    >>> lasting(42), lasting(130), lasting(3725), lasting(200_000)
+    ('42 s', '2 min 10 s', '1 h 02 min', '2 d 07 h')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02} h"

@@ -1,0 +1,384 @@
+"""`regard train`: from text to a model's folder, and on again after any stop.
+
+Ends with code 0 when the run is finished, 1 on an error, 2 when options do not fit together, 75 when it was asked to
+stop and saved, and 76 when a spike stopped it.
+"""
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer  # noqa: TID251
+from rich.console import Console  # noqa: TID251
+
+from regard.base.errors import ConfigError, RegardError
+from regard.cli.allocator import tune_allocator
+from regard.config import codec
+from regard.config.run import AnySource, Documents, Run
+
+if TYPE_CHECKING:
+    from regard.train.choose import Choice
+    from regard.train.events import Finished, Listener
+
+CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+ACCEPT = ("data", "config")
+RUN = "run.toml"  # store.model_folder has it too, and imports torch
+LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
+
+Texts = list[str] | None
+
+
+class UsageError(RegardError):
+    """Options that do not fit together."""
+
+
+def train(
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run file, if you have one.")] = None,
+    source: Annotated[Texts, typer.Option(metavar="FILE", help="The source side, one sentence a line.")] = None,
+    target: Annotated[Texts, typer.Option(metavar="FILE", help="The target side: line n translates line n.")] = None,
+    text: Annotated[Texts, typer.Option(metavar="FILE", help="Running text: a file or a folder. Repeat.")] = None,
+    data: Annotated[
+        Texts, typer.Option(metavar="FILE", help="Any corpus: .tsv, .jsonl, .tmx, .conllu... Repeat.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where the run and its model go.")] = None,
+    languages: Annotated[tuple[str, str] | None, typer.Option(help="The languages of both sides, e.g. en de.")] = None,
+    validation: Annotated[Texts, typer.Option(metavar="FILE", help="Validation data as --data or --text.")] = None,
+    validation_source: Annotated[Texts, typer.Option(metavar="FILE", help="The source side of validation.")] = None,
+    validation_target: Annotated[Texts, typer.Option(metavar="FILE", help="The target side of validation.")] = None,
+    preset: Annotated[str | None, typer.Option(help="The model's preset, instead of the one that suits.")] = None,
+    settings: Annotated[
+        Texts, typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. train.clip=0.5. Repeat for more.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="About how long it may take.")] = None,
+    updates: Annotated[int | None, typer.Option(help="Steps of the whole run, counted from its beginning.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another run of chance.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with a run.")] = None,
+    more: Annotated[int | None, typer.Option(help="With --resume: so many steps beyond the old total.")] = None,
+    accept: Annotated[
+        Texts, typer.Option(metavar="data|config", help="With --resume: go on though it changed.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and what it costs.")] = False,
+) -> None:
+    """Train a model from text: what is not said is chosen to suit the corpus, with reasons.
+
+    Ctrl-C saves and stops; --resume goes on as if nothing had happened.
+    """
+    try:
+        order = Order(
+            run, source, target, text, data, out, languages, validation, validation_source, validation_target, preset,
+            settings, minutes, updates, seed, resume, more, accept, dry_run,
+        )  # fmt: skip
+        order.check()
+        finished = _resume(order) if order.resume is not None else _start(order)
+    except UsageError as error:
+        Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+    if finished is not None:
+        _say_goodbye(finished)
+        raise typer.Exit(CODES[finished.why])
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for, as it was given."""
+
+    run: Path | None
+    source: Texts
+    target: Texts
+    text: Texts
+    data: Texts
+    out: Path | None
+    languages: tuple[str, str] | None
+    validation: Texts
+    validation_source: Texts
+    validation_target: Texts
+    preset: str | None
+    settings: Texts
+    minutes: float | None
+    updates: int | None
+    seed: int | None
+    resume: Path | None
+    more: int | None
+    accept: Texts
+    dry_run: bool
+
+    def check(self) -> None:
+        """Refuse options that do not fit together, before anything is read or made."""
+        if self.resume is not None:
+            self._check_resume()
+        else:
+            self._check_new()
+        for name, number in (("--minutes", self.minutes), ("--updates", self.updates), ("--more", self.more)):
+            if number is not None and number <= 0:
+                raise UsageError(f"{name} is {number:g}: there is nothing to do.", fix="Give at least 1.")
+
+    def _check_resume(self) -> None:
+        given = self._given("run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed")
+        given += self._given("validation", "validation_source", "validation_target", "dry_run")
+        if given:
+            raise UsageError(
+                f"--resume goes on with a run that knows its {_kind_of(given[0])} already, and {given[0]} was given.",
+                fix=f"Leave {given[0]} out, or start a new run with --out.",
+            )
+        if self.more is not None and self.updates is not None:
+            fix = "--updates is the new total, counted from the run's beginning; --more adds to the old total."
+            raise UsageError("Both --updates and --more were given.", fix=f"Say one of the two: {fix}")
+        for word in self.accept or ():
+            if word not in ACCEPT:
+                raise UsageError(f"--accept knows no '{word}'.", fix="Say data or config.")
+
+    def _check_new(self) -> None:
+        if only := self._given("more", "accept"):
+            fix = "Say --updates N for a new run." if self.more is not None else "Say --resume FOLDER."
+            raise UsageError(f"{only[0]} is for going on with a run (--resume).", fix=fix)
+        corpus = self._given("source", "target", "text", "data")
+        if self.run is not None and (other := corpus + self._given("preset", "minutes", "languages")):
+            fix = "Write it into the run file, or leave the run file out."
+            raise UsageError(f"The run file says what to train, and {other[0]} was given beside it.", fix=fix)
+        if self.run is None:
+            self._check_corpus(corpus)
+        if self.out is None and not self.dry_run:
+            raise UsageError("Where shall the model go?", fix="Say --out FOLDER, with the name of a new folder.")
+
+    def _check_corpus(self, given: list[str]) -> None:
+        if not given:
+            fix = "Say --source a.en --target a.de for pairs, --text book.txt for running text, or --data corpus.tsv."
+            raise UsageError("What shall it learn from?", fix=fix)
+        for name in ("source", "target", "validation_source", "validation_target"):
+            files = getattr(self, name) or ()
+            if len(files) > 1:
+                fix = "Give each side once; for several corpora repeat --data, or write a run file."
+                raise UsageError(f"{_option(name)} was given {len(files)} times.", fix=fix)
+        for whole in ("--text", "--data"):
+            if whole in given and len(given) > 1:
+                other = next(option for option in given if option != whole)
+                fix = (
+                    "For pairs say --source and --target; for running text --text alone; for other files --data alone."
+                )
+                raise UsageError(f"{whole} is a corpus by itself, and {other} was given beside it.", fix=fix)
+        for first, second in (("source", "target"), ("validation_source", "validation_target")):
+            _check_sides(first, getattr(self, first), second, getattr(self, second))
+
+    def _given(self, *names: str) -> list[str]:
+        return [_option(name) for name in names if getattr(self, name) not in (None, [], False)]
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What --set, --seed and --updates say, as paths and values."""
+        try:
+            changes = codec.parse_settings(self.settings or ())
+        except ConfigError as error:
+            raise UsageError(f"--set {error.faults[0]}", fix="For example: --set train.clip=0.5") from None
+        if self.seed is not None:
+            changes |= {"seed": self.seed, "data.seed": self.seed}
+        if self.updates is not None and self.resume is None:
+            changes["train.updates"] = self.updates
+        return changes
+
+    @property
+    def sources(self) -> list[AnySource]:
+        """The corpus that the options describe."""
+        return self._sources(self.source, self.target, self.text, self.data)
+
+    @property
+    def validation_sources(self) -> list[AnySource]:
+        """The validation corpus, if there is one."""
+        texts = self.validation if self.text else None
+        return self._sources(self.validation_source, self.validation_target, texts, None if texts else self.validation)
+
+    def _sources(self, source: Texts, target: Texts, text: Texts, data: Texts) -> list[AnySource]:
+        from regard.data.guess import guess  # only when it is needed
+
+        found: list[AnySource] = [Documents(path=path) for path in text or ()]
+        found += [guess([path]) for path in data or ()]
+        if source and target:
+            found.append(guess([source[0], target[0]]))
+        if self.languages:
+            found = [one.model_copy(update={"languages": self.languages}) for one in found]
+        return found
+
+
+def _check_sides(first: str, source: Texts, second: str, target: Texts) -> None:
+    if source and not target:
+        fix = f"Say {_option(second)} FILE, too; for text without a translation say --text."
+        raise UsageError(f"{_option(first)} {source[0]} has no {_option(second)}.", fix=fix)
+    if target and not source:
+        raise UsageError(
+            f"{_option(second)} {target[0]} has no {_option(first)}.", fix=f"Say {_option(first)} FILE, too."
+        )
+    if source and target and source == target:
+        raise UsageError(
+            f"{source[0]} was given as both sides: a model would learn to copy.",
+            fix=f"Give {_option(second)} the file with the translations.",
+        )
+
+
+def _option(name: str) -> str:
+    return "a run file" if name == "run" else f"--{name.replace('_', '-')}"
+
+
+def _kind_of(option: str) -> str:
+    return {"--out": "folder", "--preset": "model"}.get(option, "corpus and settings")
+
+
+def _resume(order: Order) -> "Finished":
+    folder = order.resume
+    assert folder is not None  # noqa: S101 - `train` asked
+    if not (folder / RUN).is_file():
+        what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN}."
+        raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
+    if codec.runs().load(folder / RUN).device.allocator == "tuned":
+        tune_allocator()
+
+    from regard.train.fit import resume  # torch: only when it is needed
+
+    with _watched(folder, ()) as listeners:
+        return resume(
+            folder,
+            changes=order.changes,
+            updates=order.updates,
+            more=order.more,
+            accept=order.accept or (),
+            listeners=listeners,
+        )
+
+
+def _start(order: Order) -> "Finished | None":
+    changes = order.changes
+    if order.out is not None:
+        _refuse_folder(order.out)
+    given = None if order.run is None else _read_run(order.run, changes)
+    tuned = changes.get("device.allocator", "tuned") == "tuned" if given is None else given.device.allocator == "tuned"
+    if tuned and not order.dry_run:
+        tune_allocator()
+    choice = _choose(order, changes) if given is None else None
+    run = choice.run if choice is not None else given
+    assert run is not None  # noqa: S101 - one of the two is there
+    told = [*(choice.reasons if choice is not None else ()), _cost(run, choice)]
+    _show(told)
+    if order.dry_run:
+        _show([_duration(run, choice)])
+        typer.echo(f"\n{codec.runs().dumps(run)}", nl=False)
+        return None
+    assert order.out is not None  # noqa: S101 - checked
+
+    from regard.train.fit import fit  # torch: only when it is needed
+
+    with _watched(order.out, told) as listeners:
+        return fit(run, order.out, listeners=listeners)
+
+
+def _choose(order: Order, changes: dict[str, Any]) -> "Choice":
+    from regard.train.choose import choose  # only when it is needed
+
+    return choose(
+        order.sources,
+        validation=order.validation_sources,
+        preset=order.preset,
+        minutes=order.minutes,
+        changes=changes,
+    )
+
+
+def _read_run(path: Path, changes: dict[str, Any]) -> Run:
+    if path.is_dir():
+        fix = (
+            f"Say --resume {path}." if (path / RUN).is_file() else "Give a run file, or a corpus with --text or --data."
+        )
+        raise RegardError("This is a folder, not a run file.", where=str(path), fix=fix)
+    try:
+        return codec.runs().load(path, changes)
+    except ConfigError as error:
+        if path.suffix == ".toml" or error.faults[0].path != "file":
+            raise
+        fix = f"To train on a corpus say --data {path}, or --text {path} for running text."
+        raise RegardError("This is no run file: it is not TOML.", where=str(path), fix=fix) from None
+
+
+def _refuse_folder(out: Path) -> None:
+    """What cannot be written is said before a long reading, not after it."""
+    for parent in out.absolute().parents:
+        if parent.exists() and not parent.is_dir():
+            raise RegardError("A folder cannot be inside a file.", where=str(parent), fix="Choose another --out.")
+    if out.exists() and not out.is_dir():
+        raise RegardError("--out is a file, and a model needs a folder.", where=str(out), fix="Choose another name.")
+    if (out / RUN).is_file():
+        fix = f"Go on with it: --resume {out}. Or choose another folder."
+        raise RegardError("There is a run in this folder already.", where=str(out), fix=fix)
+    if out.is_dir() and any(out.iterdir()):
+        raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
+
+
+def _cost(run: Run, choice: "Choice | None") -> str:
+    """What a run will cost, before it runs."""
+    from regard.models.cost import cost  # torch: only when it is needed
+
+    length = _length(run, choice)
+    rows = max(1, run.data.batch_tokens // length)
+    source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
+    known = cost(run.model, batch=rows, source=source, target=target)
+    parameters, flops = known.parameters.total(), known.training.total() * run.together * run.train.updates
+    memory = 16 * parameters + known.activations.total()  # weights, gradients and two moments, and the activations
+    return (
+        f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, and about "
+        f"{memory / 1e9:.1f} GB of memory."
+    )
+
+
+def _duration(run: Run, choice: "Choice | None") -> str:
+    from regard.cli.lines import lasting
+    from regard.train.pace import seconds_per_update  # torch: only when it is needed
+
+    seconds = seconds_per_update(run, _length(run, choice))
+    whole = lasting(seconds * run.train.updates)
+    return f"Time: at most about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
+
+
+def _length(run: Run, choice: "Choice | None") -> int:
+    if choice is not None:
+        return min(choice.length, run.data.longest)
+    return run.data.longest if run.model.task == "continue" else min(LENGTH, run.data.longest)
+
+
+@contextmanager
+def _watched(folder: Path, told: Sequence[str]) -> "Iterator[list[Listener]]":
+    """Whoever hears of the run: a live display on a terminal, lines elsewhere, and always log.txt."""
+    from regard.cli.lines import Lines, Log  # only when they are needed
+    from regard.store.run_folder import RunFolder
+
+    log = Log(RunFolder(folder).log, before=told)
+    console = Console()
+    if sys.stdout.isatty() and not console.is_dumb_terminal:
+        from regard.cli.display import Display
+
+        with Display(console) as display:
+            yield [display, log]
+    else:
+        yield [Lines(typer.echo), log]
+
+
+def _show(lines: Sequence[str]) -> None:
+    console = Console()
+    width = console.width if console.is_terminal else 1 << 20
+    for line in lines:
+        typer.echo(textwrap.fill(f"- {line}", width, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _say_goodbye(finished: "Finished") -> None:
+    folder = finished.folder
+    if finished.why == "asked to stop":
+        typer.echo(f"Go on with: regard train --resume {folder}")
+    elif finished.why == "spike":
+        typer.echo(f"Look at {folder / 'log.txt'}, then go on with a smaller learning rate or another spike policy:")
+        typer.echo(f"  regard train --resume {folder} --set train.spikes.kind=skip --accept config")
+    else:
+        typer.echo(f"The model is in {folder / 'best'}.")
+        task = codec.load(folder / "best" / "model.toml").task
+        if task == "translate":
+            typer.echo(f'Use it: regard translate {folder} "..."')
+        elif task == "continue":
+            typer.echo(f'Use it: regard generate {folder} "..."')

@@ -1,0 +1,34 @@
+"""How surprised a model was by a text, from its negative log-likelihood in nats."""
+
+import math
+
+from regard.base.errors import RegardError
+
+
+def perplexity(nats: float, tokens: int) -> float:
+    """exp(nats per token): among how many equally likely tokens the model was choosing, so to speak.
+
+    Only models with the same vocabulary can be compared by it.
+
+    >>> round(perplexity(3 * math.log(10), tokens=3), 6)
+    10.0
+    """
+    try:
+        return math.exp(_each(nats, tokens, "tokens"))
+    except OverflowError:
+        return math.inf
+
+
+def bits_per_byte(nats: float, size: int) -> float:
+    """Bits that the model needs for a byte of UTF-8 text; it compares models with any vocabularies.
+
+    >>> bits_per_byte(8 * math.log(2), size=4)
+    2.0
+    """
+    return _each(nats, size, "bytes") / math.log(2)
+
+
+def _each(nats: float, count: int, what: str) -> float:
+    if count < 1:
+        raise RegardError(f"There is nothing to measure: {count} {what}.", fix="Give a text.")
+    return nats / count

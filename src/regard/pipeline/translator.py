@@ -1,0 +1,174 @@
+"""Text in one language to text in another, with an encoder-decoder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.config import model as settings_of
+from regard.decode.beam import beam as beam_search
+from regard.decode.greedy import greedy
+from regard.decode.step import Hypothesis
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.batches import by_length
+from regard.pipeline.limits import learned_positions
+from regard.pipeline.quiet import quiet
+from regard.pipeline.written import never_written
+from regard.store.model_folder import check_sizes
+from regard.text.vocabularies import Vocabularies
+
+FACTOR, EXTRA = 2, 50  # how long a translation may become, unless said otherwise
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text, and how it came about."""
+
+    text: str
+    score: float
+    """The log-probability of all tokens, END included, divided by their number to the power of alpha."""
+    tokens: tuple[int, ...]
+    """As they were written, END included if there was one."""
+    logs: tuple[float, ...]
+    """The log-probability of each token."""
+    ended: bool
+    """Whether it came to its end; a text that did not was cut off at its longest length."""
+
+
+NOTHING = Translation("", 0.0, (), (), ended=True)
+
+
+class Translator:
+    """translator = regard.load("my-model"); translator.translate(["Good morning."])[0].text."""
+
+    def __init__(self, model: EncoderDecoder, vocabularies: Vocabularies, settings: settings_of.EncoderDecoder) -> None:
+        if settings.task != "translate":
+            raise RegardError(
+                f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
+            )
+        check_sizes(settings, vocabularies, where="Translator")
+        self.model = model
+        self.vocabularies = vocabularies
+        self.settings = settings
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 5,
+        alpha: float = 1.0,
+        batch_tokens: int = 4096,
+        longest: int | None = None,
+        into: str | Sequence[str] | None = None,
+        report: Callable[[int], None] | None = None,
+    ) -> list[Translation]:
+        """One translation for each text, in their order.
+
+        `beam` 1 is greedy. `alpha` is explained in `regard.decode.beam`. A batch holds `batch_tokens` tokens of
+        source at most, padding and beams counted. `longest` is the most tokens that a translation may have, END
+        included; if it is not given, 2 x the tokens of the source + 50, or less if the model has learned fewer
+        positions. `into` names the language to write, for all texts or for each, where the model was trained with
+        tags of languages. `report` is told how many texts were translated, after each batch.
+
+        A text without words (empty or white space) has an empty translation. Tokens that are no text (pad, begin,
+        mask, classify, separate, tags of languages) are never written. The model may be in training: it is used
+        without dropout and left as it was.
+        """
+        if isinstance(texts, str):
+            raise RegardError("One text was given, where a list is expected.", fix=f"translate([{texts[:20]!r}])")
+        if beam < 1 or batch_tokens < 1:
+            raise RegardError(f"No beam of {beam} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both.")
+        sources = self._sources(texts, into)
+        lengths = self._longest(sources, longest)
+        translations = [NOTHING] * len(sources)
+        places = [place for place, source in enumerate(sources) if source]
+        if report is not None and len(places) < len(sources):
+            report(len(sources) - len(places))
+        with quiet(self.model), torch.inference_mode():
+            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=beam):
+                chosen = [places[number] for number in batch]
+                found = self._search(
+                    [sources[place] for place in chosen], [lengths[place] for place in chosen], beam, alpha
+                )
+                for place, hypothesis in zip(chosen, found, strict=True):
+                    translations[place] = self._told(hypothesis)
+                if report is not None:
+                    report(len(chosen))
+        return translations
+
+    def _sources(self, texts: Sequence[str], into: str | Sequence[str] | None) -> list[list[int]]:
+        """[tag] + source + [end], as in training; nothing for a text without words."""
+        tokenizer = self.vocabularies.source
+        tags = self._tags(len(texts), into)
+        ids = tokenizer.encode_ids(list(texts))
+        limit = learned_positions(self.settings.encoder)
+        sources = []
+        for number, (text, tokens, tag) in enumerate(zip(texts, ids, tags, strict=True), 1):
+            sources.append([*tag, *tokens, tokenizer.specials.end] if tokens and not text.isspace() else [])
+            if limit is not None and len(sources[-1]) > limit:
+                raise RegardError(
+                    f"Text {number} has {len(sources[-1])} tokens, and the model has learned {limit} positions.",
+                    where=_short(text),
+                    fix="Cut it into sentences, or train with positions that know no end (sinusoidal, rotary).",
+                )
+        return sources
+
+    def _tags(self, count: int, into: str | Sequence[str] | None) -> list[list[int]]:
+        """What stands before each source: a tag where the vocabulary has tags, for then it was trained with them."""
+        specials, languages = self.vocabularies.source.specials, self.settings.languages
+        if into is None and specials.languages:
+            if len(languages) != 2:
+                raise RegardError(
+                    f"The model knows several languages: {', '.join(specials.languages)}.",
+                    fix=f'Say which to write: into="{next(iter(specials.languages))}" (--into on the command line).',
+                )
+            into = languages[-1]
+        if into is None:
+            return [[]] * count
+        wanted = [into] * count if isinstance(into, str) else into
+        if len(wanted) != count:
+            raise RegardError(f"{len(wanted)} languages for {count} texts.", fix="Give one for each, or one for all.")
+        return [[specials.language(language)] for language in wanted]
+
+    def _longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
+        limit = learned_positions(self.settings.decoder)
+        if longest is None:
+            lengths = [FACTOR * len(source) + EXTRA for source in sources]
+            return lengths if limit is None else [min(length, limit) for length in lengths]
+        if longest < 1 or (limit is not None and longest > limit):
+            most = "" if limit is None else f" and at most {limit}, which is where the learned positions end"
+            raise RegardError(f"A translation cannot have {longest} tokens.", fix=f"Give at least 1{most}.")
+        return [longest] * len(sources)
+
+    def _search(self, sources: list[list[int]], longest: list[int], size: int, alpha: float) -> list[Hypothesis]:
+        device = next(self.model.parameters()).device
+        specials = self.vocabularies.target.specials
+        source, real = _padded(sources, self.vocabularies.source.specials.pad, device)  # (B, S)
+        state = self.model.start(source, real, capacity=max(longest))
+        first = source.new_full((len(sources), 1), specials.begin)
+        never = never_written(self.vocabularies.target, device)
+        if size == 1:
+            return greedy(self.model.step, state, first, end=specials.end, longest=longest, alpha=alpha, never=never)
+        found = beam_search(
+            self.model.step, state, first, size=size, end=specials.end, longest=longest, alpha=alpha, never=never
+        )
+        return [hypotheses[0] for hypotheses in found]
+
+    def _told(self, found: Hypothesis) -> Translation:
+        text = self.vocabularies.target.decode(found.text)
+        return Translation(text, found.score, found.tokens, found.logs, found.ended)
+
+
+def _padded(rows: list[list[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Rows as a tensor (B, S), and which of it is real (None: everything, which models do faster)."""
+    lengths = [len(row) for row in rows]
+    longest = max(lengths)
+    padded = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=device)
+    if min(lengths) == longest:
+        return padded, None
+    return padded, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

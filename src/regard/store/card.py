@@ -1,0 +1,42 @@
+"""The card of a model: what it is, what it was made from, how well it does, in words for people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from regard.config.model import AnyModel
+
+
+@dataclass(frozen=True)
+class Card:
+    """The facts of a card."""
+
+    settings: AnyModel
+    parameters: int
+    vocabulary: str
+    data: Mapping[str, int | str]  # what was read, by name
+    training: Mapping[str, int | float | str]
+    scores: Mapping[str, float]
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    def __str__(self) -> str:
+        settings = self.settings
+        languages = f" ({' to '.join(settings.languages)})" if settings.languages else ""
+        family = settings.family.replace("_", "-")
+        lines = [f"# {settings.task.capitalize()}{languages}", ""]
+        lines += [f"A Transformer of the {family} family with {self.parameters:,} parameters, trained with Regard.", ""]
+        if self.note:
+            lines += [self.note, ""]
+        lines += ["## Data", "", *(f"- {name}: {_shown(value)}" for name, value in self.data.items())]
+        lines += [f"- vocabulary: {self.vocabulary}", ""]
+        lines += ["## Training", "", *(f"- {name}: {_shown(value)}" for name, value in self.training.items()), ""]
+        if self.scores:
+            lines += ["## Scores on the validation data", "", "| score | value | signature |", "|---|---|---|"]
+            rows = [(name, value, self.signatures.get(name, "")) for name, value in self.scores.items()]
+            lines += [f"| {name} | {value:.4g} | {signature} |" for name, value, signature in rows]
+            lines += [""]
+        return "\n".join(lines)
+
+
+def _shown(value: float | str) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,103 @@
+"""Averages of weights: a moving one beside the training, and the mean of several checkpoints after it.
+
+Single weights jump about the bottom of the valley that training found; their average lies nearer to it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from regard.base.errors import RegardError
+
+
+class Ema:
+    """The exponential moving average of a model's parameters: about the last 1 / (1 - decay) updates count.
+
+    ema = Ema(model, decay=0.999)
+    ...; optimizers.step(); ema.update(number)
+    with ema.applied():
+        validate(model)
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        if not 0 <= decay < 1:
+            raise RegardError(f"An average with decay {decay} learns nothing.", fix="Use 0 or more, below 1.")
+        self.decay = decay
+        self._own = dict(model.named_parameters())  # tied weights once
+        self._average = {name: parameter.detach().clone() for name, parameter in self._own.items()}
+
+    @torch.no_grad()
+    def update(self, number: int | None = None) -> None:
+        """Take in the weights as they are after an update.
+
+        With the update's number (from 1) the average starts without the random first weights, which would stay
+        in it for several times 1 / (1 - decay) updates: what it forgets of them is shared out among the others.
+        """
+        decay = self.decay
+        if number is not None:  # decay (1 - decay^(n-1)) / (1 - decay^n): 0 at the first, then soon the decay itself
+            decay *= (1 - self.decay ** (number - 1)) / (1 - self.decay**number)
+        average, own = list(self._average.values()), [parameter.detach() for parameter in self._own.values()]
+        get_ema_multi_avg_fn(decay)(average, own, number)
+
+    def weights(self) -> dict[str, Tensor]:
+        """The average, by name; the tensors are its own."""
+        return dict(self._average)
+
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Go on from an average that was saved."""
+        _check_same(self._average, weights)
+        for name, average in self._average.items():
+            average.copy_(weights[name])
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The model has the average inside this block, and its own weights again after it, to the bit."""
+        kept = {name: parameter.detach().clone() for name, parameter in self._own.items()}
+        try:
+            self._put(self._average)
+            yield
+        finally:
+            self._put(kept)
+
+    @torch.no_grad()
+    def _put(self, weights: Mapping[str, Tensor]) -> None:
+        for name, parameter in self._own.items():
+            parameter.copy_(weights[name])
+
+
+def mean(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several models' weights, added up in float64; of an iterator, one is held at a time.
+
+    >>> mean([{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}])
+    {'w': tensor([1.5000, 3.0000])}
+    """
+    sums: dict[str, Tensor] = {}
+    kinds: dict[str, torch.dtype] = {}
+    count = 0
+    for weights in checkpoints:
+        if count == 0:
+            sums = {name: tensor.to(torch.float64, copy=True) for name, tensor in weights.items()}
+            kinds = {name: tensor.dtype for name, tensor in weights.items()}
+        else:
+            _check_same(sums, weights)
+            for name, total in sums.items():
+                total.add_(weights[name])
+        count += 1
+        del weights  # before the next ones are read
+    if count == 0:
+        raise RegardError("There is nothing to average.", fix="Give the weights of at least one checkpoint.")
+    return {name: (total / count).to(kinds[name]) for name, total in sums.items()}
+
+
+def _check_same(known: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
+    faults = [f"{name} is missing" for name in known.keys() - given.keys()]
+    faults += [f"{name} is unknown" for name in given.keys() - known.keys()]
+    for name in known.keys() & given.keys():
+        if known[name].shape != given[name].shape:
+            faults.append(f"{name} is {tuple(given[name].shape)}, not {tuple(known[name].shape)}")
+    if faults:
+        told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
+        raise RegardError(f"Weights of different models have no average: {told}.", fix="Are all of them of one run?")

@@ -1,0 +1,129 @@
+"""Checkpoints: folders `step-N` that are whole or absent, proven unchanged before they are used.
+
+model.safetensors      the weights
+optimizer.safetensors  what the optimizer remembers
+ema.safetensors        the moving average, where there is one
+state.json             everything else: a few numbers
+manifest.json          size and sha256 of each, written last
+
+Each is written under a temporary name, flushed, sealed and renamed. Loading verifies; a damaged checkpoint is never
+used, and the one before it is taken instead, loudly. Nothing here is a pickle.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor
+
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import new_folder, recover, verify
+from regard.store.weights import load_tensors, save_tensors
+
+Tensors = Mapping[str, Tensor]
+Read = TypeVar("Read")
+FILES = {"weights": "model.safetensors", "optimizer": "optimizer.safetensors", "ema": "ema.safetensors"}
+STATE = "state.json"
+_NAME = re.compile(r"step-(\d{8,})")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to go on as if it had never stopped."""
+
+    weights: Tensors
+    optimizer: Tensors
+    ema: Tensors
+    state: dict[str, Any]  # plain JSON values
+
+
+class Checkpoints:
+    """The checkpoints of a run, oldest first."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        """`say` hears of every checkpoint that cannot be used."""
+        self.folder = folder
+        self._say = say
+        folder.mkdir(parents=True, exist_ok=True)
+        for older in folder.glob("*.old"):
+            recover(older.with_suffix(""))
+
+    def steps(self) -> list[int]:
+        """The updates that have a checkpoint."""
+        found = (_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
+        return sorted(int(name[1]) for name in found if name is not None)
+
+    def path(self, step: int) -> Path:
+        """The folder of one of them."""
+        return self.folder / f"step-{step:08}"
+
+    def save(self, step: int, checkpoint: Checkpoint) -> Path:
+        """Write a checkpoint; one of the same step is replaced."""
+        with new_folder(self.path(step), replace=True) as folder:
+            for name, file in FILES.items():
+                save_tensors(getattr(checkpoint, name), folder / file)
+            (folder / STATE).write_text(json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        return self.path(step)
+
+    def load(self, step: int) -> Checkpoint:
+        """Read one of them; raises `DamagedError` unless it is exactly what was written."""
+        state = self.state(step)
+        return Checkpoint(
+            **{name: load_tensors(self.path(step) / file) for name, file in FILES.items()},
+            state=state,
+        )
+
+    def state(self, step: int) -> dict[str, Any]:
+        """The numbers alone of one of them; all of it is verified."""
+        verify(self.path(step))
+        return dict(json.loads((self.path(step) / STATE).read_text(encoding="utf-8")))
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """The weights alone of one of them; all of it is verified."""
+        verify(self.path(step))
+        return load_tensors(self.path(step) / FILES["weights"])
+
+    def newest(self, *, at_most: int | None = None) -> tuple[int, Checkpoint] | None:
+        """The newest that is whole, passing over damaged ones loudly; None if there was never any."""
+        return self._newest(self.load, at_most)
+
+    def newest_state(self) -> dict[str, Any] | None:
+        """The numbers alone of the newest that is whole."""
+        found = self._newest(self.state, None)
+        return None if found is None else found[1]
+
+    def _newest(self, read: Callable[[int], Read], at_most: int | None) -> tuple[int, Read] | None:
+        steps = [step for step in self.steps() if at_most is None or step <= at_most]
+        for step in reversed(steps):
+            try:
+                return step, read(step)
+            except DamagedError as error:
+                self._say(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
+        if steps:
+            raise RegardError(
+                f"None of the {len(steps)} checkpoints is whole.",
+                where=str(self.folder),
+                fix="Bring one back from a copy, or start anew in another folder.",
+            )
+        return None
+
+    def remove(self, step: int) -> None:
+        """Remove one of them, so that a kill half-way leaves none that looks whole."""
+        path = self.path(step)
+        gone = path.with_name(f"{path.name}.gone")
+        shutil.rmtree(gone, ignore_errors=True)
+        path.rename(gone)
+        shutil.rmtree(gone)
+
+    def rotate(self, keep: set[int]) -> None:
+        """Remove all but these and the newest; what a kill left half-removed goes too."""
+        for leftover in self.folder.glob("*.gone"):
+            shutil.rmtree(leftover)
+        steps = self.steps()
+        for step in steps[:-1]:
+            if step not in keep:
+                self.remove(step)

@@ -1,0 +1,312 @@
+"""From a corpus to a run, with a reason for every choice: what `regard train` does without a configuration.
+
+choice = choose(Lines(source="train.en", target="train.de"))
+choice.run          # every knob, as run.toml holds it
+choice.reasons      # one sentence for each
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, log10
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.model import AnyModel
+from regard.config.run import AnySource, AnyVocabulary, ByteBpe, CharacterLevel, Data, Run
+from regard.config.tables import plain
+from regard.train.knobs import Plan, many, rounded, training, validation
+from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
+from regard.train.survey import Found, running, survey
+
+FEWEST = 50  # examples: of fewer, none can be spared to see whether anything was learned
+SHORTEST = 2000  # characters of running text
+BATCH = 4096  # tokens that go through the model at once
+LETTERS = 500  # different characters that are still few
+LEAST, MOST = 200, 300_000  # updates
+TIMES = 3  # times through the corpus: a model that is slower than that in the time there is is too large
+FEW_TIMES = 20  # so few times through the corpus, even a small one is not learned by heart
+SPECIALS = 7  # special tokens of a vocabulary
+
+Pace = Callable[[Run, int], float]  # a run and the usual length of its rows -> seconds an update
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A run, why it is so, and what was found in the corpus."""
+
+    run: Run
+    reasons: tuple[str, ...]
+    found: Found
+    length: int  # tokens of a usual row, by which costs are told
+
+
+def choose(
+    source: AnySource | Sequence[AnySource],
+    *,
+    validation: Sequence[AnySource] = (),
+    preset: str | None = None,
+    minutes: float | None = None,
+    updates: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+    pace: Pace | None = None,
+) -> Choice:
+    """A run that suits a corpus. `changes` ({"a.b": value}) have the last word.
+
+    With `minutes` the number of updates follows from how long one takes here, which `pace` measures; without a
+    `preset` a smaller model is taken where there is no time for a larger one.
+    """
+    if preset is not None:
+        codec.preset(preset)  # an unknown one is said before a long reading
+    if minutes is not None and minutes <= 0:
+        raise RegardError(f"There is nothing to learn in {minutes:g} minutes.", fix="Give at least 1.")
+    if updates is not None:
+        changes = {**(changes or {}), "train.updates": updates}
+    sources = tuple(source) if isinstance(source, Sequence) else (source,)
+    draft = Draft(sources, tuple(validation), survey(sources), dict(changes or {}), preset)
+    if minutes is None or "train.updates" in draft.changes:
+        return draft.choice(draft.row)
+    return _in_minutes(draft, minutes, pace or _measured)
+
+
+def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
+    """The largest model that gets a few times through the corpus; with dropout for as many times as it will be."""
+    rows = [draft.row] if draft.preset is not None else smaller_rows(draft.job, draft.size)
+    for row in rows:
+        whole = draft.choice(row)
+        plan = _in_time(whole.run, minutes, pace(whole.run, whole.length))
+        if plan is None:
+            return whole
+        times = plan.updates * plan.update_tokens / draft.epoch(row)
+        if times >= TIMES or row is rows[-1]:
+            row = replace(row, dropout=min(row.dropout, 0.1)) if times < FEW_TIMES else row
+            return draft.choice(row, plan, minutes)
+    raise AssertionError("the last row is always taken")  # pragma: no cover
+
+
+def _measured(run: Run, length: int) -> float:
+    from regard.train.pace import seconds_per_update  # torch: only when it is needed
+
+    return seconds_per_update(run, length)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A corpus that was counted, and what its owner asked for."""
+
+    sources: tuple[AnySource, ...]
+    validation: tuple[AnySource, ...]
+    found: Found
+    changes: Mapping[str, Any]
+    preset: str | None
+
+    @property
+    def job(self) -> Job:
+        """What is to be learned: it follows from the corpus, and for running text from the preset."""
+        jobs: dict[str, Job] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
+        job = jobs[self.found.content]
+        return fitting(job, self.preset)[0] if self.preset is not None else job
+
+    @property
+    def size(self) -> int:
+        """What the table goes by."""
+        return self.found.source.characters if self.found.content == "text" else self.found.examples
+
+    @property
+    def row(self) -> Row:
+        """The row of the table."""
+        row = row_for_size(self.job, self.size)
+        return row_for_preset(self.job, self.preset or row.preset, self.size)
+
+    def choice(self, row: Row, plan: Plan | None = None, minutes: float | None = None) -> Choice:
+        """The run of a row; a plan and its minutes where time is short."""
+        reasons: list[str] = []
+        tokenizer, pieces = _vocabulary(row, self.found, reasons)
+        model = self._model(row, pieces)
+        reasons.insert(0, self._why(row, model))
+        reasons.append(_dropout(row))
+        data = self._data(row, model, reasons)
+        length = self.length(row, data.longest)
+        epoch = self.epoch(row)
+        asked = self.changes.get("train.updates")
+        ideal = Plan(min(MOST, max(LEAST, rounded(row.epochs * epoch / row.update_tokens))), row.update_tokens)
+        if isinstance(asked, int) and asked > 0:
+            ideal = replace(ideal, updates=asked)
+        plan = plan or ideal
+        reasons.append(_amount(plan, row, epoch, minutes, asked is not None))
+        pairs = round(data.held_out * self.found.examples) or 500
+        run = Run(
+            data=data.model_copy(update={"batch_tokens": min(data.batch_tokens, plan.update_tokens)}),
+            tokenizer=tokenizer,
+            model=model,
+            train=training(self.job, row, plan, reasons),
+            validation=validation(self.job, plan, pairs, reasons),
+        )
+        changed = codec.runs().parse(plain(run), self.changes) if self.changes else run
+        return Choice(changed, tuple(reasons), self.found, length)
+
+    def length(self, row: Row, longest: int) -> int:
+        """Tokens of a usual row: the longer side of an example, or a full row of running text."""
+        if self.job == "continue":
+            return longest
+        sides = (self.found.source, self.found.target)
+        tokens = max(_tokens(side.bytes, row, side.characters) for side in sides) / self.found.examples
+        return min(longest, max(4, round(tokens) + 1))
+
+    def epoch(self, row: Row) -> float:
+        """Tokens of the whole corpus as batches count them, padding included."""
+        if self.job == "continue":
+            return _tokens(self.found.source.bytes, row, self.found.source.characters)
+        return 1.05 * self.length(row, 512) * self.found.examples
+
+    def _why(self, row: Row, model: AnyModel) -> str:
+        from regard.models.cost import cost  # torch: only when it is needed
+
+        parameters = cost(model, batch=1, source=1, target=1).parameters.total()
+        figure = f"{_counted(self.found)}: preset {row.preset} ({many(parameters)} parameters)"
+        own = row_for_size(self.job, self.size)
+        if own.preset == row.preset:
+            return f"{figure}, because {own.why}."
+        if self.preset is None:
+            return f"{figure}, because there is no time for {own.preset}, which would suit this corpus."
+        return f"{figure}, as you asked; by itself it would be {own.preset}."
+
+    def _model(self, row: Row, pieces: int) -> AnyModel:
+        """The preset with the vocabulary, dropout, labels and languages of this corpus."""
+        job, model = fitting(self.job, row.preset)
+        changes: dict[str, Any] = {"task": job, "languages": list(self.found.languages)}
+        for stack in ("encoder", "decoder"):
+            if hasattr(model, stack):
+                changes |= {f"{stack}.dropout.{place}": row.dropout for place in ("embedding", "sublayer")}
+        for table in ("source", "target", "tokens"):
+            if getattr(getattr(model, table, None), "kind", "") == "tokens":
+                changes[f"{table}.vocabulary"] = pieces
+        if job in ("classify", "tag"):
+            labels = sorted(self.found.labels)
+            if len(labels) < 2:
+                what = f"All {self.found.examples:,} examples have the same label, {labels[0]!r}."
+                raise RegardError(what, fix="Give examples of at least two kinds.")
+            kind = {"kind": "classes", "pool": "mean"} if job == "classify" else {"kind": "tags"}
+            changes["head"] = {**kind, "labels": labels}
+        return codec.preset(row.preset, changes)
+
+    def _data(self, row: Row, model: AnyModel, reasons: list[str]) -> Data:
+        longest = _longest(self.job, model)
+        batch = max(longest, min(BATCH, row.update_tokens))
+        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch, longest=longest)
+        if self.validation:
+            other = survey(self.validation)
+            if other.content != self.found.content:
+                what = f"The validation corpus is {other.content}, and the training corpus is {self.found.content}."
+                raise RegardError(what, fix="Give validation files of the same kind.")
+            reasons.append(f"Validation: {_counted(other)} of your own.")
+            return data
+        share = self._share()
+        if running(self.found, self.sources):
+            kept, how = f"{many(share * self.found.source.characters)} characters", "the end of the text"
+        else:
+            kept, how = (
+                f"{many(share * self.found.examples)} {_unit(self.found)}",
+                "by chance; equal sources stay together",
+            )
+        reasons.append(f"Validation: about {kept} ({share:.2%}) are held out, {how}.")
+        return data.model_copy(update={"held_out": share})
+
+    def _share(self) -> float:
+        """Enough to tell two models apart, and never more than a fifth."""
+        found = self.found
+        if running(found, self.sources):
+            if found.source.characters < SHORTEST:
+                what = f"The text has {found.source.characters:,} characters, too few to learn from and hold some out."
+                raise RegardError(what, fix=f"Give at least {SHORTEST:,}, better a hundred times as many.")
+            return _share_of(500_000, found.source.characters, 0.1)
+        if found.examples < FEWEST:
+            raise RegardError(
+                f"{found.examples:,} {_unit(found)} are too few to hold some out for validation.",
+                fix=f"Give at least {FEWEST}, or validation data: --validation-source and --validation-target.",
+            )
+        wanted = 1000 if found.examples < 1_000_000 else 2000
+        return _share_of(wanted, found.examples, 0.1 if found.examples >= 200 else 0.2)
+
+
+def _vocabulary(row: Row, found: Found, reasons: list[str]) -> tuple[AnyVocabulary, int]:
+    """The kind of vocabulary, and how many pieces it will have."""
+    letters = len(found.source.letters | found.target.letters)
+    if row.vocabulary == CHARACTERS and letters <= LETTERS:
+        reasons.append(f"Vocabulary: the {letters} different characters of the text.")
+        return CharacterLevel(), letters + SPECIALS
+    enough = max(512, 2 * found.words)
+    pieces = min(row.vocabulary or 4000, enough)
+    few = "only " if pieces == enough else ""
+    sides = ", the same for both sides" if found.content == "pairs" else ""
+    reasons.append(
+        f"Vocabulary: {pieces:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
+        f"the text has {few}{found.words:,} different words."
+    )
+    return ByteBpe(vocabulary=pieces), pieces
+
+
+def _dropout(row: Row) -> str:
+    if row.dropout > 0.1:
+        return f"Dropout: {row.dropout:g}, because it goes many times through little text."
+    if row.dropout:
+        return f"Dropout: {row.dropout:g}, because there is some danger of learning the text by heart."
+    return "Dropout: none, because so much text is not learned by heart."
+
+
+def _amount(plan: Plan, row: Row, epoch: float, minutes: float | None, asked: bool) -> str:
+    times = plan.updates * plan.update_tokens / epoch
+    shown = many(times) if times >= 10 else f"{times:.1f}"
+    amount = f"Updates: {plan.updates:,} of {plan.update_tokens:,} tokens, about {shown} times through the corpus"
+    if asked:
+        return f"{amount}, as you asked."
+    if minutes is not None:
+        return f"{amount}, because {minutes:g} minutes have room for no more here; {row.epochs} times would be better."
+    return f"{amount}; small corpora need many." if row.epochs >= 100 else f"{amount}."
+
+
+def _in_time(run: Run, minutes: float, seconds: float) -> Plan | None:
+    """As many updates as there is time for, or nothing if that is all of them.
+
+    Where it is few, they are made smaller: more steps teach more.
+    """
+    wanted, tokens = run.train.updates, run.train.update_tokens
+    room = 0.9 * 60 * minutes / seconds  # the rest is for validations and checkpoints
+    if room >= wanted:
+        return None
+    while tokens >= 4096 and room < wanted / 2:
+        tokens, room = tokens // 2, room * 2
+    return Plan(max(1, int(room)), tokens, hurried=True)
+
+
+def _share_of(wanted: int, whole: int, most: float) -> float:
+    share = min(most, wanted / whole)
+    return round(share, 2 - int(log10(share)))
+
+
+def _longest(job: Job, model: AnyModel) -> int:
+    """Tokens of a row: what fits the model's positions; for running text, how far it looks back."""
+    stack = model.encoder if model.family == "encoder_only" else model.decoder
+    looks_back = 256 if model.width < 256 else 512 if model.width < 768 else 1024
+    wanted = looks_back if job == "continue" else 512
+    return min(wanted, stack.position.length) if stack.position.kind == "learned" else wanted
+
+
+def _tokens(size: int, row: Row, characters: int) -> float:
+    return characters if row.vocabulary == CHARACTERS else size / bytes_per_token(row.vocabulary)
+
+
+def bytes_per_token(vocabulary: int) -> float:
+    """How many bytes a piece stands for, about: fitted to English and German with 1,000 to 32,000 pieces."""
+    return max(1.0, 0.66 * log(vocabulary) - 1.8)
+
+
+def _counted(found: Found) -> str:
+    if found.content == "text":
+        return f"{many(found.source.characters)} characters"
+    return f"{found.examples:,} {_unit(found)}"
+
+
+def _unit(found: Found) -> str:
+    names = {"pairs": "pairs", "labels": "labelled texts", "tags": "tagged sentences", "text": "lines"}
+    return names[found.content]

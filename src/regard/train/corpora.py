@@ -1,0 +1,157 @@
+"""From the files of a run to vocabularies and shards in its folder. All of it can be killed and done again.
+
+What is there already is kept if it was made from the same: a resumed run opens its shards and reads no text.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from regard.base.errors import RegardError
+from regard.base.files import write_atomic
+from regard.config.run import Run
+from regard.data.corpus import Corpus
+from regard.data.example import Defects, Example
+from regard.data.held_out import split
+from regard.data.prepare import CORPUS, Done, open_corpus, prepare
+from regard.data.shards import Shards
+from regard.store.run_folder import RunFolder
+from regard.text.learn import learn, learn_both
+from regard.text.vocabularies import Vocabularies
+from regard.train.events import Listener, Said, Working
+
+EXAMPLES = "validation.jsonl"
+KEPT = 2000  # validation examples that are kept as raw text, to be translated and shown
+PARALLEL = 20_000_000  # bytes of text below which starting worker processes takes longer than the work
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A validation example as its authors wrote it."""
+
+    source: str
+    target: str | None
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """What a run reads."""
+
+    vocabularies: Vocabularies
+    train: Shards
+    validation: Shards | None
+    examples: tuple[Pair, ...]  # raw text of the first validation examples
+
+
+def corpora(run: Run, folder: RunFolder, tell: Listener) -> Corpora:
+    """Everything as tokens, made now or found where an earlier start left it."""
+    if run.data.prepared is not None:
+        return _given(Path(run.data.prepared))
+    parts = _parts(run)
+    vocabularies = _vocabularies(run, parts["train"], folder, tell)
+    shards = {name: _shards(name, part, vocabularies, folder, tell) for name, part in parts.items()}
+    if "validation" in parts:
+        _keep_examples(parts["validation"], folder.path / EXAMPLES)
+    if not folder.corpus.is_file():
+        facts = {name: list(fact) for name, fact in _whole(run).facts().items()}
+        write_atomic(folder.corpus, (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
+    return Corpora(vocabularies, shards["train"], shards.get("validation"), _kept_examples(folder.path / EXAMPLES))
+
+
+def check_corpus(run: Run, folder: RunFolder) -> None:
+    """Raise unless the files of the corpus are what they were when the run began."""
+    if run.data.prepared is None and folder.corpus.is_file():
+        _whole(run).check(json.loads(folder.corpus.read_bytes()))
+
+
+def _whole(run: Run) -> Corpus:
+    return Corpus((*run.data.train, *run.data.validation))
+
+
+def _parts(run: Run) -> dict[str, Corpus]:
+    train = Corpus(run.data.train)
+    if run.data.validation:
+        return {"train": train, "validation": Corpus(run.data.validation)}
+    if run.data.held_out:
+        learned, held_out = split(train, run.data.held_out, run.data.seed)
+        return {"train": learned, "validation": held_out}
+    return {"train": train}
+
+
+def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) -> Vocabularies:
+    if folder.vocabulary.is_dir() and any(folder.vocabulary.iterdir()):
+        return Vocabularies.load(folder.vocabulary)
+    tell(Working("learning the vocabulary"))
+    pairs = run.model.family == "encoder_decoder" and run.model.task == "translate"
+
+    def side(pick: Callable[[Example], str | None]) -> Iterator[str]:
+        return (text for _, example in train.examples(Defects()) if (text := pick(example)))
+
+    sources, targets = side(lambda example: example.source), side(lambda example: example.target)
+    vocabularies = (
+        learn_both(sources, targets, run.tokenizer) if pairs else Vocabularies.joint(learn(sources, run.tokenizer))
+    )
+    folder.vocabulary.mkdir(exist_ok=True)
+    vocabularies.save(folder.vocabulary)
+    return vocabularies
+
+
+def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFolder, tell: Listener) -> Shards:
+    place = folder.shards / name
+    if not (place / CORPUS).is_file():
+        defects, finished = Defects(), list[Done]()
+
+        def report(done: Done) -> None:
+            finished.append(done)
+            tell(Working(f"cutting {name} into tokens", f"{sum(one.samples for one in finished):,} samples"))
+
+        prepare(part, vocabularies, place, defects, workers=_workers(part), report=report)
+        if not finished:
+            what = f"There is nothing in the {name} part of the corpus."
+            raise RegardError(what, fix="Give more text, or a larger data.held_out, or a validation corpus.")
+        if defects.counts:
+            tell(Said(f"Met in {name}: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
+    return open_corpus(place)
+
+
+def _workers(part: Corpus) -> int:
+    size = sum(fact.bytes for fact in part.facts().values())
+    return 1 if size < PARALLEL else os.cpu_count() or 1
+
+
+def _keep_examples(part: Corpus, path: Path) -> None:
+    if path.is_file():
+        return
+    first = islice((example for _, example in part.examples(Defects())), KEPT)
+    lines = (json.dumps([one.source, one.target, one.label], ensure_ascii=False) for one in first)
+    write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+
+
+def _kept_examples(path: Path) -> tuple[Pair, ...]:
+    if not path.is_file():
+        return ()
+    lines: Iterable[str] = path.read_text(encoding="utf-8", errors="surrogatepass").split("\n")
+    return tuple(Pair(*json.loads(line)) for line in lines if line)
+
+
+def _given(folder: Path) -> Corpora:
+    """A folder of `regard prepare`: its text is not there any more, so the examples come back from their tokens."""
+    vocabularies = Vocabularies.load(folder)
+    train = open_corpus(folder / "train")
+    validation = open_corpus(folder / "validation") if (folder / "validation").is_dir() else None
+    return Corpora(vocabularies, train, validation, tuple(_from_tokens(validation, vocabularies)) if validation else ())
+
+
+def _from_tokens(shards: Shards, vocabularies: Vocabularies) -> Iterator[Pair]:
+    shard = shards.shards[0]
+    begins = shard.begins()
+    for sample in range(min(len(shard), KEPT)):
+        first, *others = shard.lengths[:, sample].tolist()
+        start = int(begins[sample])
+        tokens = shards.tokens(0)[start : start + first + sum(others)].tolist()
+        target = vocabularies.target.decode(tokens[first:]) if shard.streams[1:] == ("target",) else None
+        yield Pair(vocabularies.source.decode(tokens[:first]), target)

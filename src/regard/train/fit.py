@@ -1,0 +1,190 @@
+"""From a run's settings to a trained model's folder, and on again after any stop.
+
+fit(run, Path("my-model"))        # a new run
+resume(Path("my-model"))          # the same run, from its last checkpoint on
+
+Both do the same: what a start has already made (vocabulary, shards, probe, checkpoints) is found and kept.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.base.errors import RegardError
+from regard.config.codec import runs
+from regard.config.run import Run
+from regard.config.tables import Table, change, plain
+from regard.data.example import CorpusError
+from regard.store.model_folder import RUN
+from regard.store.run_folder import RunFolder
+from regard.train.checkpoint import Checkpoints
+from regard.train.corpora import Corpora, check_corpus, corpora
+from regard.train.events import Event, Finished, Listener, Said
+from regard.train.probe import probed
+from regard.train.signals import Asked, listening
+from regard.train.trainer import Trainer
+
+MISSING = "(not set)"
+
+
+def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
+    """Train a new model in a new folder; `pause_at` saves and rests at that update, to be resumed later."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        is_run = (folder / RUN).is_file()
+        fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
+        raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
+    place = RunFolder(folder)
+    with place.held():
+        runs().save(run, place.run)
+        return _go(run, place, listeners, pause_at)
+
+
+def resume(
+    folder: Path,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    updates: int | None = None,
+    more: int | None = None,
+    accept: Collection[str] = (),
+    listeners: Sequence[Listener] = (),
+    pause_at: int | None = None,
+) -> Finished:
+    """Go on with a run as if it had never stopped.
+
+    `updates` is the new total, counted from the run's beginning; `more` adds to the old total. Anything else that
+    differs from what the run was, in its settings or its corpus, is named and refused unless `accept` has "config" or
+    "data".
+    """
+    place = RunFolder(folder)
+    if not place.run.is_file():
+        raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
+    with place.held():
+        run = runs().load(place.run)
+        wanted = _lengthened(run, updates, more)
+        if changes:
+            wanted = runs().parse(plain(wanted), changes, where=str(place.run))
+        _check_changes(
+            _before(place, run), wanted, "config" in accept, longer=wanted.train.updates != run.train.updates
+        )
+        _check_data(run, place, accept, listeners)
+        _check_unfinished(place, wanted)
+        if wanted != run:
+            runs().save(wanted, place.run)
+        return _go(wanted, place, listeners, pause_at)
+
+
+def differences(before: Table, now: Table) -> Iterator[tuple[str, Any, Any]]:
+    """Every knob that differs: its path, what it was, what it is.
+
+    >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}))
+    [('a.b', 1, 3)]
+    """
+    for key in sorted(before.keys() | now.keys()):
+        old, new = before.get(key, MISSING), now.get(key, MISSING)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from ((f"{key}.{path}", one, other) for path, one, other in differences(old, new))
+        elif old != new:
+            yield key, old, new
+
+
+def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None) -> Finished:
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    with listening() as asked:
+        read = corpora(run, folder, tell)
+        run = _resolved(run, read)
+        if run.device.threads is not None:
+            torch.set_num_threads(run.device.threads)
+        run = probed(run, read, tell)
+        runs().save(run, folder.run)
+        trainer = Trainer(run, folder, read, tell)
+        return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
+
+
+def _asking(asked: Asked, tell: Listener) -> Callable[[], bool]:
+    told = False
+
+    def is_asked() -> bool:
+        nonlocal told
+        if asked and not told:
+            told = True
+            tell(Said(f"{asked.by}: the run is saved and stops here."))
+        return bool(asked)
+
+    return is_asked
+
+
+def _resolved(run: Run, read: Corpora) -> Run:
+    """The settings with what only the corpus could tell: sizes of vocabularies, labels, languages, accumulation."""
+    sizes = {"source": read.vocabularies.source.size, "target": read.vocabularies.target.size}
+    table = plain(run)
+    model = table["model"]
+    changes: dict[str, Any] = {"train.together": run.together}
+    for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
+        if model.get(name, {}).get("kind") == "tokens":
+            changes[f"model.{name}.vocabulary"] = sizes[side]
+    if model["head"]["kind"] in ("classes", "tags"):
+        changes["model.head.labels"] = list(read.train.labels)
+    if not run.model.languages and len(read.train.languages) == 1:
+        changes["model.languages"] = list(read.train.languages[0])
+    if run.device.name == "auto":
+        changes["device.name"] = "cuda" if torch.cuda.is_available() else "cpu"
+    return runs().parse(change(table, changes), where=RUN)
+
+
+def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:
+    if updates is not None and more is not None:
+        raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
+    total = updates if updates is not None else run.train.updates + (more or 0)
+    return runs().parse(plain(run), {"train.updates": total}) if total != run.train.updates else run
+
+
+def _before(folder: RunFolder, run: Run) -> Table:
+    """The settings that the newest checkpoint was made with; the file's where there is none."""
+    state = Checkpoints(folder.checkpoints, lambda _: None).newest_state()
+    return plain(run) if state is None else state["run"]
+
+
+def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool) -> None:
+    changed = [one for one in differences(before, plain(wanted)) if not (longer and one[0] == "train.updates")]
+    if changed and not accepted:
+        told = "\n".join(f"  - {path}: was {old!r}, is {new!r}" for path, old, new in changed)
+        raise RegardError(
+            f"The settings are not those that the run has had so far:\n{told}",
+            fix="Take the changes back, or say that you mean them: --accept config.",
+        )
+
+
+def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
+    try:
+        check_corpus(run, folder)
+    except CorpusError as error:
+        if "data" not in accept:
+            fix = "Bring the old files back, or go on with the tokens in the run's folder: --accept data."
+            raise RegardError(error.what, where=error.where, fix=fix) from None
+        for listener in listeners:
+            listener(Said(f"{error.what} The run goes on with the tokens that it has.", "warning"))
+
+
+def _check_unfinished(folder: RunFolder, run: Run) -> None:
+    state = Checkpoints(folder.checkpoints, lambda _: None).newest_state()
+    if state is None:
+        return
+    progress = state["progress"]
+    done, total = progress["update"], run.train.updates
+    if total < done:
+        raise RegardError(
+            f"The run has made {done} updates already, more than the {total} asked for.",
+            where=str(folder.path),
+            fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
+        )
+    if progress["finished"] and total == state["run"]["train"]["updates"]:
+        raise RegardError(
+            f"The run is finished: it has made {done} of {total} updates.",
+            where=str(folder.path),
+            fix="Use its model, or go on with --more N.",
+        )

@@ -1,0 +1,48 @@
+"""Spikes: losses that are not finite or far above those before them. They never reach the weights.
+
+A guard remembers the last losses, and knows what a loss may be. What is done about a spike is the run's policy.
+
+>>> guard = Guard(Skip(window=8))
+>>> [guard.fault(loss, 1.0) for loss in (4.0, 4.1, 3.9, 4.0, 4.2, 3.8, 4.0, 4.1)] == [None] * 8
+True
+>>> guard.fault(40.0, 1.0)
+'the loss is 40.00, and the last 8 were 4.01 on average (deviation 0.12)'
+>>> guard.fault(4.0, float("nan"))
+'the gradient is nan'
+"""
+
+import math
+import statistics
+from collections import deque
+from collections.abc import Iterable
+
+from regard.config.training import Skip, Spiking
+
+LEAST_DEVIATION = 0.01  # of the mean: losses that hardly move are no reason to call every move a spike
+
+
+class Guard:
+    """Watches the losses of a run."""
+
+    def __init__(self, settings: Spiking | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
+        self.settings = settings or Skip()
+        self.losses = deque(losses, maxlen=self.settings.window)
+        self.spikes = spikes
+
+    def fault(self, loss: float, gradient: float) -> str | None:
+        """What is wrong with an update before it is made; None remembers its loss as a good one."""
+        for name, value in (("loss", loss), ("gradient", gradient)):
+            if not math.isfinite(value):
+                return f"the {name} is {value}"
+        if len(self.losses) == self.settings.window:
+            mean, deviation = statistics.fmean(self.losses), statistics.pstdev(self.losses)
+            if loss > mean + self.settings.sigmas * max(deviation, LEAST_DEVIATION * abs(mean)):
+                before = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
+                return f"the loss is {loss:.2f}, and {before}"
+        self.losses.append(loss)
+        return None
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether there were more spikes than a run survives."""
+        return self.spikes > self.settings.most

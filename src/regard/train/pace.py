@@ -1,0 +1,69 @@
+"""How long an update takes here: a few trial steps of a model that is thrown away, before anything is decided.
+
+It is for telling a person what to expect, and for fitting a run into minutes. Training is usually a little faster: the
+probe at its start picks the quickest kernels.
+"""
+
+import statistics
+import time
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.config.run import Run
+from regard.models.build import AnyModel, build
+from regard.models.cost import cost
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_only import EncoderOnly
+
+ENOUGH = 5e10  # FLOPs of a trial step; larger batches are tried in part
+SECONDS = 4.0  # of trial, unless two steps take longer
+
+
+def seconds_per_update(run: Run, length: int) -> float:
+    """Seconds that one update takes on this machine, for rows of `length` tokens."""
+    device = torch.device("cuda" if run.device.name == "auto" and torch.cuda.is_available() else _named(run))
+    rows = max(1, run.data.batch_tokens // length)
+    whole = flops(run, length)
+    tried = max(1, min(rows, int(rows * ENOUGH / whole)))
+    with torch.random.fork_rng():
+        model = build(run.model, seed=1).to(device).train()
+        optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        tokens = torch.randint(0, _pieces(model), (tried, length), device=device)  # (B, T)
+        times: list[float] = []
+        end = time.perf_counter() + SECONDS
+        while len(times) < 3 or (len(times) < 20 and time.perf_counter() < end):
+            began = time.perf_counter()
+            _loss(model, tokens).backward()
+            between = time.perf_counter()
+            optimizer.step()
+            optimizer.zero_grad()
+            done = time.perf_counter()
+            times.append((between - began) * run.together * rows / tried + done - between)
+    return statistics.median(times[1:])
+
+
+def flops(run: Run, length: int) -> float:
+    """Arithmetic of forward and backward through one batch."""
+    rows = max(1, run.data.batch_tokens // length)
+    source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
+    return float(cost(run.model, batch=rows, source=source, target=target).training.total())
+
+
+def _named(run: Run) -> str:
+    return "cpu" if run.device.name == "auto" else run.device.name
+
+
+def _pieces(model: AnyModel) -> int:
+    table = next(parameter for name, parameter in model.named_parameters() if parameter.ndim == 2)
+    return table.size(0)
+
+
+def _loss(model: AnyModel, tokens: Tensor) -> Tensor:
+    """Any loss will do: what counts is the time it takes."""
+    if isinstance(model, DecoderOnly | EncoderOnly):
+        logits = model(tokens)  # (B, T, words), or (B, labels)
+    else:
+        logits = model(tokens, tokens)  # (B, T, words)
+    return F.cross_entropy(logits.flatten(0, -2), logits.new_zeros(logits.shape[:-1], dtype=torch.long).flatten())

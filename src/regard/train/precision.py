@@ -1,0 +1,71 @@
+"""Computing in fewer bits: which numbers may be narrow, and the scale that float16 gradients need.
+
+Under `computing(..., "bfloat16")` matrix products run narrow. Weights, their gradients and the optimizer stay float32,
+and so do the residual stream, norms, positions, softmax and loss: sums of many numbers, or of large and small ones.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.train.optim import Optimizers
+
+Precision = Literal["float32", "bfloat16", "float16"]
+NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def computing(device_type: str, precision: Precision) -> AbstractContextManager[object]:
+    """The block in which a model is run: autocast, or nothing for float32.
+
+    >>> with computing("cpu", "bfloat16"):
+    ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
+    torch.bfloat16
+    """
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device_type, dtype=NARROW[precision])
+
+
+class Scaler:
+    """Keeps float16 gradients out of the range where they vanish; for the other precisions it does nothing.
+
+        scaler.scale(loss).backward()
+        scaler.unscale(optimizers)      # once, after the last batch of an update; then clip, look, step
+        scaler.update()                 # after every `unscale`, also where the step was left out
+
+    The scale grows while all goes well and is halved when a gradient was not finite. Such a step must be left out:
+    it is the caller who looks, because a spike of the loss is left out for the same reason and in the same place.
+    """
+
+    def __init__(self, device_type: str, precision: Precision) -> None:
+        self.active = precision == "float16"
+        self._scaler = torch.amp.GradScaler(device_type, enabled=self.active)
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss, times the scale."""
+        return self._scaler.scale(loss)
+
+    def unscale(self, optimizers: Optimizers) -> None:
+        """Divide the gradients by the scale, and note whether all are finite."""
+        for optimizer in optimizers.each:
+            self._scaler.unscale_(optimizer)
+
+    def update(self) -> None:
+        """Choose the scale of the next update."""
+        self._scaler.update()
+
+    def state(self) -> dict[str, float | int]:
+        """Plain numbers; empty where there is no scale."""
+        return self._scaler.state_dict()
+
+    def load(self, state: Mapping[str, float | int]) -> None:
+        """Go on from a saved scale."""
+        if bool(state) != self.active:
+            what = "has a scale of gradients" if state else "has no scale of gradients"
+            raise RegardError(f"The saved state {what}.", fix="Resume with the precision that the run began with.")
+        if self.active:
+            self._scaler.load_state_dict(dict(state))

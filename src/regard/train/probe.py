@@ -1,0 +1,137 @@
+"""A short look at the device: which of several equal ways is the fastest here, and how long the run will take.
+
+Every choice computes the same thing, to the last digits but one: how many threads work, how many rows of logits exist
+at a time, whether attention stays float32 where products are narrower. What was found is written into the run's own
+file and never asked again, so that a resumed run computes as it began. Gradients are computed and thrown away.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+
+from regard.config.codec import runs
+from regard.config.run import Run
+from regard.config.tables import change, plain
+from regard.data.batch import Batch
+from regard.data.loader import Loader
+from regard.data.order import Rules
+from regard.models.build import build
+from regard.nn.attention import keep_float32
+from regard.train.corpora import Corpora
+from regard.train.engine import cut_rows
+from regard.train.events import Listener, Said, Working
+from regard.train.objective import Objective
+from regard.train.precision import computing
+from regard.train.tasks import task_of
+
+ROUNDS = 3  # of each candidate, in turns
+LONG = 2.0  # seconds: a step that takes longer is probed on fewer rows
+WORTH = 0.97  # another way must take less than this share of the first one's time
+LOGITS = (0, 256, 1024)  # rows at a time
+
+
+def probed(run: Run, read: Corpora, tell: Listener) -> Run:
+    """The run with every choice about its device made; what the settings say is left as it is."""
+    if run.device.threads is not None and run.device.loss_rows is not None and run.device.attention is not None:
+        return run
+    tell(Working("looking at the device"))
+    probe = Probe(run, read)
+    found: dict[str, Any] = {}
+    if run.device.threads is None:
+        threads = [one for one in (os.cpu_count() or 1, 1) if run.device.name == "cpu" or one != 1]
+        found["threads"] = probe.fastest({one: partial(torch.set_num_threads, one) for one in threads})
+    if run.device.attention is None:
+        found["attention"] = "compute"
+        if run.train.precision != "float32":
+            found["attention"] = probe.fastest(
+                {
+                    "float32": partial(keep_float32, probe.model, True),
+                    "compute": partial(keep_float32, probe.model, False),
+                }
+            )
+    if run.device.loss_rows is None:
+        found["loss_rows"] = probe.fastest({rows: partial(probe.use_rows, rows) for rows in LOGITS})
+    tell(Said(_told(found, probe.seconds() * run.together, run.train.updates)))
+    return runs().parse(change(plain(run), {f"device.{name}": value for name, value in found.items()}))
+
+
+class Probe:
+    """A copy of the model that is timed on a real batch."""
+
+    def __init__(self, run: Run, read: Corpora) -> None:
+        self.model = build(run.model, seed=run.seed).to(run.device.name).train()
+        self._objective = Objective(self.model, smoothing=run.train.label_smoothing, rows=run.device.loss_rows or 0)
+        self._device, self._precision = torch.device(run.device.name), run.train.precision
+        self._whole = _typical_batch(run, read)
+        self._batch, self._share = self._whole, 1.0
+        keep_float32(self.model, run.device.attention == "float32")
+        first = min(self.seconds(), self.seconds())
+        if first > LONG:
+            parts = min(round(first / LONG) + 1, self._whole.labels.size(0))
+            self._batch = next(iter(cut_rows(self._whole, parts)))
+            self._share = self._batch.labels.size(0) / self._whole.labels.size(0)
+
+    def use_rows(self, rows: int) -> None:
+        """Let so many rows of logits exist at a time."""
+        self._objective.rows = rows
+
+    def seconds(self) -> float:
+        """The time of one whole batch, forward and backward, as things are set now."""
+        began = time.perf_counter()
+        with computing(self._device.type, self._precision):
+            total = self._objective(self._batch).total
+        total.backward()
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        taken = time.perf_counter() - began
+        self.model.zero_grad()
+        return taken / self._share
+
+    def fastest(self, ways: Mapping[Any, Callable[[], object]]) -> Any:
+        """The way that takes the least time, tried in turns; the first one unless another is clearly faster."""
+        best: dict[Any, float] = {}
+        for _ in range(ROUNDS):
+            for name, use in ways.items():
+                use()
+                best[name] = min(best.get(name, float("inf")), self.seconds())
+        first, quickest = next(iter(ways)), min(best, key=best.__getitem__)
+        chosen = quickest if best[quickest] < WORTH * best[first] else first
+        ways[chosen]()
+        return chosen
+
+
+def _typical_batch(run: Run, read: Corpora) -> Batch:
+    """The batch of median size among the first few."""
+    shards, task = task_of(run, read.train, read.vocabularies)
+    data = run.data
+    loader = Loader(shards, task, Rules(data.seed, data.batch_tokens, data.longest, task.packed))
+    some = [batch for batch, _ in zip(loader.epoch(0), range(9), strict=False)]
+    return sorted(some, key=lambda batch: batch.labels.numel())[len(some) // 2]
+
+
+def _told(found: dict[str, Any], seconds: float, updates: int) -> str:
+    parts = []
+    if "threads" in found:
+        parts.append(f"{found['threads']} thread{'s' * (found['threads'] != 1)}")
+    if "loss_rows" in found:
+        parts.append(f"{found['loss_rows'] or 'all'} rows of logits at a time")
+    if found.get("attention") == "float32":
+        parts.append("attention in float32")
+    whole = duration(seconds * updates)
+    return f"Fastest here: {', '.join(parts)}. An update takes about {seconds:.2f} s: {whole} in all."
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it.
+
+    >>> duration(40), duration(300), duration(8000), duration(200000)
+    ('40 seconds', '5 minutes', '2.2 hours', '2.3 days')
+    """
+    for size, name in ((86400, "days"), (3600, "hours")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"

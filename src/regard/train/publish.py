@@ -1,0 +1,70 @@
+"""What a run gives to the world while it runs and at its end: model folders with their cards."""
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+import regard
+from regard.config.run import Run
+from regard.config.tables import plain
+from regard.store.card import Card
+from regard.store.model_folder import write_model
+from regard.store.run_folder import RunFolder
+from regard.train.average import mean
+from regard.train.corpora import Corpora
+from regard.train.progress import Progress
+from regard.train.validate import Scores
+
+
+class Publisher:
+    """Writes `best/` and `average/`."""
+
+    def __init__(self, run: Run, folder: RunFolder, corpora: Corpora, model: nn.Module) -> None:
+        self._run, self._folder, self._corpora = run, folder, corpora
+        self._parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.plain_run = plain(run)
+        self.versions = {"regard": regard.__version__, "torch": torch.__version__, "python": platform.python_version()}
+
+    def best(
+        self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int] = ()
+    ) -> None:
+        """The best model so far takes the place of the one before."""
+        self._write("best", weights, progress, scores, averaged)
+
+    def average(
+        self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
+    ) -> None:
+        """The mean of several checkpoints."""
+        self._write("average", weights, progress, scores, averaged)
+
+    def averaged(self, checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """That mean."""
+        return mean(checkpoints)
+
+    def _write(
+        self, name: str, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
+    ) -> None:
+        corpora, run = self._corpora, self._run
+        data: dict[str, int | str] = {"training samples": len(corpora.train)}
+        if corpora.validation is not None:
+            data["validation samples"] = len(corpora.validation)
+        training: dict[str, int | float | str] = {
+            "updates": progress.update,
+            "target tokens": progress.tokens,
+            "epochs": 0 if progress.position is None else progress.position.epoch,
+            "tokens an update": run.train.update_tokens,
+            "optimizer": run.train.optimizer.kind,
+            "schedule": run.train.schedule.kind,
+            "seed": run.seed,
+        }
+        note = ""
+        if averaged:
+            note = f"Its weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
+        elif run.train.ema:
+            note = f"Its weights are a moving average with decay {run.train.ema}."
+        words = f"{run.tokenizer.kind}, {corpora.vocabularies.source.size:,} pieces"
+        card = Card(run.model, self._parameters, words, data, training, scores.values, scores.signatures, note)
+        place = self._folder.path / name
+        write_model(place, run.model, corpora.vocabularies, weights, str(card), replace=True)

@@ -1,0 +1,132 @@
+"""What a corpus holds, counted in one reading: the figures that decide which model suits it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal
+
+from regard.base.errors import RegardError
+from regard.config.run import AnySource, Documents, Lines
+from regard.data.corpus import Corpus
+from regard.data.example import CorpusError, Defects, Example
+from regard.data.open import files, unpacked
+
+Content = Literal["pairs", "text", "labels", "tags"]
+WORDS = 1_000_000  # different words that are told apart: beyond, it makes no difference
+TELLING = 8192  # bytes at the start of a file that show whether it is text
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass
+class Side:
+    """One side of a corpus."""
+
+    characters: int = 0
+    bytes: int = 0
+    longest: int = 0  # bytes of the longest example
+    letters: set[str] = field(default_factory=set)  # the different characters
+    words: set[str] = field(default_factory=set)  # the different words, WORDS at most
+
+    def add(self, text: str) -> None:
+        """Count a text."""
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self.characters += len(text)
+        self.bytes += size
+        self.longest = max(self.longest, size)
+        self.letters.update(text)
+        if len(self.words) < WORDS:
+            self.words.update(text.split())
+
+
+@dataclass
+class Found:
+    """The figures of a corpus."""
+
+    content: Content
+    examples: int = 0
+    source: Side = field(default_factory=Side)
+    target: Side = field(default_factory=Side)
+    labels: set[str] = field(default_factory=set)  # of whole examples, or the tags of words
+    languages: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> int:
+        """Different words, on both sides together."""
+        return len(self.source.words | self.target.words)
+
+    def add(self, example: Example) -> None:
+        """Count an example."""
+        self.examples += 1
+        self.source.add(example.source)
+        if example.target is not None:
+            self.target.add(example.target)
+        if example.label is not None:
+            self.labels.add(example.label)
+        self.labels.update(example.tags or ())
+        self.languages = self.languages or example.languages
+
+
+def survey(sources: Sequence[AnySource]) -> Found:
+    """Read every example once. What cannot be learned from (nothing, a picture, one side only) is refused."""
+    for source in sources:
+        _refuse_binary(source)
+    examples = (example for _, example in Corpus(sources).examples(Defects()))  # the run itself reports the defects
+    first = next(examples, None)
+    where = " and ".join(_paths(sources))
+    if first is None:
+        raise RegardError("There is nothing in this corpus.", where=where, fix="Give files with text.")
+    found = Found(_content(first))
+    for example in chain((first,), examples):
+        if _content(example) != found.content:
+            what = f"The corpus begins with {_WORDS[found.content]} and goes on with {_WORDS[_content(example)]}."
+            raise CorpusError(what, where=str(example.where), fix="Train on one kind of examples at a time.")
+        found.add(example)
+    _refuse_empty(found, sources)
+    return found
+
+
+_WORDS = {"pairs": "pairs", "text": "running text", "labels": "labelled text", "tags": "tagged words"}
+
+
+def _content(example: Example) -> Content:
+    if example.tags is not None:
+        return "tags"
+    if example.label is not None:
+        return "labels"
+    return "pairs" if example.target is not None else "text"
+
+
+def _refuse_empty(found: Found, sources: Sequence[AnySource]) -> None:
+    sides = {"source": found.source} | ({"target": found.target} if found.content == "pairs" else {})
+    for name, side in sides.items():
+        if not side.characters:
+            paths = _paths(sources)
+            what = f"All {found.examples:,} lines of the {name} side are empty."
+            where = paths[-1] if name == "target" else paths[0]
+            raise RegardError(what, where=where, fix="Give a file with text on every line.")
+
+
+def _refuse_binary(source: AnySource) -> None:
+    """A picture, a spreadsheet or an archive is met before its first line is taken for a sentence."""
+    for path in _paths([source]):
+        for file in files(path, Defects()):
+            head = next(unpacked(file), b"")[:TELLING]
+            if b"\0" in head and not head.startswith(_UTF16) and source.kind not in ("parquet", "gettext", "tmx"):
+                fix = "Give plain text in UTF-8; save a document or spreadsheet as text first."
+                raise CorpusError("This is not a text file: it holds NUL bytes.", where=file, fix=fix)
+
+
+def _paths(sources: Sequence[AnySource]) -> list[str]:
+    return [path for source in sources for path in _paths_of(source)]
+
+
+def _paths_of(source: AnySource) -> Iterator[str]:
+    if isinstance(source, Lines):
+        yield from (path for path in (source.source, source.target) if path is not None)
+    else:
+        yield source.path
+
+
+def running(found: Found, sources: Sequence[AnySource]) -> bool:
+    """Whether the text is documents, and not one short text a line."""
+    return found.content == "text" and all(isinstance(source, Documents) for source in sources)

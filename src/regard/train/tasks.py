@@ -1,0 +1,41 @@
+"""Which task a run's model learns, and its corpus as that task reads it."""
+
+from regard.base.errors import RegardError
+from regard.config.run import Run
+from regard.data.shards import Shards, cut
+from regard.data.tasks import Kind, Task, task_for
+from regard.text.vocabularies import Vocabularies
+
+KINDS: dict[str, Kind] = {
+    "translate": "translate",
+    "restore": "restore",
+    "continue": "continue",
+    "fill": "fill",
+    "classify": "classify",
+    "tag": "tag",
+}
+
+
+def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shards, Task]:
+    """The task, and the shards it reads: long texts of which gaps are filled are cut into rows."""
+    kind = KINDS.get(run.model.task)
+    if kind is None:
+        raise RegardError(
+            f"There is no training for the task '{run.model.task}' yet.", fix=f"Known are: {', '.join(KINDS)}."
+        )
+    if run.model.family == "decoder_only" and kind == "classify":
+        raise RegardError("A decoder cannot be trained to classify yet.", fix="Use an encoder-only model.")
+    if kind in ("classify", "tag"):
+        shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
+    if kind in ("fill", "restore") and shards.streams == ("source",):
+        weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
+        shards = Shards([cut(shard, run.data.longest - 2) for shard in shards.shards], weights)
+    tagged = bool(vocabularies.source.specials.languages)
+    task = task_for(
+        kind,
+        vocabularies,
+        seed=run.data.seed,
+        languages=shards.languages if tagged else None,
+        pairs=shards.streams == ("source", "target"),
+    )
+    return shards, task

@@ -1,0 +1,152 @@
+"""`regard translate` and `regard generate`, as a user meets them."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.config import codec
+from regard.models.build import build
+from regard.pipeline.load import load
+from regard.pipeline.translator import Translator
+from regard.store.model_folder import write_model
+from regard.store.weights import weights_of
+from tests.commands import command
+from tests.pipeline.made import (
+    TEXTS,
+    tokenizer,
+    translating_model,
+    translator_settings,
+    vocabularies,
+    writer_settings,
+    writing_model,
+)
+
+LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
+
+
+@pytest.fixture(scope="module")
+def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("translate") / "model"
+    settings = translator_settings()
+    write_model(path, settings, vocabularies(), weights_of(translating_model(settings)), "card")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def writing(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("generate") / "model"
+    settings = writer_settings()
+    write_model(path, settings, vocabularies(), weights_of(writing_model(settings)), "card")
+    return str(path)
+
+
+def expected(folder: str, texts: list[str], beam: int = 5) -> list[str]:
+    translator = load(folder)
+    assert isinstance(translator, Translator)
+    found = translator.translate(texts, beam=beam, longest=7)
+    return [one.text.replace("\r", " ").replace("\n", " ") for one in found]
+
+
+def test_texts_on_the_command_line(translating: str) -> None:
+    done = command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "2")
+    assert done.code == 0, done.errors
+    assert done.output.split("\n")[:-1] == expected(translating, TEXTS[:2], beam=2)
+
+
+def test_line_n_of_a_file_becomes_line_n(translating: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes("\n".join(LINES).encode() + b"\n")
+    done = command("translate", translating, "--input", str(source), "--output", str(target), "--longest", "7")
+    assert done.code == 0, done.errors
+    assert done.output == ""
+    written = target.read_bytes().decode().split("\n")
+    assert written[-1] == ""
+    assert written[:-1] == expected(translating, LINES)  # also: \u2028 and \x0b end no line
+    assert written[0] == written[3] == written[6] == ""
+
+
+def test_standard_input_and_json(translating: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "\ufefftwo men\r\n\r\nzwei".encode()  # a mark, Windows' line ends, no end of the last line
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    done = command("translate", translating, "--json", "--longest", "7")
+    assert done.code == 0, done.errors
+    found = [json.loads(line) for line in done.output.split("\n")[:-1]]
+    assert [one["source"] for one in found] == ["two men", "", "zwei"]
+    assert [one["text"].replace("\r", " ").replace("\n", " ") for one in found] == expected(
+        translating, ["two men", "", "zwei"]
+    )
+    assert found[0].keys() == {"source", "text", "score", "tokens", "logs", "ended"}
+    assert len(found[0]["tokens"]) == len(found[0]["logs"]) > 0
+
+
+def test_many_windows_keep_the_order(translating: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.translate.WINDOW", 3)
+    source = tmp_path / "in.txt"
+    source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
+    done = command("translate", translating, "--input", str(source), "--longest", "7", "--beam", "1")
+    assert done.output.split("\n")[:-1] == expected(translating, LINES, beam=1)
+
+
+def test_a_person_gets_an_answer_to_each_line(translating: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    sizes: list[int] = []
+    translate = Translator.translate
+
+    def watched(self: Translator, texts: list[str], **options: object) -> object:
+        sizes.append(len(texts))
+        return translate(self, texts, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Translator, "translate", watched)
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))
+    assert command("translate", translating, "--longest", "3").code == 0
+    assert sizes == [1, 1]
+
+
+def test_generate_writes_on(writing: str) -> None:
+    options = ["--tokens", "9", "--temperature", "1.2", "--top-k", "20", "--top-p", "0.9", "--seed", "3"]
+    done = command("generate", writing, "Two young", *options)
+    assert done.code == 0, done.errors
+    assert done.output.startswith("Two young")
+    assert len(done.output) > len("Two young\n")
+    assert command("generate", writing, "Two young", *options).output == done.output
+    assert command("generate", writing, "Two young", *options[:-1], "4").output != done.output
+
+
+def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.toml").write_text("", encoding="utf-8")
+    text = tmp_path / "text"
+    text.write_bytes(b"good\nb\xe4d\n")
+    encoder = tmp_path / "encoder"
+    small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
+    settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
+    write_model(encoder, settings, vocabularies(), weights_of(build(settings, seed=1)), "card")
+    for arguments, told in (
+        (["translate", "nowhere", "text"], "There is no such folder"),
+        (["generate", "nowhere", "text"], "There is no such folder"),
+        (["translate", str(tmp_path), "text"], "neither a model nor a run"),
+        (["translate", str(run), "text"], "This run has no model yet"),
+        (["translate", writing, "text"], f"regard generate {writing}"),
+        (["generate", translating, "text"], f"regard translate {translating}"),
+        (["translate", str(encoder), "text"], "neither translates nor writes"),
+        (["translate", translating, "text", "--input", str(text)], "both given"),
+        (["translate", translating, "--input", "nowhere"], "There is no such file"),
+        (["translate", translating, "--input", str(text), "--output", str(text)], "overwrite the input"),
+        (["translate", translating, "text", "--output", "no/where"], "cannot be written"),
+        (["translate", translating, "--input", str(text)], f"{text}:2"),
+        (["translate", translating, "text", "--into", "de"], "no tag for the language 'de'"),
+        (["generate", writing, "text", "--tokens", "5000"], "Ask for at most"),
+        (["generate", writing, "text", "--top-p", "0"], "Use a top_p above 0"),
+    ):
+        done = command(*arguments)
+        assert done.code == 1, arguments
+        assert told in done.errors, (arguments, done.errors)
+        assert "Traceback" not in done.errors
+    assert text.read_bytes() == b"good\nb\xe4d\n"

@@ -1,0 +1,59 @@
+"""One corpus in two parts: nothing twice, nothing lost, the same sentence never on both sides."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.config.run import Documents, Lines
+from regard.data.corpus import Corpus
+from regard.data.example import Defects, Example
+from regard.data.held_out import Part, end_cut, split
+
+
+def read(part: Part) -> list[Example]:
+    return [example for _, example in part.examples(Defects())]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Corpus:
+    lines = [f"sentence {n % 400}" for n in range(500)]  # the last hundred come twice
+    (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "a.de").write_text("".join(f"Satz {n}\n" for n in range(500)))
+    return Corpus([Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"))])
+
+
+def test_every_pair_is_in_one_part_and_in_its_order(pairs: Corpus) -> None:
+    learned, held_out = (read(part) for part in split(pairs, 0.1, seed=1))
+    lines = [example.where.line for example in (*learned, *held_out)]
+    assert sorted(lines) == list(range(1, 501))
+    assert [example.where.line for example in learned] == sorted(example.where.line for example in learned)
+    assert all(example.target == f"Satz {example.where.line - 1}" for example in held_out)
+    assert 20 < len(held_out) < 90
+
+
+def test_a_sentence_that_comes_twice_is_never_on_both_sides(pairs: Corpus) -> None:
+    learned, held_out = (read(part) for part in split(pairs, 0.1, seed=1))
+    assert not {example.source for example in learned} & {example.source for example in held_out}
+    assert len({example.source for example in held_out}) < len(held_out)  # some came twice, together
+
+
+def test_the_seed_chooses_others(pairs: Corpus) -> None:
+    first, again, other = (read(split(pairs, 0.1, seed=seed)[1]) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_of_running_text_the_end_is_held_out(tmp_path: Path) -> None:
+    text = "\n".join(f"line {n}" for n in range(100))
+    (tmp_path / "book.txt").write_text(text)
+    corpus = Corpus([Documents(path=str(tmp_path / "book.txt"))])
+    (learned,), (held_out,) = (read(part) for part in split(corpus, 0.2, seed=1))
+    assert learned.source + held_out.source == text
+    assert held_out.source.startswith("line 8")
+    assert held_out.where.line == int(held_out.source.split()[1]) + 1
+    assert 0.15 < len(held_out.source) / len(text) < 0.25
+
+
+def test_one_endless_line_is_cut_where_it_must_be() -> None:
+    assert end_cut("x" * 100, 0.1) == 90
+    assert end_cut("short\n" + "x" * 100, 0.1) == 95  # not after the first line

@@ -1,0 +1,70 @@
+"""Scores are sacreBLEU's, with its signatures; what cannot be compared is refused."""
+
+import math
+
+import pytest
+import sacrebleu
+
+from regard.base.errors import RegardError
+from regard.measure import Score, bits_per_byte, bleu, chrf, exact_match, perplexity
+
+HYPOTHESES = ["Der Hund rennt schnell über die grüne Wiese.", "eine Katze schläft auf dem Sofa ."]
+REFERENCES = ["Der Hund läuft schnell über die grüne Wiese.", "Eine Katze schläft auf dem alten Sofa ."]
+
+
+def test_bleu_is_sacrebleu_s() -> None:
+    score = bleu(HYPOTHESES, REFERENCES)
+    assert score.value == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score)
+    assert score.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    lower = bleu(HYPOTHESES, REFERENCES, tokenize="char", lowercase=True)
+    assert "case:lc" in lower.signature
+    assert "tok:char" in lower.signature
+    assert lower.value == pytest.approx(
+        sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize="char", lowercase=True).score
+    )
+
+
+def test_chrf_is_sacrebleu_s() -> None:
+    score = chrf(HYPOTHESES, REFERENCES)
+    assert score.value == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score)
+    assert score.signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
+    assert "nw:2" in chrf(HYPOTHESES, REFERENCES, words=2).signature
+    assert "case:lc" in chrf(HYPOTHESES, REFERENCES, lowercase=True).signature
+
+
+def test_the_same_is_a_hundred() -> None:
+    for measure in (bleu, chrf, exact_match):
+        assert measure(REFERENCES, REFERENCES).value == 100.0
+
+
+@pytest.mark.parametrize("measure", [bleu, chrf, exact_match])
+def test_texts_without_their_references_are_refused(measure) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(RegardError, match="2 texts cannot be compared with 1 references"):
+        measure(HYPOTHESES, REFERENCES[:1])
+    with pytest.raises(RegardError, match="1 texts cannot be compared with 2 references"):
+        measure(HYPOTHESES[:1], REFERENCES)
+    with pytest.raises(RegardError, match="nothing to measure"):
+        measure([], [])
+    with pytest.raises(RegardError, match="a list is expected"):
+        measure("text", REFERENCES)
+
+
+def test_a_way_of_cutting_that_needs_a_download_is_refused() -> None:
+    with pytest.raises(RegardError, match="cut words by 'flores200'"):
+        bleu(HYPOTHESES, REFERENCES, tokenize="flores200")  # type: ignore[arg-type]
+
+
+def test_exact_match_counts_characters_case_and_spaces() -> None:
+    assert exact_match(["a", "A", "a ", "b"], ["a", "a", "a", "b"]).value == 50.0
+    assert str(Score(12.5, "s")) == "12.50 (s)"
+
+
+def test_likelihoods() -> None:
+    assert perplexity(0.0, 5) == 1.0
+    assert perplexity(10 * math.log(7), 10) == pytest.approx(7)
+    assert perplexity(1e9, 1) == math.inf
+    assert bits_per_byte(math.log(256), 1) == pytest.approx(8)
+    with pytest.raises(RegardError, match="0 tokens"):
+        perplexity(1.0, 0)
+    with pytest.raises(RegardError, match="0 bytes"):
+        bits_per_byte(1.0, 0)

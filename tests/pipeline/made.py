@@ -1,0 +1,71 @@
+"""Small untrained models with a vocabulary of their own."""
+
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+from regard.config import codec
+from regard.config.model import DecoderOnly as WriterSettings
+from regard.config.model import EncoderDecoder as TranslatorSettings
+from regard.config.run import ByteBpe, Specials
+from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabularies import Vocabularies
+
+M = TypeVar("M", bound=torch.nn.Module)
+TEXTS = [
+    "Two young men are outside near many bushes.",
+    "A little girl climbs into a wooden playhouse.",
+    "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
+    "Ein kleines Mädchen klettert in ein Spielhaus aus Holz.",
+]
+
+
+@cache
+def tokenizer(*languages: str) -> Tokenizer:
+    """300 pieces, with tags for these languages among them."""
+    return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
+
+
+def vocabularies(*languages: str) -> Vocabularies:
+    return Vocabularies.joint(tokenizer(*languages))
+
+
+def translator_settings(**changes: object) -> TranslatorSettings:
+    size = {"width": 32, "source.vocabulary": tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
+    settings = codec.preset("tiny", size | changes)
+    assert isinstance(settings, TranslatorSettings)
+    return settings
+
+
+def writer_settings(**changes: object) -> WriterSettings:
+    size = {"width": 32, "tokens.vocabulary": tokenizer().size, "decoder.layers": 1}
+    heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
+    settings = codec.preset("gpt2", size | heads | changes)
+    assert isinstance(settings, WriterSettings)
+    return settings
+
+
+def translating_model(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
+    """Every parameter is drawn wide, so that words are not all alike."""
+    model = build(settings, seed=seed)
+    assert isinstance(model, EncoderDecoder)
+    return _shaken(model, seed)
+
+
+def writing_model(settings: WriterSettings, seed: int = 1) -> DecoderOnly:
+    model = build(settings, seed=seed)
+    assert isinstance(model, DecoderOnly)
+    return _shaken(model, seed)
+
+
+def _shaken(model: M, seed: int) -> M:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+    return model.eval()

@@ -1,0 +1,90 @@
+"""Small runs of each family over small corpora made here: seconds, not minutes."""
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.config.codec import runs
+from regard.config.run import Run
+
+FAMILIES = ("translate", "continue", "fill")
+_PAIRS = {
+    "the": "der", "a": "ein", "red": "rot", "blue": "blau", "old": "alt", "new": "neu", "dog": "Hund", "cat": "Katze",
+    "house": "Haus", "tree": "Baum", "sees": "sieht", "likes": "mag", "finds": "findet", "under": "unter",
+}  # fmt: skip
+
+
+def sentences(count: int, seed: int = 1) -> list[str]:
+    """Sentences of three to nine words."""
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(list(_PAIRS), k=draw.randint(3, 9))) for _ in range(count)]
+
+
+def translated(sentence: str) -> str:
+    """Word by word, in reverse order: something that only attention can learn."""
+    return " ".join(_PAIRS[word] for word in reversed(sentence.split()))
+
+
+def corpus(folder: Path, count: int = 200) -> dict[str, str]:
+    """Files of pairs and of running text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    some = sentences(count)
+    (folder / "all.en").write_text("".join(f"{one}\n" for one in some))
+    (folder / "all.de").write_text("".join(f"{translated(one)}\n" for one in some))
+    (folder / "book.txt").write_text("\n".join(some) + "\n")
+    return {name: str(folder / name) for name in ("all.en", "all.de", "book.txt")}
+
+
+def small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
+    """A run with everything on that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
+    stack: dict[str, Any] = {
+        "layers": 1, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
+        "attention": {"heads": 2}, "feedforward": {"kind": "plain", "hidden": 16},
+        "dropout": {"embedding": 0.1, "sublayer": 0.1},
+    }  # fmt: skip
+    tokens = {"kind": "tokens", "vocabulary": 300}
+    models: dict[str, dict[str, Any]] = {
+        "translate": {
+            "family": "encoder_decoder", "source": tokens, "target": {"kind": "shared"}, "encoder": stack,
+            "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "words", "tied": True},
+        },
+        "continue": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
+        "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "masked_words"}},
+    }  # fmt: skip
+    sources: dict[str, dict[str, str]] = {
+        "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
+        "continue": {"kind": "documents", "path": files["book.txt"]},
+        "fill": {"kind": "lines", "source": files["all.en"]},
+    }
+    table = {
+        "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "longest": 32},
+        "tokenizer": {"kind": "byte_bpe", "vocabulary": 300},
+        "model": {"width": 16, "task": task, **models[task]},
+        "train": {
+            "updates": 24, "update_tokens": 256, "schedule": {"kind": "cosine", "peak": 0.01, "warmup": 4},
+            "label_smoothing": 0.1, "ema": 0.9, "average": 3, "save_every": 5, "keep": 2,
+        },
+        "validation": {"every": 6, "sentences": 4, "shown": 1},
+        "device": {"name": "cpu", "threads": 1, "attention": "compute", "loss_rows": 16},
+    }  # fmt: skip
+    return runs().parse(table, changes)
+
+
+def fingerprints(folder: Path) -> dict[str, str]:
+    """The sha256 of everything that a resumed run must make as an undisturbed one does."""
+    newest = max((folder / "checkpoints").iterdir())
+    named: Sequence[tuple[str, Path]] = [
+        ("metrics", folder / "metrics.jsonl"),
+        *((f"checkpoint/{path.name}", path) for path in newest.iterdir()),
+        *((f"best/{path.name}", path) for path in (folder / "best").iterdir()),
+        *((f"average/{path.name}", path) for path in (folder / "average").iterdir()),
+    ]
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named} | {"newest": newest.name}
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl."""
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().split("\n") if line]

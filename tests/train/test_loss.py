@@ -1,0 +1,242 @@
+"""The loss against torch's own: values, gradients, hits, any number of rows, narrow and wide."""
+
+from collections.abc import Callable
+from unittest import mock
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.rows import IGNORED
+from regard.train import loss as module
+from regard.train.loss import WordLoss, class_loss, word_loss
+
+PLACES, WIDTH, WORDS = 61, 16, 97
+ROWS = [0, 1, 7, 61, 1000]
+
+
+def inputs(
+    bias: bool, kind: torch.dtype = torch.float32, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).to(kind).requires_grad_()
+
+    labels = torch.randint(WORDS, (PLACES,), generator=generator)
+    return draw(PLACES, WIDTH), labels, draw(WORDS, WIDTH), draw(WORDS) if bias else None
+
+
+def plain(x: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float, _: int = 0) -> WordLoss:
+    logits = F.linear(x, weight, bias)
+    with torch.autocast("cpu", enabled=False):
+        logits = logits if logits.dtype == torch.float64 else logits.float()
+        total = F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
+        unsmoothed = F.cross_entropy(logits.detach(), labels, reduction="sum")
+    return WordLoss(total, unsmoothed, (logits.argmax(dim=1) == labels).sum())
+
+
+def gradients(
+    way: Callable[..., WordLoss],
+    given: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    smoothing: float,
+    rows: int = 0,
+    scale: float = 1.0,
+) -> tuple[WordLoss, list[Tensor]]:
+    found = way(*given, smoothing, rows)
+    learning = [tensor for tensor in given if tensor is not None and tensor.requires_grad]
+    return found, list(torch.autograd.grad(found.total * scale, learning))
+
+
+def error(found: Tensor, exact: Tensor) -> float:
+    return float((found.double() - exact.double()).norm() / exact.double().norm())
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("bias", [False, True])
+def test_equals_torch_in_values_hits_and_gradients(bias: bool, smoothing: float, rows: int) -> None:
+    given = inputs(bias)
+    ours, our_gradients = gradients(word_loss, given, smoothing, rows, scale=0.37)
+    theirs, their_gradients = gradients(plain, given, smoothing, scale=0.37)
+    torch.testing.assert_close(ours.total, theirs.total, rtol=1e-6, atol=0)
+    torch.testing.assert_close(ours.negative_log_likelihood, theirs.negative_log_likelihood, rtol=1e-6, atol=0)
+    assert ours.right == theirs.right > 0
+    assert not ours.negative_log_likelihood.requires_grad
+    assert len(our_gradients) == 2 + bias
+    for mine, his in zip(our_gradients, their_gradients, strict=True):
+        assert mine.dtype == his.dtype
+        assert error(mine, his) < 1e-6
+
+
+@pytest.mark.parametrize("rows", [0, 20])
+def test_without_gradients_there_are_only_sums(rows: int) -> None:
+    given = inputs(bias=True)
+    with torch.no_grad():
+        bare = word_loss(*given, 0.1, rows)
+    assert not bare.total.requires_grad
+    full = word_loss(*given, 0.1, rows)
+    assert [value.item() for value in bare] == [value.item() for value in full]
+    with mock.patch.object(module, "_Gradients", side_effect=AssertionError), torch.no_grad():
+        word_loss(*given, 0.1, rows)  # computes none
+
+
+def test_only_some_inputs_may_learn() -> None:
+    x, labels, weight, bias = inputs(bias=True)
+    assert bias is not None
+    _, all_of_them = gradients(word_loss, (x, labels, weight, bias), 0.1, rows=9)
+    for index in range(3):
+        parts = [part.detach().requires_grad_(index == number) for number, part in enumerate((x, weight, bias))]
+        _, (one,) = gradients(word_loss, (parts[0], labels, parts[1], parts[2]), 0.1, rows=9)
+        assert torch.equal(one, all_of_them[index])
+
+
+def test_backward_twice_and_accumulated() -> None:
+    x, labels, weight, _ = inputs(bias=False)
+    total = word_loss(x, labels, weight, None, 0.1, rows=8).total
+    (total * 2).backward(retain_graph=True)
+    assert x.grad is not None
+    assert weight.grad is not None
+    first = x.grad.clone(), weight.grad.clone()
+    (total * 2).backward()
+    assert torch.equal(x.grad, 2 * first[0])
+    assert torch.equal(weight.grad, 2 * first[1])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradcheck(bias: bool, smoothing: float) -> None:
+    generator = torch.Generator().manual_seed(3)
+    x, weight, offset = (
+        torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+        for shape in ((5, 3), (7, 3), (7,))
+    )
+    labels = torch.randint(7, (5,), generator=generator)
+
+    def total(x: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
+        return word_loss(x, labels, weight, offset if bias else None, smoothing, rows=2).total * 1.5
+
+    if bias:
+        assert torch.autograd.gradcheck(total, (x, weight, offset))
+    else:
+        assert torch.autograd.gradcheck(lambda x, weight: total(x, weight, offset), (x, weight))
+
+
+@pytest.mark.parametrize("rows", [0, 4])
+def test_of_no_places_the_loss_is_zero_and_so_are_the_gradients(rows: int) -> None:
+    _, _, weight, bias = inputs(bias=True)
+    x = torch.empty(0, WIDTH, requires_grad=True)
+    given = (x, torch.empty(0, dtype=torch.int64), weight, bias)
+    found, grads = gradients(word_loss, given, 0.1, rows)
+    assert [value.item() for value in found] == [0, 0, 0]
+    assert grads[0].shape == (0, WIDTH)
+    assert not grads[1].any()
+    assert not grads[2].any()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_where_words_are_equally_likely_the_first_one_counts(rows: int) -> None:
+    weight = torch.tensor([[0.0], [1.0], [1.0], [1.0]])
+    labels = torch.tensor([0, 1, 2, 3, 0])
+    x = torch.tensor([[1.0], [1.0], [1.0], [1.0], [0.0]])
+    assert word_loss(x, labels, weight, None, 0.0, rows).right.item() == 2  # label 1, and label 0 where all are equal
+    assert word_loss(x * -1, labels, weight, None, 0.0, rows).right.item() == 2  # label 0, twice
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_far_apart_logits_stay_finite(rows: int) -> None:
+    weight = torch.tensor([[300.0], [-300.0], [0.0]])
+    x = torch.ones(3, 1, requires_grad=True)
+    found, (grad,) = gradients(word_loss, (x, torch.arange(3), weight, None), 0.0, rows)
+    assert found.total.item() == 900.0  # 0 + 600 + 300
+    assert grad[:, 0].tolist() == [0.0, 600.0, 300.0]
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("bias", [False, True])
+def test_under_autocast_products_are_narrow_and_the_rest_is_wide(bias: bool, kind: torch.dtype) -> None:
+    given = inputs(bias)
+    with torch.autocast("cpu", dtype=kind):
+        ours, our_gradients = gradients(word_loss, given, 0.1, rows=16)
+        whole, whole_gradients = gradients(word_loss, given, 0.1, rows=0)
+        theirs, their_gradients = gradients(plain, given, 0.1)
+    for found in (ours, whole):
+        assert found.total.dtype == torch.float32
+        torch.testing.assert_close(found.total, theirs.total, rtol=1e-4, atol=0)
+        torch.testing.assert_close(found.negative_log_likelihood, theirs.negative_log_likelihood, rtol=1e-6, atol=0)
+        assert found.right == theirs.right
+    _, exact = gradients(plain, inputs(bias, torch.float64), 0.1)
+    for mine, same, his, true in zip(our_gradients, whole_gradients, their_gradients, exact, strict=True):
+        assert mine.dtype == same.dtype == torch.float32
+        assert error(mine, true) < 1.5 * error(his, true) < 0.02
+    narrow_error = error(ours.total.detach(), plain(*inputs(bias, torch.float64), 0.1).total.detach())
+    assert 1e-7 < narrow_error < 1e-2  # the logits were narrow indeed
+
+
+def test_a_sure_model_has_small_gradients_under_autocast() -> None:
+    """p - 1 is rounded after the subtraction: what is nearly right has a gradient that is nearly zero."""
+    given = torch.eye(8) * 12, torch.arange(8), torch.eye(8).requires_grad_(), None
+    _, (exact,) = gradients(plain, given, 0.0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, (found,) = gradients(word_loss, given, 0.0, rows=3)
+    assert exact.abs().max() < 1e-3
+    assert error(found, exact) < 0.01
+
+
+def test_float16_has_room_for_the_sum_of_a_large_vocabulary() -> None:
+    words = 70_000
+    x, weight = torch.zeros(2, 2, requires_grad=True), torch.ones(words, 2)
+    weight[1] = 3.0
+    with torch.autocast("cpu", dtype=torch.float16):
+        found, (grad,) = gradients(word_loss, (x, torch.tensor([0, 1]), weight, None), 0.0, rows=2)
+    assert found.total.item() == pytest.approx(2 * torch.tensor(words).log().item())
+    torch.testing.assert_close(grad, torch.tensor([[0.0, 0.0], [-2.0, -2.0]]), atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize("rows", [0, 9])
+def test_a_narrow_model_has_narrow_gradients_and_a_wide_loss(rows: int) -> None:
+    given = inputs(bias=True, kind=torch.bfloat16)
+    found, grads = gradients(word_loss, given, 0.1, rows)
+    assert found.total.dtype == torch.float32
+    assert {grad.dtype for grad in grads} == {torch.bfloat16}
+
+
+def test_the_logits_never_exist_together() -> None:
+    given = inputs(bias=False)
+    sizes = []
+    real = torch.mm
+
+    def watched(*tensors: Tensor, out: Tensor) -> Tensor:
+        sizes.append(tuple(out.shape))
+        return real(*tensors, out=out)
+
+    with mock.patch.object(torch, "mm", watched):
+        word_loss(*given, 0.1, rows=20)
+    assert sizes == [(20, WORDS), (20, WORDS), (20, WORDS), (1, WORDS)]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("shape", [(6,), (3, 4)])
+def test_classes_and_tags_against_torch(shape: tuple[int, ...], smoothing: float) -> None:
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(*shape, 5, generator=generator, requires_grad=True)
+    labels = torch.randint(5, shape, generator=generator)
+    labels.view(-1)[::3] = IGNORED
+    before = logits.detach().clone()
+    ours = class_loss(logits, labels, smoothing)
+    theirs = F.cross_entropy(logits.view(-1, 5), labels.view(-1), label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(ours.total, theirs, rtol=1e-6, atol=0)
+    unsmoothed = F.cross_entropy(logits.view(-1, 5), labels.view(-1), reduction="sum")
+    torch.testing.assert_close(ours.negative_log_likelihood, unsmoothed.detach(), rtol=1e-6, atol=0)
+    assert ours.right == (logits.argmax(-1) == labels).sum()
+    mine, his = (torch.autograd.grad(total, logits)[0] for total in (ours.total, theirs))
+    assert error(mine, his) < 1e-6
+    assert torch.equal(logits, before)
+
+
+def test_where_all_labels_are_ignored_nothing_is_learned() -> None:
+    logits = torch.randn(3, 4, requires_grad=True)
+    found = class_loss(logits, torch.full((3,), IGNORED), smoothing=0.1)
+    assert [value.item() for value in found] == [0, 0, 0]
+    assert not torch.autograd.grad(found.total, logits)[0].any()

@@ -1,0 +1,235 @@
+"""Which optimizer has which parameter, what decays, and states that go on to the bit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import RegardError
+from regard.config.training import Adafactor, Adam, AdamW, Muon, Optimizer
+from regard.models.build import AnyModel
+from regard.store.weights import load_tensors, save_tensors
+from regard.train.optim import Optimizers, groups, make_optimizers
+from tests.matrix.models import make, words
+
+KINDS: list[Optimizer] = [AdamW(weight_decay=0.1), Adam(), Adafactor(weight_decay=0.1), Muon(weight_decay=0.1)]
+CHOICE = {
+    "family": "encoder_decoder",
+    "position": "relative",
+    "score": "additive",
+    "placement": "pre",
+    "norm": "rms",
+    "heads": "gqa",
+    "feedforward": "relu",
+}
+each_kind = pytest.mark.parametrize("settings", KINDS, ids=lambda settings: settings.kind)
+
+
+def model(**changes: str) -> AnyModel:
+    return make(CHOICE | changes)
+
+
+def learn(net: AnyModel, optimizers: Optimizers, steps: int, seed: int = 0) -> None:
+    for step in range(steps):
+        optimizers.zero_grad()
+        source, target = words(2, 5, seed=seed + step), words(2, 4, seed=seed + step + 100)
+        net(source, target).logsumexp(-1).square().mean().backward()
+        optimizers.set_rate(0.01 / (1 + seed + step))
+        optimizers.step()
+
+
+def weights(net: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
+
+
+@pytest.mark.parametrize("position", ["relative", "learned", "sinusoidal"])
+def test_every_parameter_is_in_one_group(position: str) -> None:
+    net = model(position=position)
+    found = groups(net)
+    names = [*found.layers, *found.matrices, *found.rest]
+    assert sorted(names) == sorted(name for name, _ in net.named_parameters())
+    assert all(name.endswith(".weight") and ".layers." in name for name in found.layers)
+    assert set(found.matrices) == {name for name in names if ".score." in name}
+    tables = {name for name, parameter in found.rest.items() if parameter.dim() > 1}
+    expected = {"target.table.weight"} if "target.table.weight" in names else {"source.table.weight"}
+    expected |= {"source.table.weight"} & set(names)
+    expected |= {
+        "relative": {"encoder.position.tables", "decoder.position.tables"},
+        "learned": {"encoder.position.table.weight", "decoder.position.table.weight"},
+        "sinusoidal": set[str](),
+    }[position]
+    assert tables == expected
+
+
+def test_an_output_matrix_of_its_own_decays_but_is_not_orthogonalised() -> None:
+    net = make(CHOICE | {"family": "encoder_only"})  # its head has a dense layer and the tied table
+    found = groups(net)
+    assert "head.dense.weight" in found.matrices
+    assert "head.words.words.weight" not in found.layers | found.matrices
+
+
+def test_what_is_frozen_is_left_out() -> None:
+    net = model()
+    net.encoder.requires_grad_(False)
+    found = groups(net)
+    assert not any(name.startswith("encoder.") for name in [*found.layers, *found.matrices, *found.rest])
+
+
+@each_kind
+def test_only_matrices_decay(settings: Optimizer) -> None:
+    net = model()
+    optimizers = make_optimizers(net, settings)
+    before = weights(net)
+    optimizers.set_rate(0.5)
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizers.step()
+    found = groups(net)
+    for name, parameter in net.named_parameters():
+        kept = 1.0 if isinstance(settings, Adam) or name in found.rest else 1 - 0.5 * 0.1
+        torch.testing.assert_close(parameter.detach(), before[name] * kept, msg=name)
+
+
+@each_kind
+def test_steps_are_those_of_torch(settings: Optimizer) -> None:
+    """The same formulas from torch's plain (not fused) optimizers, over hand-made groups."""
+    net, other = model(), model()
+    optimizers = make_optimizers(net, settings)
+    learn(net, optimizers, steps=3)
+    found = groups(other)
+    decaying, rest = [*found.layers.values(), *found.matrices.values()], [*found.rest.values()]
+    plain: list[torch.optim.Optimizer]
+    match settings:
+        case AdamW(betas=betas, eps=eps):
+            parts: list[dict[str, Any]] = [{"params": decaying, "weight_decay": 0.1}, {"params": rest}]
+            plain = [torch.optim.AdamW(parts, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
+        case Adam(betas=betas, eps=eps):
+            plain = [torch.optim.Adam(other.parameters(), betas=betas, eps=eps, foreach=False)]
+        case Adafactor():
+            plain = [torch.optim.Adafactor([{"params": decaying, "weight_decay": 0.1}, {"params": rest}])]
+        case Muon(betas=betas, eps=eps):
+            parts = [{"params": [*found.matrices.values()], "weight_decay": 0.1}, {"params": rest}]
+            muon = torch.optim.Muon(
+                found.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+            )
+            plain = [muon, torch.optim.AdamW(parts, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
+    learn(other, Optimizers(*plain, names={}), steps=3)
+    for name, parameter in other.named_parameters():
+        torch.testing.assert_close(net.get_parameter(name), parameter, atol=1e-6, rtol=1e-5, msg=name)
+
+
+@each_kind
+def test_resumed_is_undisturbed_to_the_bit(settings: Optimizer, tmp_path: Path) -> None:
+    net = model()
+    optimizers = make_optimizers(net, settings)
+    assert optimizers.state() == {}
+    learn(net, optimizers, steps=3)
+    save_tensors(optimizers.state(), tmp_path / "optimizer.safetensors")
+    saved = weights(net)
+    learn(net, optimizers, steps=2, seed=50)
+
+    again = model()
+    with torch.no_grad():
+        for name, parameter in again.named_parameters():
+            parameter.copy_(saved[name])
+    resumed = make_optimizers(again, settings)
+    learn(again, resumed, steps=1, seed=7)  # what it learns before it loads must leave no trace
+    with torch.no_grad():
+        for name, parameter in again.named_parameters():
+            parameter.copy_(saved[name])
+    resumed.load(load_tensors(tmp_path / "optimizer.safetensors"))
+    learn(again, resumed, steps=2, seed=50)
+    for name, tensor in weights(net).items():
+        assert torch.equal(again.get_parameter(name), tensor), name
+    state = resumed.state()
+    assert state.keys() == optimizers.state().keys()
+    assert all(torch.equal(state[name], tensor) for name, tensor in optimizers.state().items())
+
+
+@each_kind
+def test_a_loaded_state_is_a_copy(settings: Optimizer) -> None:
+    net = model()
+    optimizers = make_optimizers(net, settings)
+    learn(net, optimizers, steps=1)
+    given = {name: tensor.clone() for name, tensor in optimizers.state().items()}
+    kept = {name: tensor.clone() for name, tensor in given.items()}
+    optimizers.load(given)
+    learn(net, optimizers, steps=1)
+    assert all(torch.equal(given[name], tensor) for name, tensor in kept.items())
+
+
+@each_kind
+def test_a_state_names_every_parameter_once(settings: Optimizer) -> None:
+    net = model()
+    optimizers = make_optimizers(net, settings)
+    learn(net, optimizers, steps=1)
+    state = optimizers.state()
+    assert {name.partition("/")[2] for name in state} == {name for name, _ in net.named_parameters()}
+    assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
+    sizes = sum(tensor.numel() for tensor in state.values()) / sum(parameter.numel() for parameter in net.parameters())
+    assert {"adamw": 2, "adam": 2, "adafactor": 0.1, "muon": 1}[settings.kind] < sizes < 2.1
+
+
+@each_kind
+def test_parameters_without_gradient_have_no_memory_and_the_state_says_so(settings: Optimizer) -> None:
+    net = model()
+    optimizers = make_optimizers(net, settings)
+    optimizers.set_rate(0.1)
+    for name, parameter in net.named_parameters():
+        parameter.grad = None if name.startswith("encoder.") else torch.ones_like(parameter)
+    optimizers.step()
+    state = optimizers.state()
+    untouched = {name for name, _ in net.named_parameters() if name.startswith("encoder.")}
+    assert {name.partition("/")[2] for name in state if name.startswith("untouched/")} == untouched
+    resumed = make_optimizers(net, settings)
+    resumed.load(state)
+    assert resumed.state().keys() == state.keys()
+
+
+def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
+    net = model()
+    optimizers = make_optimizers(net, AdamW())
+    learn(net, optimizers, steps=1)
+    state = optimizers.state()
+    entry = next(name for name in state if name.startswith("exp_avg_sq/"))
+    without = {name: tensor for name, tensor in state.items() if name != entry}
+    with pytest.raises(RegardError, match=f"{entry} is missing"):
+        optimizers.load(without)
+    with pytest.raises(RegardError, match="exp_avg/other is unknown"):
+        optimizers.load(state | {"exp_avg/other": torch.zeros(1)})
+    with pytest.raises(RegardError, match=rf"{entry} is \(3, 5\), not "):
+        optimizers.load(state | {entry: torch.zeros(3, 5)})
+    with pytest.raises(RegardError, match=rf"{entry} is torch.float64, not torch.float32"):
+        optimizers.load(state | {entry: state[entry].double()})
+    with pytest.raises(RegardError, match=r"momentum_buffer/.* is missing"):
+        make_optimizers(net, Muon()).load(state)
+    for name, tensor in optimizers.state().items():
+        assert tensor is state[name]  # a state that is refused changes nothing
+
+
+def test_an_empty_state_is_that_of_the_beginning() -> None:
+    net = model()
+    optimizers = make_optimizers(net, AdamW())
+    learn(net, optimizers, steps=1)
+    optimizers.load({})
+    assert optimizers.state() == {}
+
+
+def test_no_step_without_a_rate() -> None:
+    optimizers = make_optimizers(model(), AdamW())
+    with pytest.raises(RegardError, match="no learning rate"):
+        optimizers.step()
+
+
+def test_a_load_keeps_the_rate_and_the_decay() -> None:
+    net = model()
+    optimizers = make_optimizers(net, AdamW(weight_decay=0.3))
+    learn(net, optimizers, steps=1)
+    optimizers.set_rate(0.125)
+    optimizers.load(optimizers.state())
+    assert [(group["lr"], group["weight_decay"]) for group in optimizers.each[0].param_groups] == [
+        (0.125, 0.3),
+        (0.125, 0.0),
+    ]
