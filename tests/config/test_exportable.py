@@ -10,9 +10,13 @@ HELD = {
     "base": ["ctranslate2", "huggingface:MarianMTModel"],
     "bert": ["huggingface:BertForMaskedLM"],
     "big": ["ctranslate2", "huggingface:MarianMTModel"],
+    "book": ["ctranslate2", "huggingface:LlamaForCausalLM"],
     "gpt2": ["ctranslate2", "huggingface:GPT2LMHeadModel"],
     "lecture": ["ctranslate2"],
+    "library": ["ctranslate2", "huggingface:LlamaForCausalLM"],
     "llama": ["ctranslate2", "huggingface:LlamaForCausalLM"],
+    "mini": ["ctranslate2", "huggingface:MarianMTModel"],
+    "reader": ["huggingface:BertForMaskedLM"],
     "small": ["ctranslate2", "huggingface:PegasusForConditionalGeneration"],
     "tiny": ["ctranslate2", "huggingface:MarianMTModel"],
 }

@@ -11,7 +11,7 @@ from regard.decode.beam import beam
 from regard.decode.greedy import greedy
 from regard.decode.sample import sample
 from regard.decode.step import Hypothesis
-from tests.decode.tables import BEGIN, END, Fixed, Rows, Table, exhaustive
+from tests.decode.tables import BEGIN, END, Fixed, History, Rows, Table, exhaustive
 
 LONGEST = [4, 2, 3, 4]
 SENTENCES = [0, 1, 2, 3]
@@ -48,19 +48,23 @@ def test_a_beam_that_holds_everything_finds_the_best_texts_in_order(alpha: float
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_stopping_by_the_bound_gives_nothing_away(size: int, alpha: float) -> None:
+def test_stopping_by_the_bound_is_early_and_gives_nothing_away(size: int, alpha: float) -> None:
     for seed in range(20):
         table = Table(5, seed)
         found = beam(table.step, table.start([0]), begin(1), size=size, end=END, longest=[5], alpha=alpha, best=2)[0]
-        everything = by_hand(table, 0, size, 5, alpha)  # the same search without stopping
+        everything, steps = by_hand(table, 0, size, 5, alpha, best=2)
         assert [one.tokens for one in found] == [text for _, text in everything[: len(found)]]
         assert len(found) == min(2, len(everything))
+        assert len(table.steps) == steps
 
 
-def by_hand(table: Table, sentence: int, size: int, longest: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
-    """Beam search as the docstring tells it, one beginning after another, up to the longest length."""
-    opened: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    finished = []
+def by_hand(
+    table: Table, sentence: int, size: int, longest: int, alpha: float, best: int
+) -> tuple[list[tuple[float, History]], int]:
+    """Beam search as the docstring tells it, without stopping; and after how many steps it could have stopped."""
+    opened: list[tuple[float, History]] = [(0.0, ())]
+    finished: list[tuple[float, History]] = []
+    steps = longest
     for place in range(1, longest + 1):
         candidates = []
         for total, text in opened:
@@ -70,7 +74,10 @@ def by_hand(table: Table, sentence: int, size: int, longest: int, alpha: float) 
         over = [one for one in candidates[:size] if one[1][-1] == END or place == longest]
         finished += [(total / place**alpha, text) for total, text in over]
         opened = [one for one in candidates if one[1][-1] != END][:size]
-    return sorted(finished, reverse=True)
+        ranked = sorted(finished, reverse=True)
+        if len(ranked) >= best and ranked[best - 1][0] >= opened[0][0] / longest**alpha:
+            steps = min(steps, place)
+    return sorted(finished, reverse=True), steps
 
 
 def test_the_bound_stops_before_the_longest_length() -> None:
@@ -92,14 +99,13 @@ def test_enough_stops_at_the_first_finished_text() -> None:
     assert exact.score > hasty.score
 
 
-def test_a_beam_of_many_sentences_is_the_beam_of_each() -> None:
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_beam_of_many_sentences_is_the_beam_of_each(size: int) -> None:
     for seed in range(10):
         table = Table(6, seed)
-        together = beam(table.step, table.start(SENTENCES), begin(4), size=3, end=END, longest=LONGEST, best=3)
+        together = beam(table.step, table.start(SENTENCES), begin(4), size=size, end=END, longest=LONGEST)
         for sentence in SENTENCES:
-            alone = beam(
-                table.step, table.start([sentence]), begin(1), size=3, end=END, longest=[LONGEST[sentence]], best=3
-            )
+            alone = beam(table.step, table.start([sentence]), begin(1), size=size, end=END, longest=[LONGEST[sentence]])
             assert alone[0] == together[sentence]
 
 
@@ -133,6 +139,9 @@ def test_rows_that_are_finished_leave() -> None:
     assert rows[0] == 6  # one beginning each
     assert rows[1] <= 5 * 3  # the first sentence had room for one token
     assert all(width == 1 for _, width in table.steps)
+    state = table.start([0])
+    beam(table.step, state, begin(1), size=1, end=END, longest=[4])
+    assert state.reordered == []  # what stays in its place is not copied
 
 
 def test_words_that_must_not_be_written_are_not_and_nothing_else_changes() -> None:
@@ -146,6 +155,16 @@ def test_words_that_must_not_be_written_are_not_and_nothing_else_changes() -> No
         check(found[0], table, 0, 1.0)  # probabilities stay the model's own
         plain = greedy(table.step, table.start([0]), begin(1), end=END, longest=[3], never=banned)[0]
         assert not never & set(plain.tokens)
+
+
+def test_no_step_is_taken_after_the_longest_length() -> None:
+    table = Table(5, 3)
+    (found,) = greedy(table.step, table.start([0]), begin(1), end=END, longest=[3], never=torch.tensor([END]))
+    assert len(found.tokens) == len(table.steps) == 3
+    assert not found.ended
+    table = Table(5, 3)
+    greedy(table.step, table.start([0, 1]), begin(2), end=END, longest=[1, 3], never=torch.tensor([END]))
+    assert table.steps == [(2, 1), (1, 1), (1, 1)]
 
 
 def test_a_prefix_is_read_and_not_written() -> None:

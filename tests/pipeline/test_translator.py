@@ -147,6 +147,7 @@ def test_what_is_no_text_is_never_written(beam: int) -> None:
     specials = tokenizer("de", "en").specials
     banned = specials.control - {specials.end, specials.unknown}
     assert len(banned) == 7  # pad, begin, mask, classify, separate, two languages
+    assert set(never_written(translator.vocabularies.target, torch.device("cpu")).tolist()) == banned
     with torch.no_grad():
         translator.model.target.table.weight[sorted(banned)] *= 5.0  # tied: the model would love to write them
     for found in translator.translate(MANY, beam=beam, longest=10):

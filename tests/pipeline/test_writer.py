@@ -4,10 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Unigram
+from regard.models.decoder_only import DecoderOnly
+from regard.models.state import State
 from regard.pipeline.writer import Writer
-from tests.pipeline.made import tokenizer, vocabularies, writer_settings, writing_model
+from regard.text.learn import learn
+from regard.text.vocabularies import Vocabularies
+from tests.pipeline.made import TEXTS, tokenizer, vocabularies, writer_settings, writing_model
 
 
 def made(**changes: object) -> Writer:
@@ -15,20 +21,23 @@ def made(**changes: object) -> Writer:
     return Writer(writing_model(settings), vocabularies(), settings)
 
 
-def test_greedy_writes_what_the_model_says() -> None:
-    writer = made()
-    specials = tokenizer().specials
-    text = "".join(writer.write("Two young", tokens=12, temperature=0))
-    ids = [specials.begin, *tokenizer().encode("Two young").ids]
-    banned = sorted(specials.control - {specials.end, specials.unknown})
-    written: list[int] = []
-    while len(written) < 12 and specials.end not in written:
-        with torch.no_grad():
-            logits = writer.model(torch.tensor([[*ids, *written]]))[0, -1]
-        logits[banned] = -torch.inf
-        written.append(int(logits.argmax()))
-    assert text == tokenizer().decode([*ids, *written]).removeprefix("Two young")
-    assert text
+@pytest.mark.parametrize("kind", [ByteBpe(vocabulary=300), Unigram(vocabulary=60), Bpe(vocabulary=60)])
+def test_greedy_writes_what_the_model_says(kind: AnyVocabulary) -> None:
+    words = learn(TEXTS, kind)  # spaces belong to the piece before, to the piece after, or to neither
+    settings = writer_settings(**{"tokens.vocabulary": words.size})
+    writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)
+    for prompt in ("Two young", "A", "Ein kleines"):
+        text = "".join(writer.write(prompt, tokens=8, temperature=0))
+        ids = [words.specials.begin, *words.encode(prompt).ids]
+        banned = sorted(words.specials.control - {words.specials.end, words.specials.unknown})
+        written: list[int] = []
+        while len(written) < 8 and words.specials.end not in written:
+            with torch.no_grad():
+                logits = writer.model(torch.tensor([[*ids, *written]]))[0, -1]
+            logits[banned] = -torch.inf
+            written.append(int(logits.argmax()))
+        assert prompt + text == words.decode([*ids, *written])
+        assert text
 
 
 def test_a_seed_decides_and_no_seed_is_free() -> None:
@@ -38,8 +47,15 @@ def test_a_seed_decides_and_no_seed_is_free() -> None:
     assert len(set(texts)) == 4
 
 
-def test_pieces_are_text_from_the_first_on() -> None:
+def test_pieces_are_text_from_the_first_on(monkeypatch: pytest.MonkeyPatch) -> None:
     writer = made()
+    step = DecoderOnly.step
+
+    def watched(self: DecoderOnly, tokens: Tensor, state: State) -> Tensor:
+        assert torch.is_inference_mode_enabled()
+        return step(self, tokens, state)
+
+    monkeypatch.setattr(DecoderOnly, "step", watched)
     pieces = writer.write("A", tokens=30, seed=3)
     assert isinstance(pieces, Iterator)
     assert not torch.is_inference_mode_enabled()

@@ -61,7 +61,7 @@ def small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None =
     }
     table = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "longest": 32},
-        "tokenizer": {"kind": "byte_bpe", "vocabulary": 300},
+        "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
         "model": {"width": 16, "task": task, **models[task]},
         "train": {
             "updates": 24, "update_tokens": 256, "schedule": {"kind": "cosine", "peak": 0.01, "warmup": 4},

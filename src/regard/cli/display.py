@@ -191,8 +191,8 @@ def _sample(shown: Shown, width: int) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(width=width - 11)
     for name, text in (("source", shown.source), ("output", shown.output), ("reference", shown.reference)):
-        if text:
-            cell = Text(one_line(text)[: 4 * width], style="bold" if name == "output" else "")
+        if text or name == "output":
+            cell = Text(one_line(text)[: 4 * width] or "(nothing)", style="bold" if name == "output" else "")
             cell.truncate(2 * (width - 11) - 2, overflow="ellipsis")
             table.add_row(name, cell)
     return table

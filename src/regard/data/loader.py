@@ -19,6 +19,7 @@ from regard.data.batch import Batch, batch, empty
 from regard.data.order import Order, Picked, Position, Rules, Window, share
 from regard.data.quarantine import Quarantine
 from regard.data.reach import Reach
+from regard.data.recut import Recut
 from regard.data.shards import Shards
 from regard.data.tasks import Task
 
@@ -37,13 +38,26 @@ class Loader:
     """Reads a corpus of shards as batches of a task. Its state is a `Position`; nothing else needs saving."""
 
     def __init__(
-        self, shards: Shards, task: Task, rules: Rules, *, rank: int = 0, world: int = 1, together: int = 1
+        self,
+        shards: Shards,
+        task: Task,
+        rules: Rules,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        together: int = 1,
+        recut: Recut | None = None,
     ) -> None:
-        """`together` global batches make an update, whatever the number of ranks is."""
+        """`together` global batches make an update, whatever the number of ranks is; `recut` adds noise to cuts."""
         if shards.streams[: len(task.needs)] != task.needs:
             raise RegardError(
                 f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
                 fix="Choose another task, or sources that have what this one needs.",
+            )
+        if recut is not None and task.packed:
+            raise RegardError(
+                "Running text is packed as it is cut: it cannot be cut by chance.",
+                fix="Set tokenizer.dropout (or sampling) to 0.",
             )
         if rules.packed != task.packed:
             raise RegardError("The order and the task must both be packed, or neither.", fix="Set packed=task.packed.")
@@ -56,6 +70,7 @@ class Loader:
         self.quarantine = Quarantine.of(self.order, shards)
         self._reach: Reach | None = None
         self._empty = empty(task)
+        self._recut = recut
 
     def updates(self, position: Position | None = None) -> Iterator[Update]:
         """Updates from a position on (or the start), epoch after epoch without end."""
@@ -91,6 +106,8 @@ class Loader:
             self._reach = Reach(self.shards, window.shards, len(self.task.needs))
             self.shards.prefetch(window.following)
         records = self._reach.records(picked)
+        if self._recut is not None:
+            records = self._recut(records)
         return batch(number, records, self.task.rows(records))
 
     def _measured(self, shard: int) -> NDArray[np.integer]:

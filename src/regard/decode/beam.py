@@ -17,7 +17,9 @@ is the lectures' other rule, which may: a sentence is done as soon as so many of
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
@@ -25,6 +27,9 @@ from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, n
 from regard.decode.top import top
 
 NOTHING = float("-inf")
+Logs = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 def beam(
@@ -52,132 +57,131 @@ def beam(
             f"No beam of size {size}, with the best {best} and alpha {alpha}.",
             fix="Use size and best of 1 or more, and alpha of 0 or more.",
         )
-    limits = torch.tensor(longest, device=first.device)
-    search = _Search(size, end, alpha, best, enough, limits)
-    tokens, place = first, 0
-    while True:
-        place += 1
+    search = _Search(size, end, alpha, best, enough, longest)
+    tokens = first
+    for _ in range(max(longest)):
         log_probabilities = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
         if never is not None:
             log_probabilities.index_fill_(1, never, NOTHING)
-        index = search.extend(log_probabilities, place)
-        if not search.sentences:
-            return search.found()
+        logs, words = top(log_probabilities, min(2 * size, log_probabilities.size(1)))  # (R, n)
+        # A few numbers of each row decide everything else: they come to Python in one piece, the one wait for the
+        # device, and numpy is quicker with small arrays than any device is.
+        seen = torch.cat((logs.double(), words.double()), dim=1).cpu().numpy()
+        index = search.extend(seen[:, : logs.size(1)], seen[:, logs.size(1) :].astype(np.int64))
+        if not search.sentences.size:
+            break
         if index is not None:
-            state.reorder(index)
-        tokens = search.written[:, -1:]  # (R, 1)
+            state.reorder(torch.from_numpy(index).to(first.device))
+        tokens = torch.from_numpy(search.last).to(first.device)  # (R, 1)
+    return search.found()
 
 
 class _Candidates(NamedTuple):
     """Continuations of each sentence, best first: all (B, n)."""
 
-    totals: Tensor
-    parents: Tensor  # which of the sentence's open beginnings they continue
-    tokens: Tensor
-    logs: Tensor
+    totals: Logs
+    parents: Numbers  # which of the sentence's open beginnings they continue
+    tokens: Numbers
+    logs: Logs
 
-    def columns(self, chosen: Tensor) -> "_Candidates":
-        """Some of each sentence's, by their places (B, m)."""
-        return _Candidates(*(part.gather(1, chosen) for part in self))
-
-    def rows(self, chosen: Tensor) -> "_Candidates":
-        """All of some sentences'."""
-        return _Candidates(*(part[chosen] for part in self))
+    def chosen(self, rows: Numbers, columns: Numbers) -> "_Candidates":
+        """Some of them."""
+        at = (rows, columns)
+        return _Candidates(self.totals[at], self.parents[at], self.tokens[at], self.logs[at])
 
 
 class _Finished(NamedTuple):
-    """Texts that were finished at one step: n of them, on the device until the end."""
+    """Texts that were finished at one step."""
 
-    sentences: list[int]
-    tokens: Tensor  # (n, place)
-    logs: Tensor  # (n, place)
+    sentences: Numbers  # (n)
+    tokens: Numbers  # (n, place)
+    logs: Logs  # (n, place)
 
 
 class _Search:
     """All that is known of the sentences that are not done: B of them with W open beginnings each, R = B W rows."""
 
-    def __init__(self, size: int, end: int, alpha: float, best: int, enough: int | None, limits: Tensor) -> None:
+    def __init__(
+        self, size: int, end: int, alpha: float, best: int, enough: int | None, longest: Sequence[int]
+    ) -> None:
         self.size, self.end, self.alpha, self.best, self.enough = size, end, alpha, best, enough
-        self.limits = limits  # (B) the longest lengths
-        self.count, device = limits.numel(), limits.device
-        self.sentences = list(range(self.count))
-        self.totals = torch.zeros(self.count, 1, device=device)  # (B, W) log p; -inf for a place that is empty
-        self.written = limits.new_empty(self.count, 0)  # (R, place)
-        self.logs = self.totals.new_empty(self.count, 0)  # (R, place)
-        self.scores = self.totals.new_full((self.count, best), NOTHING)  # (B, best) of finished texts, best first
-        self.ended = torch.zeros_like(limits)  # (B) how many texts are finished
+        self.count, self.place = len(longest), 0
+        self.sentences = np.arange(self.count)  # (B)
+        self.limits = np.array(longest)  # (B)
+        self.totals = np.zeros((self.count, 1))  # (B, W) log p; -inf for a place that is empty
+        self.written = np.empty((self.count, 0), np.int64)  # (R, place)
+        self.logs = np.empty((self.count, 0))  # (R, place)
+        self.scores = np.full((self.count, best), NOTHING)  # (B, best) of finished texts, the worst first
+        self.ended = np.zeros(self.count, np.int64)  # (B) how many texts are finished
         self.finished: list[_Finished] = []
 
-    def extend(self, log_probabilities: Tensor, place: int) -> Tensor | None:
-        """Write one token more; how the model's rows must be reordered for it (None: they stay as they are)."""
-        candidates = self._continuations(log_probabilities)
+    @property
+    def last(self) -> Numbers:
+        """What the model must read next, (R, 1)."""
+        return np.ascontiguousarray(self.written[:, -1:])
+
+    def extend(self, logs: Logs, tokens: Numbers) -> Numbers | None:
+        """Write one token more, given the best n of each row (R, n).
+
+        Comes back: how the model's rows must be reordered for it (None: they stay as they are).
+        """
+        self.place += 1
+        candidates = self._continuations(logs, tokens)
+        each = np.arange(len(self.sentences))[:, None]  # (B, 1)
         ends = candidates.tokens == self.end  # (B, n)
-        last = self.limits <= place  # (B)
+        last = self.limits <= self.place  # (B)
         over = (ends | last[:, None])[:, : self.size] & (candidates.totals[:, : self.size] > NOTHING)  # (B, size)
-        opened = candidates.columns(ends.byte().sort(dim=1, stable=True).indices[:, : self.size])  # (B, W')
-        opened.totals.masked_fill_(opened.tokens == self.end, NOTHING)  # where too few go on, a place stays empty
-        done = last | self._cannot_win(candidates.totals[:, : self.size], over, opened.totals[:, 0], place)
-        same = opened.parents == torch.arange(opened.parents.size(1), device=ends.device)
-        seen = torch.cat((over, done[:, None], same.all(dim=1, keepdim=True)), dim=1).cpu()  # the one wait
-        self._set_aside(candidates, seen[:, :-2])
-        return self._go_on(opened, seen[:, -2], bool(seen[:, -1].all()))
+        opened = candidates.chosen(each, ends.argsort(axis=1, kind="stable")[:, : self.size])  # (B, W')
+        opened.totals[opened.tokens == self.end] = NOTHING  # where too few go on, a place stays empty
+        if over.any():
+            self._set_aside(candidates, over)
+        done = last | self._cannot_win(opened.totals[:, 0])  # (B)
+        return self._go_on(opened, ~done)
 
     def found(self) -> list[list[Hypothesis]]:
         """The best finished texts of every sentence."""
         texts: list[list[Hypothesis]] = [[] for _ in range(self.count)]
         for step in self.finished:
-            for sentence, tokens, logs in zip(step.sentences, step.tokens.tolist(), step.logs.tolist(), strict=True):
+            for sentence, tokens, logs in zip(*(part.tolist() for part in step), strict=True):
                 texts[sentence].append(hypothesis(tokens, logs, self.end, self.alpha))
         if not all(texts):
             raise not_a_number()
         return [sorted(some, key=lambda text: -text.score)[: self.best] for some in texts]
 
-    def _continuations(self, log_probabilities: Tensor) -> _Candidates:
-        """The best 2 x size of each sentence."""
+    def _continuations(self, logs: Logs, tokens: Numbers) -> _Candidates:
+        """The best 2 x size of each sentence; equal ones keep their order."""
         sentences, width = self.totals.shape
-        each = min(2 * self.size, log_probabilities.size(1))
-        logs, tokens = top(log_probabilities, each)  # (R, each)
-        totals = (self.totals.view(-1, 1) + logs).view(sentences, width * each)
-        # Sorted, not topk: there are few, and equal ones keep their order.
-        totals, places = totals.sort(dim=1, descending=True, stable=True)
-        totals, places = totals[:, : 2 * self.size], places[:, : 2 * self.size]  # (B, n)
-        parts = (part.view(sentences, -1).gather(1, places) for part in (tokens, logs))
-        return _Candidates(totals, places // each, *parts)
+        each = logs.shape[1]
+        logs, tokens = logs.reshape(sentences, width * each), tokens.reshape(sentences, width * each)
+        totals = self.totals.repeat(each, axis=1) + logs  # (B, W n)
+        places = (-totals).argsort(axis=1, kind="stable")[:, : 2 * self.size]  # (B, n)
+        at = (np.arange(sentences)[:, None], places)
+        return _Candidates(totals[at], places // each, tokens[at], logs[at])
 
-    def _cannot_win(self, totals: Tensor, over: Tensor, open_total: Tensor, place: int) -> Tensor:
-        """Score what has finished; then say of which sentences (B) nothing that is open can win any more."""
-        scores = (totals / place**self.alpha).masked_fill(~over, NOTHING)  # (B, size)
-        self.scores = torch.cat((self.scores, scores), dim=1).topk(self.best, dim=1).values  # (B, best)
-        done = self.scores[:, -1] >= open_total / self.limits**self.alpha  # free words up to the longest length
-        if self.enough is None:
-            return done
-        self.ended = self.ended + over.sum(dim=1)
-        return done | (self.ended >= self.enough)
+    def _set_aside(self, candidates: _Candidates, over: Flags) -> None:
+        """Keep the texts that have finished, over (B, size), and their scores."""
+        sentences, places = over.nonzero()  # (n), (n)
+        new = candidates.chosen(sentences, places)
+        rows = sentences * self.totals.shape[1] + new.parents
+        tokens = np.concatenate((self.written[rows], new.tokens[:, None]), axis=1)  # (n, place)
+        logs = np.concatenate((self.logs[rows], new.logs[:, None]), axis=1)  # (n, place)
+        self.finished.append(_Finished(self.sentences[sentences], tokens, logs))
+        scores = np.where(over, candidates.totals[:, : self.size] / self.place**self.alpha, NOTHING)
+        self.scores = np.sort(np.concatenate((self.scores, scores), axis=1), axis=1)[:, -self.best :]
+        self.ended += over.sum(axis=1)
 
-    def _set_aside(self, candidates: _Candidates, over: Tensor) -> None:
-        """Keep the texts that have finished; `over` (B, size) is where Python can see it."""
-        where = over.nonzero()  # (n, 2)
-        if not where.size(0):
-            return
-        sentences, places = where.to(self.limits.device).unbind(dim=1)
-        rows = sentences * self.totals.size(1) + candidates.parents[sentences, places]
-        tokens = torch.cat((self.written[rows], candidates.tokens[sentences, places, None]), dim=1)  # (n, place)
-        logs = torch.cat((self.logs[rows], candidates.logs[sentences, places, None]), dim=1)  # (n, place)
-        self.finished.append(_Finished([self.sentences[number] for number in where[:, 0].tolist()], tokens, logs))
+    def _cannot_win(self, totals: Logs) -> Flags:
+        """Of which sentences (B) nothing that is open can win any more, given their best open beginnings."""
+        done = self.scores[:, 0] >= totals / self.limits**self.alpha  # free words up to the longest length
+        return done if self.enough is None else done | (self.ended >= self.enough)
 
-    def _go_on(self, opened: _Candidates, done: Tensor, same: bool) -> Tensor | None:
+    def _go_on(self, opened: _Candidates, stay: Flags) -> Numbers | None:
         """Sentences that are done leave; the others have new open beginnings."""
         sentences, width = self.totals.shape
-        index = torch.arange(sentences, device=opened.totals.device)[:, None] * width + opened.parents  # (B, W')
-        same = same and opened.totals.size(1) == width
-        if bool(done.any()):
-            stay = (~done).nonzero()[:, 0]
-            self.sentences = [self.sentences[number] for number in stay.tolist()]
-            stay, same = stay.to(index.device), False
-            index, opened = index[stay], opened.rows(stay)
-            self.limits, self.scores, self.ended = self.limits[stay], self.scores[stay], self.ended[stay]
-        index = index.flatten()  # (R)
-        self.totals = opened.totals
-        self.written = torch.cat((self.written[index], opened.tokens.view(-1, 1)), dim=1)  # (R, place)
-        self.logs = torch.cat((self.logs[index], opened.logs.view(-1, 1)), dim=1)  # (R, place)
+        index = (np.arange(sentences)[:, None] * width + opened.parents)[stay].flatten()  # (R)
+        self.sentences, self.limits = self.sentences[stay], self.limits[stay]
+        self.totals, self.scores, self.ended = opened.totals[stay], self.scores[stay], self.ended[stay]
+        self.written = np.concatenate((self.written[index], opened.tokens[stay].reshape(-1, 1)), axis=1)  # (R, place)
+        self.logs = np.concatenate((self.logs[index], opened.logs[stay].reshape(-1, 1)), axis=1)  # (R, place)
+        same = index.size == sentences * width and bool((index == np.arange(index.size)).all())
         return None if same else index

@@ -11,6 +11,8 @@ def by_length(lengths: Sequence[int], tokens: int, copies: int = 1) -> Iterator[
 
     >>> list(by_length([3, 9, 4, 4], tokens=8))
     [[1], [2, 3], [0]]
+    >>> list(by_length([3, 9, 4, 4], tokens=8, copies=2))
+    [[1], [2], [3], [0]]
     """
     order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
     begin = 0

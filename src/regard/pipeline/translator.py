@@ -61,6 +61,7 @@ class Translator:
         batch_tokens: int = 4096,
         longest: int | None = None,
         into: str | Sequence[str] | None = None,
+        enough: int | None = None,
         report: Callable[[int], None] | None = None,
     ) -> list[Translation]:
         """One translation for each text, in their order.
@@ -69,7 +70,8 @@ class Translator:
         source at most, padding and beams counted. `longest` is the most tokens that a translation may have, END
         included; if it is not given, 2 x the tokens of the source + 50, or less if the model has learned fewer
         positions. `into` names the language to write, for all texts or for each, where the model was trained with
-        tags of languages. `report` is told how many texts were translated, after each batch.
+        tags of languages. `enough` stops a beam as soon as so many of its texts are finished, quicker than the exact
+        bound by which it stops otherwise. `report` is told how many texts were translated, after each batch.
 
         A text without words (empty or white space) has an empty translation. Tokens that are no text (pad, begin,
         mask, classify, separate, tags of languages) are never written. The model may be in training: it is used
@@ -88,9 +90,8 @@ class Translator:
         with quiet(self.model), torch.inference_mode():
             for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=beam):
                 chosen = [places[number] for number in batch]
-                found = self._search(
-                    [sources[place] for place in chosen], [lengths[place] for place in chosen], beam, alpha
-                )
+                most = [lengths[place] for place in chosen]
+                found = self._search([sources[place] for place in chosen], most, beam, alpha, enough)
                 for place, hypothesis in zip(chosen, found, strict=True):
                     translations[place] = self._told(hypothesis)
                 if report is not None:
@@ -141,17 +142,20 @@ class Translator:
             raise RegardError(f"A translation cannot have {longest} tokens.", fix=f"Give at least 1{most}.")
         return [longest] * len(sources)
 
-    def _search(self, sources: list[list[int]], longest: list[int], size: int, alpha: float) -> list[Hypothesis]:
+    def _search(
+        self, sources: list[list[int]], longest: list[int], size: int, alpha: float, enough: int | None
+    ) -> list[Hypothesis]:
         device = next(self.model.parameters()).device
-        specials = self.vocabularies.target.specials
+        target = self.vocabularies.target
         source, real = _padded(sources, self.vocabularies.source.specials.pad, device)  # (B, S)
         state = self.model.start(source, real, capacity=max(longest))
-        first = source.new_full((len(sources), 1), specials.begin)
-        never = never_written(self.vocabularies.target, device)
+        first = source.new_full((len(sources), 1), target.specials.begin)
+        end, never = target.specials.end, never_written(target, device)
+        step = self.model.step
         if size == 1:
-            return greedy(self.model.step, state, first, end=specials.end, longest=longest, alpha=alpha, never=never)
+            return greedy(step, state, first, end=end, longest=longest, alpha=alpha, never=never)
         found = beam_search(
-            self.model.step, state, first, size=size, end=specials.end, longest=longest, alpha=alpha, never=never
+            step, state, first, size=size, end=end, longest=longest, alpha=alpha, enough=enough, never=never
         )
         return [hypotheses[0] for hypotheses in found]
 

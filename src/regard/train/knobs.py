@@ -17,7 +17,7 @@ from regard.config.training import (
 )
 from regard.train.recipes import Job, Row
 
-LOOKS = 32  # validations in a run, about
+LOOKS, FEWER = 32, 12  # validations in a run, about; and where time is short
 AVERAGED = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # checkpoints, by preset
 
 
@@ -49,7 +49,7 @@ def training(job: Job, row: Row, plan: Plan, reasons: list[str]) -> Training:
         optimizer=optimizers.get(job, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)),
         label_smoothing=0.1 if job == "translate" else 0.0,
         average=average,
-        save_every=_every(plan.updates),
+        save_every=_every(plan),
     )
 
 
@@ -72,7 +72,7 @@ def validation(job: Job, plan: Plan, pairs: int, reasons: list[str]) -> Validati
     """The table [validation]; `pairs` are there to be translated."""
     metrics: dict[Job, Metric] = {"translate": "chrf", "classify": "accuracy", "tag": "accuracy"}
     metric = metrics.get(job, "loss")
-    every, patience = _every(plan.updates), 0 if plan.hurried else 10
+    every, patience = _every(plan), 0 if plan.hurried else 10
     sentences = max(1, min(500, pairs)) if job == "translate" else 0
     decides = f"the chrF of {sentences} translations decides" if sentences else f"{metric} decides"
     stops = f", and {patience} without a better one end the run" if patience else ""
@@ -80,8 +80,9 @@ def validation(job: Job, plan: Plan, pairs: int, reasons: list[str]) -> Validati
     return Validation(every=every, metric=metric, patience=patience, sentences=sentences)
 
 
-def _every(updates: int) -> int:
-    return max(1, rounded(updates / LOOKS, 1) if updates >= 2 * LOOKS else updates // 2)
+def _every(plan: Plan) -> int:
+    looks = FEWER if plan.hurried else LOOKS
+    return max(1, rounded(plan.updates / looks, 1) if plan.updates >= 2 * looks else plan.updates // 2)
 
 
 def rounded(number: float, digits: int = 2) -> int:

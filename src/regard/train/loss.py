@@ -40,10 +40,11 @@ def word_loss(
     >>> x, weight = torch.eye(2), torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     >>> loss = word_loss(x, torch.tensor([0, 2]), weight, bias=None, rows=1)
     >>> round(loss.total.item(), 4), loss.right.item()  # log(e^2 + 2) - 2 + log(e + 2)
-    (1.7908, 1)
+    (1.791, 1)
     """
     if rows == 0:
-        return class_loss(F.linear(x, weight, bias), labels, smoothing)
+        logits = F.linear(x, weight, bias)  # (N, V)
+        return _all_at_once(logits, labels, smoothing, scratch=logits.detach())
     if torch.is_grad_enabled() and any(given is not None and given.requires_grad for given in (x, weight, bias)):
         return WordLoss(*_WordLoss.apply(x, labels, weight, bias, smoothing, rows))
     return _Pass(x, labels, weight, bias, smoothing, rows).sums()
@@ -51,11 +52,16 @@ def word_loss(
 
 def class_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> WordLoss:
     """The loss of logits (..., classes) that are all there; labels (...) may be IGNORED."""
-    logits, labels = logits.flatten(0, -2), labels.flatten()  # (N, classes), (N)
-    logs = logits.log_softmax(dim=-1, dtype=_wide(logits.dtype))  # (N, classes)
+    logits = logits.flatten(0, -2)  # (N, classes)
+    return _all_at_once(logits, labels.flatten(), smoothing, scratch=logits.detach().clone())
+
+
+def _all_at_once(logits: Tensor, labels: Tensor, smoothing: float, scratch: Tensor) -> WordLoss:
+    """Logits (N, V) and a `scratch` of the same numbers, which are changed for a moment."""
+    logs = logits.log_softmax(dim=-1, dtype=_wide(logits.dtype))  # (N, V)
     likelihood = F.nll_loss(logs, labels, ignore_index=IGNORED, reduction="sum")
     real = labels != IGNORED  # (N)
-    _, _, won = _contest(logits.detach().to(logs.dtype, copy=True), labels.clamp(min=0)[:, None])
+    _, _, won = _contest(scratch.to(logs.dtype), labels.clamp(min=0)[:, None])
     right = (won[:, 0] & real).sum()
     if not smoothing:
         return WordLoss(likelihood, likelihood.detach(), right)

@@ -14,6 +14,7 @@ from regard.config.run import Run
 from regard.config.training import Rewind, Stop
 from regard.data.loader import Loader, Update
 from regard.data.order import Rules
+from regard.data.recut import Recut, recut
 from regard.data.shards import Shards
 from regard.models.build import build
 from regard.nn.attention import keep_float32
@@ -61,7 +62,8 @@ class Trainer:
             say=lambda text: tell(Said(text, "warning")),
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
-        self.loader = self._loader(corpora.train, corpora, together=run.together)
+        noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.longest)
+        self.loader = self._loader(corpora.train, corpora, together=run.together, noise=noise)
         self.validator = self._validator(corpora)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")))
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
@@ -298,11 +300,11 @@ class Trainer:
             if isinstance(module, Stack):
                 module.recompute = self.run.train.recompute
 
-    def _loader(self, shards: Shards, corpora: Corpora, *, together: int = 1) -> Loader:
+    def _loader(self, shards: Shards, corpora: Corpora, *, together: int = 1, noise: Recut | None = None) -> Loader:
         data = self.run.data
         shards, task = task_of(self.run, shards, corpora.vocabularies)
         rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.longest, packed=task.packed)
-        return Loader(shards, task, rules, together=together)
+        return Loader(shards, task, rules, together=together, recut=noise)
 
     def _validator(self, corpora: Corpora) -> Validator | None:
         if corpora.validation is None:

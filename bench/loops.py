@@ -1,0 +1,177 @@
+"""Loops that train the same model on the same data: Regard's own, a bare one, and one of plain torch pieces.
+
+Each is called once for an update. All walk through the same updates in the same order, and begin again together.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bench import lean
+from regard.config.training import Adam
+from regard.data.batch import Batch
+from regard.data.loader import Loader, Update
+from regard.data.rows import IGNORED
+from regard.models.build import AnyModel
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.heads import WordHead
+from regard.train.engine import Engine, Gradients, seed_batch
+from regard.train.events import Event, Updated
+from regard.train.loss import word_loss
+from regard.train.objective import _simplest
+from regard.train.trainer import Trainer
+
+ADAM = Adam()
+
+
+class Ours:
+    """The trainer's updates, and what comes before them: batches are built from the shards each time."""
+
+    def __init__(self, trainer: Trainer, heard: list[Event], updates: int) -> None:
+        self.trainer, self.heard, self._updates = trainer, heard, updates
+        self._calls = 0
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Let the data begin anew."""
+        self._works = _again_and_again(self.trainer.loader, self._updates)
+
+    def __call__(self) -> None:
+        """One update."""
+        self._calls += 1
+        self.trainer._update(next(self._works))
+
+    @property
+    def last(self) -> Updated:
+        """What the last update told its listeners; a spike would have been told instead."""
+        told = self.heard[-1]
+        if not isinstance(told, Updated) or told.update != self._calls:
+            raise SystemExit(f"The trainer did not make every update: {told}.")
+        return told
+
+
+class Idle(Engine):
+    """An engine that computes nothing: what is left of an update is what the trainer does around it."""
+
+    def gradients(self, batches: Sequence[Batch], epoch: int) -> Gradients:  # noqa: ARG002
+        """Some numbers, and the real count of tokens."""
+        return Gradients(1.0, 1.0, sum(batch.count for batch in batches), 1.0)
+
+    def step(self, rate: float) -> None:
+        """Nobody learns."""
+
+
+def idle(trainer: Trainer) -> Engine:
+    """In the place of the trainer's engine."""
+    return Idle(trainer.objective, trainer.engine.optimizers, seed=0)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A batch with everything worked out that can be before the clock runs."""
+
+    whole: Batch  # as the loader built it
+    batch: Batch  # without masks that hide nothing
+    places: Tensor | None  # (N) where something must come out; None is everywhere
+    labels: Tensor  # (N)
+
+
+def ready(whole: Batch) -> Ready:
+    """A bare loop's batch."""
+    flat = whole.labels.flatten()  # (B T)
+    places = (flat != IGNORED).nonzero()[:, 0]
+    return Ready(whole, _simplest(whole), None if places.numel() == flat.numel() else places, flat[places])
+
+
+def prebuilt(loader: Loader, updates: int) -> list[list[Ready]]:
+    """The first updates of a loader, all of them in memory."""
+    return [[ready(batch) for batch in work.batches] for work in islice(loader.updates(), updates)]
+
+
+class Bare:
+    """What one writes without a library: forward, backward, clip, step. No records, no files, no seeds."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[[Ready], Tensor],  # summed over a batch
+        updates: Sequence[Sequence[Ready]],
+        rate: float,
+        clip: float,
+    ) -> None:
+        self.model, self.loss, self.updates, self._clip = model, loss, updates, clip
+        self._parameters = list(model.parameters())
+        self._optimizer = torch.optim.Adam(self._parameters, lr=rate, betas=ADAM.betas, eps=ADAM.eps, fused=True)
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Let the data begin anew."""
+        self._calls = 0
+
+    def __call__(self, seed: int | None = None) -> tuple[Tensor, Tensor]:
+        """One update: its loss and the norm of its gradient. With a seed, dropout draws as it does in Regard's."""
+        update = self.updates[self._calls % len(self.updates)]
+        self._calls += 1
+        tokens = sum(ready.labels.numel() for ready in update)
+        total = torch.zeros(())
+        for ready in update:
+            if seed is not None:
+                seed_batch(seed, 0, ready.whole.number)
+            loss = self.loss(ready) / tokens
+            loss.backward()
+            total += loss.detach()
+        norm = nn.utils.clip_grad_norm_(self._parameters, self._clip)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return total, norm
+
+
+def same_kernels(model: AnyModel, smoothing: float, rows: int) -> Callable[[Ready], Tensor]:
+    """The loss of a model of Regard's, by the same calls that the trainer ends up with."""
+    head = cast("WordHead", model.head)
+
+    def loss(ready: Ready) -> Tensor:
+        batch = ready.batch
+        if isinstance(model, EncoderDecoder):
+            assert batch.source is not None and batch.target is not None  # noqa: S101, PT018
+            x = model.vectors(batch.source, batch.target, batch.source_real)  # (B, T, D)
+        else:
+            assert isinstance(model, DecoderOnly) and batch.target is not None  # noqa: S101, PT018
+            x = model.vectors(batch.target, positions=batch.positions, documents=batch.documents)
+        x = x.flatten(0, 1)  # (B T, D)
+        if ready.places is not None:
+            x = x.index_select(0, ready.places)  # (N, D)
+        return word_loss(x, ready.labels, head.words.weight, head.bias, smoothing, rows).total
+
+    return loss
+
+
+def plain_pieces(model: nn.Module, smoothing: float) -> Callable[[Ready], Tensor]:
+    """The loss of a lean model, over the logits of all places, padding included."""
+
+    def loss(ready: Ready) -> Tensor:
+        batch = ready.whole
+        if isinstance(model, lean.Translator):
+            logits = model(batch.source, batch.target, batch.source_real)  # (B, T, words)
+        else:
+            logits = model(batch.target)
+        return F.cross_entropy(
+            logits.flatten(0, 1),
+            batch.labels.flatten(),
+            ignore_index=IGNORED,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )
+
+    return loss
+
+
+def _again_and_again(loader: Loader, updates: int) -> Iterator[Update]:
+    while True:
+        yield from islice(loader.updates(), updates)

@@ -1,0 +1,51 @@
+"""Other cuts of the same samples, drawn anew every time: BPE-dropout and unigram sampling on stored tokens.
+
+Shards hold the plain cut; a sample's text comes back from it and is cut by chance, as a function of
+(seed, draw, sample, side): the same on any number of ranks and after any stop. A cut that became longer than a batch
+has room for gives way to the plain one.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from regard.config.run import AnyVocabulary
+from regard.data.rows import Records
+from regard.text.sample import Sampler, sampler
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabularies import Vocabularies
+
+Recut = Callable[[Records], Records]
+ADDED = 2  # special tokens that a task may add to a side
+
+
+def recut(vocabularies: Vocabularies, settings: AnyVocabulary, *, seed: int, longest: int) -> Recut | None:
+    """What cuts records anew, if these settings ask for noise."""
+    sides = [(tokenizer, sampler(tokenizer, settings)) for tokenizer in (vocabularies.source, vocabularies.target)]
+    if sides[0][1] is None:
+        return None
+
+    def cut(records: Records) -> Records:
+        tokens, lengths = records.tokens.tolist(), records.lengths.copy()
+        made: list[int] = []
+        begin = 0
+        for column, (sample, draw) in enumerate(zip(records.samples.tolist(), records.draws.tolist(), strict=True)):
+            for side in range(lengths.shape[0]):
+                plain = tokens[begin : begin + int(lengths[side, column])]
+                begin += len(plain)
+                anew = _anew(plain, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
+                anew = anew if len(anew) + ADDED <= longest else plain
+                made += anew
+                lengths[side, column] = len(anew)
+        return replace(records, tokens=np.array(made, records.tokens.dtype), lengths=lengths)
+
+    return cut
+
+
+def _anew(
+    plain: list[int], tokenizer: Tokenizer, noise: Sampler | None, *, seed: int, draw: int, sample: int, side: int
+) -> list[int]:
+    if noise is None or tokenizer.specials.unknown in plain:  # what an unknown token stood for is not there any more
+        return plain
+    return noise.encode_ids(tokenizer.decode(plain), seed=seed, epoch=draw, sample=sample, side=side)

@@ -1,0 +1,336 @@
+"""`regard train` as its user meets it: what works, and the likeliest mistakes with what is said to each."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from regard.cli import allocator
+from regard.cli.train import CODES
+from regard.config import codec
+from tests.commands import Done, command
+
+WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
+# A model of a few thousand weights, and nothing left to probe
+TINY = [
+    *(f"--set=device.{knob}" for knob in ("threads=1", "loss_rows=0", "attention=compute", "allocator=plain")),
+    *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
+    *(
+        "--set=model.width=16",
+        "--set=tokenizer.vocabulary=300",
+        "--set=train.average=1",
+        "--set=validation.sentences=4",
+    ),
+]
+PAIRS = ["--source", "a.en", "--target", "a.de"]
+
+
+def regard(*arguments: str, code: int = 0) -> Done:
+    done = command("train", *arguments, columns=200)
+    assert done.code == code, f"{done.code}\n{done.output}{done.errors}"
+    return done
+
+
+class Restarted(Exception):  # noqa: N818 - nothing went wrong
+    pass
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [" ".join(WORDS[(n * k) % len(WORDS)] for k in range(1, 6)) + f" {n}" for n in range(200)]
+    _write("a.en", rows)
+    _write("a.de", [row.upper() for row in rows])
+    _write("short.de", rows[:150])
+    _write("five.en", rows[:5])
+    _write("five.de", rows[:5])
+    _write("book.txt", rows)
+    Path("empty.en").touch()
+    Path("empty.de").touch()
+    Path("picture.txt").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x01")
+    Path("latin.txt").write_bytes("Übung\n".encode("latin-1") * 50)
+    Path("full").mkdir()
+    Path("full/something").touch()
+    Path("broken.toml").write_text("[model\n", encoding="utf-8")
+    monkeypatch.setattr("regard.train.pace.seconds_per_update", lambda _run, _length: 0.25)
+    return tmp_path
+
+
+def _write(name: str, lines: list[str]) -> None:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+OUT = ["--out", "new"]
+MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
+    # what went wrong: (the command, its code, what is said, what to do)
+    "a missing file": (["--source", "b.en", "--target", "a.de", *OUT], 1, "no such file", "Check the path"),
+    "no target": (["--source", "a.en", *OUT], 2, "--source a.en has no --target", "say --text"),
+    "no source": (["--target", "a.de", *OUT], 2, "--target a.de has no --source", "Say --source FILE"),
+    "no corpus": (OUT, 2, "What shall it learn from", "--source a.en --target a.de"),
+    "a side twice": (
+        ["--source", "a.en", "--source", "five.en", "--target", "a.de", *OUT],
+        2,
+        "--source was given 2 times",
+        "repeat --data",
+    ),
+    "one file for both": (["--source", "a.en", "--target", "a.en", *OUT], 2, "learn to copy", "--target the file"),
+    "sides of different lengths": (
+        ["--source", "a.en", "--target", "short.de", *OUT],
+        1,
+        "a.en has 200 lines, short.de has 150",
+        "compare both",
+    ),
+    "empty files": (["--source", "empty.en", "--target", "empty.de", *OUT], 1, "nothing in this corpus", "with text"),
+    "an empty file": (["--source", "a.en", "--target", "empty.de", *OUT], 1, "empty.de has 0", "compare both"),
+    "a folder that is full": ([*PAIRS, "--out", "full"], 1, "not empty", "Choose a new folder"),
+    "a folder in a file": ([*PAIRS, "--out", "a.en/model"], 1, "cannot be inside a file", "another --out"),
+    "a file as folder": ([*PAIRS, "--out", "a.en"], 1, "--out is a file", "another name"),
+    "no folder": (PAIRS, 2, "Where shall the model go", "--out FOLDER"),
+    "resuming what is no run": (["--resume", "full"], 1, "no run: it has no run.toml", "--out named"),
+    "resuming nothing": (["--resume", "nowhere"], 1, "There is no such folder", "--out named"),
+    "resuming with a corpus": (["--resume", "full", *PAIRS], 2, "--source was given", "Leave --source out"),
+    "resuming elsewhere": (["--resume", "full", *OUT], 2, "knows its folder already", "Leave --out out"),
+    "two numbers of updates": (
+        ["--resume", "full", "--more", "5", "--updates", "9"],
+        2,
+        "Both --updates and --more",
+        "--more adds to the old total",
+    ),
+    "more of a new run": ([*PAIRS, *OUT, "--more", "5"], 2, "--more is for going on", "--updates N"),
+    "accepting something": (["--resume", "full", "--accept", "all"], 2, "knows no 'all'", "data or config"),
+    "an unknown preset": ([*PAIRS, *OUT, "--preset", "tini"], 1, "no preset 'tini'", "Did you mean 'tiny'"),
+    "a preset of another family": ([*PAIRS, *OUT, "--preset", "gpt2"], 1, "writes a text on", "Use one of"),
+    "an unknown key": ([*PAIRS, *OUT, "--set", "train.clipp=1"], 1, "train.clipp: is not a key", "Did you mean 'clip'"),
+    "a setting without =": ([*PAIRS, *OUT, "--set", "train.clip"], 2, "is not a setting", "--set train.clip=0.5"),
+    "a value of another type": ([*PAIRS, *OUT, "--set", "train.keep=two"], 1, "train.keep: is 'two'", "valid integer"),
+    "text with a target": (
+        ["--text", "a.en", "--target", "a.de", *OUT],
+        2,
+        "--text is a corpus",
+        "--source and --target",
+    ),
+    "too few lines": (
+        ["--source", "five.en", "--target", "five.de", *OUT],
+        1,
+        "5 pairs are too few to hold some out",
+        "--validation-source and --validation-target",
+    ),
+    "too short a text": (["--text", "five.en", *OUT], 1, "characters, too few", "at least 2,000"),
+    "a picture": (["--text", "picture.txt", *OUT], 1, "not a text file", "plain text in UTF-8"),
+    "another encoding": (["--text", "latin.txt", *OUT], 1, "Not UTF-8", "iconv"),
+    "validation of different lengths": (
+        [*PAIRS, *OUT, "--validation-source", "a.en", "--validation-target", "short.de"],
+        1,
+        "short.de has 150",
+        "compare both",
+    ),
+    "validation of another kind": (
+        [*PAIRS, *OUT, "--validation", "a.en"],
+        1,
+        "validation corpus is text, and the training corpus is pairs",
+        "of the same kind",
+    ),
+    "half of a validation": (
+        [*PAIRS, *OUT, "--validation-source", "a.en"],
+        2,
+        "has no --validation-target",
+        "Say --validation-target",
+    ),
+    "a run file that is none": (["broken.toml", *OUT], 1, "is not TOML", "broken.toml"),
+    "a corpus as run file": (["book.txt", *OUT], 1, "no run file", "--text book.txt"),
+    "a missing run file": (["run.toml", *OUT], 1, "cannot be read", "run.toml"),
+    "a folder as run file": (["full", *OUT], 1, "a folder, not a run file", "Give a run file"),
+    "a run file and a corpus": (["broken.toml", *PAIRS, *OUT], 2, "--source was given beside it", "run file"),
+    "no time": ([*PAIRS, *OUT, "--minutes", "0"], 2, "--minutes is 0", "at least 1"),
+    "less than no updates": ([*PAIRS, *OUT, "--updates", "-5"], 2, "--updates is -5", "at least 1"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.usefixtures("corpus")
+def test_the_likeliest_mistakes(mistake: str) -> None:
+    arguments, code, what, fix = MISTAKES[mistake]
+    done = regard(*arguments, code=code)
+    assert what in done.errors
+    assert fix in done.errors
+    assert "Traceback" not in done.errors
+    assert not Path("new").exists()
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_run_from_files_to_a_model_and_on() -> None:
+    done = regard(*PAIRS, *OUT, "--updates", "4", "--seed", "7", *TINY)
+    assert "200 pairs: preset mini" in done.output
+    assert "Cost:" in done.output
+    assert "update 4/4" in done.output
+    assert "validation at 4: loss" in done.output
+    assert 'regard translate new "..."' in done.output
+    log = Path("new/log.txt").read_text(encoding="utf-8")
+    assert "200 pairs: preset mini" in log
+    assert "update 4/4" in log
+    run = codec.runs().load(Path("new/run.toml"))
+    assert (run.seed, run.data.seed, run.train.updates) == (7, 7, 4)
+    assert Path("new/best/model.safetensors").is_file()
+    for arguments, what, fix in (
+        ([], "finished: it has made 4 of 4 updates", "--more N"),
+        (["--updates", "3"], "4 updates already, more than the 3 asked for", "--more N"),
+        (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--accept config"),
+    ):
+        refused = regard("--resume", "new", *arguments, code=1)
+        assert what in refused.errors
+        assert fix in refused.errors
+    again = regard(*PAIRS, *OUT, code=1)
+    assert "There is a run in this folder already" in again.errors
+    assert "--resume new" in again.errors
+    more = regard("--resume", "new", "--more", "2")
+    assert "going on after update 4" in more.output
+    assert "update 6/6" in more.output
+    assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_changed_files_are_named_unless_accepted() -> None:
+    regard(*PAIRS, *OUT, "--updates", "2", *TINY)
+    with Path("a.en").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    assert "--accept data" in regard("--resume", "new", "--more", "1", code=1).errors
+    assert "a.en has other content" in regard("--resume", "new", "--more", "1", "--accept", "data").output
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_run_file_is_taken_as_it_is() -> None:
+    dry = regard(*PAIRS, "--dry-run", "--updates", "3", *TINY)
+    text = dry.output[dry.output.index("format = 1") :]
+    Path("run.toml").write_text(text, encoding="utf-8")
+    assert "Time: at most about 1 s on this machine, 0.25 s an update" in dry.output
+    assert not Path("new").exists()
+    done = regard("run.toml", *OUT, "--set", "train.clip=0.25")
+    assert "Cost:" in done.output
+    run = codec.runs().load(Path("new/run.toml"))
+    assert run.train.clip == 0.25
+    assert run.train.updates == 3
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
+    before = sorted(Path().iterdir())
+    done = regard("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
+    assert "preset book" in done.output
+    assert "different characters" in done.output
+    assert 'task = "continue"' in done.output
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.usefixtures("corpus")
+def test_own_validation_files_and_other_corpora() -> None:
+    given = ["--validation-source", "five.en", "--validation-target", "five.de"]
+    done = regard(*PAIRS, "--dry-run", *given, *TINY)
+    assert "Validation: 5 pairs of your own." in done.output
+    assert "held_out = 0.0" in done.output
+    _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
+    assert 'task = "classify"' in regard("--data", "a.tsv", "--dry-run").output
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
+    from regard.train.events import Finished
+
+    assert CODES == {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+    for why, code, said in (("asked to stop", 75, "--resume new"), ("spike", 76, "spikes.kind=skip --accept config")):
+        with mock.patch("regard.train.fit.fit", return_value=Finished(3, why, Path("new"))):  # type: ignore[arg-type]
+            done = regard(*PAIRS, *OUT, code=code)
+        assert said in done.output
+
+
+@pytest.mark.usefixtures("corpus")
+def test_the_allocator_is_tuned_before_a_run_unless_told_otherwise() -> None:
+    with mock.patch("regard.cli.train.tune_allocator", side_effect=Restarted) as tune:
+        for arguments in (["--dry-run"], [*OUT, "--set", "device.allocator=plain", "--preset", "nothing"]):
+            command("train", *PAIRS, *arguments)
+        assert not tune.called
+        with pytest.raises(Restarted):
+            command("train", *PAIRS, *OUT)
+        regard(*PAIRS, *OUT, "--updates", "1", *TINY)
+        Path("new/run.toml").write_text(
+            Path("new/run.toml").read_text(encoding="utf-8").replace('"plain"', '"tuned"'), encoding="utf-8"
+        )
+        with pytest.raises(Restarted):
+            command("train", "--resume", "new", "--more", "1")
+
+
+@pytest.mark.usefixtures("corpus")
+def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], None]) -> None:
+    """The command itself, in a process of its own: the allocator's restart, the signal, the code."""
+    arguments = ["train", *PAIRS, *OUT, "--updates", "100000", *TINY, "--set", "device.allocator=tuned"]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-m", "regard", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        until(lambda: process.poll() is not None or Path("new/metrics.jsonl").is_file())
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+    assert "stopped when asked, and saved" in output
+    assert "regard train --resume new" in output
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], bool]], None]:
+    def waited(happened: Callable[[], bool]) -> None:
+        end = time.monotonic() + 120
+        while not happened():
+            assert time.monotonic() < end, "it never happened"
+            time.sleep(0.05)
+
+    return waited
+
+
+@pytest.fixture
+def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The environments that the command was started again with; as if it ran by itself under glibc."""
+    seen: list[dict[str, str]] = []
+
+    def execve(_path: str, _arguments: list[str], environment: dict[str, str]) -> None:
+        seen.append(environment)
+        raise Restarted
+
+    monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.setattr(allocator, "_has_glibc", lambda: True)
+    monkeypatch.setattr(sys, "argv", ["/bin/regard", "train"])
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "/bin/regard", "train"])
+    for name in (allocator.VARIABLE, allocator.MARK):
+        monkeypatch.delenv(name, raising=False)
+    return seen
+
+
+def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Restarted):
+        allocator.tune_allocator()
+    assert restarts[0][allocator.VARIABLE] == allocator.TUNABLES
+    for name, value in restarts[0].items():
+        monkeypatch.setenv(name, value)
+    allocator.tune_allocator()  # the second start: no third
+    assert len(restarts) == 1
+    assert allocator.VARIABLE not in os.environ
+    assert allocator.MARK not in os.environ
+
+
+def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    for original in (["python", "-m", "pytest"], ["python", "other.py", "train"], ["python", "-c", "main()", "train"]):
+        monkeypatch.setattr(sys, "orig_argv", original)
+        allocator.tune_allocator()
+    assert restarts == []
+
+
+def test_no_restart_against_the_user(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(allocator.VARIABLE, "glibc.malloc.check=3")
+    allocator.tune_allocator()
+    monkeypatch.delenv(allocator.VARIABLE)
+    monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
+    allocator.tune_allocator()
+    assert restarts == []

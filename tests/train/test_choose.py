@@ -1,0 +1,395 @@
+"""What is chosen for a corpus, and that every choice has its reason."""
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import ConfigError, RegardError
+from regard.config import codec
+from regard.config.model import EncoderDecoder
+from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
+from regard.config.tables import plain
+from regard.config.training import Adam, Cosine, InverseSqrt, Linear
+from regard.train.choose import Choice, bytes_per_token, choose
+from regard.train.knobs import Plan, training, validation
+from regard.train.recipes import CHARACTERS, TABLE, Job, row_for_preset, row_for_size, smaller_rows
+from regard.train.survey import Found, Side, survey
+
+DATA = Path(__file__).parents[2] / "../shared/data"
+PAGE = Path(__file__).parents[2] / "docs/train.md"
+WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Callable[[int], Lines]:
+    def written(count: int) -> Lines:
+        rows = [" ".join(WORDS[(n * k) % len(WORDS)] for k in range(1, 9)) + f" {n}" for n in range(count)]
+        for name, texts in (("a.en", rows), ("a.de", [row.upper() for row in rows])):
+            (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        return Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"), languages=("en", "de"))
+
+    return written
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Documents:
+    (tmp_path / "book.txt").write_text("The quick brown fox.\n" * 500, encoding="utf-8")
+    return Documents(path=str(tmp_path / "book.txt"))
+
+
+def reason(choice: Choice, begin: str) -> str:
+    found = [line for line in choice.reasons if line.startswith(begin)]
+    assert len(found) == 1, choice.reasons
+    return found[0]
+
+
+def translator(choice: Choice) -> EncoderDecoder:
+    assert isinstance(choice.run.model, EncoderDecoder)
+    return choice.run.model
+
+
+def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:
+    choice = choose(pairs(600))
+    run = choice.run
+    assert run.model.family == "encoder_decoder"
+    assert run.model.languages == ("en", "de")
+    assert run.model.encoder.layers == 2
+    assert run.tokenizer == ByteBpe(vocabulary=1000)
+    assert run.model.target_tokens.vocabulary == 1000
+    assert run.model.encoder.dropout.sublayer == run.model.decoder.dropout.embedding == 0.3
+    assert run.data.held_out == 0.1
+    assert run.validation.metric == "chrf"
+    assert run.validation.sentences == 60
+    assert run.train.label_smoothing == 0.1
+    assert run.train.average == 10
+    assert run.train.save_every == run.validation.every
+    assert isinstance(run.train.schedule, InverseSqrt)
+    assert run.train.schedule.warmup <= run.train.updates / 4
+    assert choice.reasons[0].startswith("600 pairs: preset mini (")
+    assert codec.runs().parse(plain(run)) == run
+
+
+def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Lines]) -> None:
+    choice = choose(pairs(600))
+    run = choice.run
+    assert isinstance(run.train.schedule, InverseSqrt)
+    assert f"{run.train.updates:,} of {run.train.update_tokens:,} tokens" in reason(choice, "Updates:")
+    assert f"{run.train.schedule.warmup:,} updates" in reason(choice, "Learning rate:")
+    assert f"({run.data.held_out:.2%})" in reason(choice, "Validation:")
+    assert "1,000 pieces" in reason(choice, "Vocabulary:")
+    assert "0.3" in reason(choice, "Dropout:")
+    assert "0.1" in reason(choice, "Label smoothing:")
+    assert "last 10 checkpoints" in reason(choice, "The end:")
+    looks = reason(choice, "Looks:")
+    assert f"every {run.validation.every:,} updates" in looks
+    assert f"{run.validation.sentences} translations" in looks
+    assert f"{run.validation.patience} without a better one" in looks
+    assert all(line.endswith(".") for line in choice.reasons)
+
+
+def test_few_words_need_few_pieces(tmp_path: Path) -> None:
+    for name in ("a.in", "a.out"):
+        (tmp_path / name).write_text("jump left twice\nwalk right\n" * 300, encoding="utf-8")
+    choice = choose(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
+    assert choice.run.tokenizer == ByteBpe(vocabulary=512)
+    assert "only 5 different words" in reason(choice, "Vocabulary:")
+    for name in ("a.in", "a.out"):
+        (tmp_path / name).write_text("".join(f"word{n}\n" for n in range(300)), encoding="utf-8")
+    assert choose(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))).run.tokenizer == ByteBpe(
+        vocabulary=600
+    )
+
+
+def test_a_book(book: Documents) -> None:
+    choice = choose(book)
+    run = choice.run
+    assert run.model.family == "decoder_only"
+    assert run.model.task == "continue"
+    assert isinstance(run.tokenizer, CharacterLevel)
+    assert run.model.tokens.vocabulary == len(set("The quick brown fox.\n")) + 7
+    assert isinstance(run.train.schedule, Cosine)
+    assert run.train.schedule.peak == 1e-3
+    assert run.data.held_out == 0.1
+    assert run.data.longest <= run.data.batch_tokens
+    assert run.validation.metric == "loss"
+    assert "the end of the text" in reason(choice, "Validation:")
+
+
+def test_many_characters_are_no_small_vocabulary(tmp_path: Path) -> None:
+    text = "".join(chr(0x4E00 + n) for n in range(600)) * 10
+    (tmp_path / "book.txt").write_text(text, encoding="utf-8")
+    run = choose(Documents(path=str(tmp_path / "book.txt"))).run
+    assert isinstance(run.tokenizer, ByteBpe)
+
+
+def test_labels_and_tags(tmp_path: Path) -> None:
+    rows = "".join(f"sentence {n}\t{n % 3}\n" for n in range(300))
+    (tmp_path / "a.tsv").write_text(rows, encoding="utf-8")
+    run = choose(Table(path=str(tmp_path / "a.tsv"), label=2)).run
+    assert run.model.family == "encoder_only"
+    assert run.model.task == "classify"
+    assert run.model.head.kind == "classes"
+    assert run.model.head.labels == ("0", "1", "2")
+    assert run.validation.metric == "accuracy"
+    assert isinstance(run.train.schedule, Linear)
+    (tmp_path / "a.conll").write_text("dogs NOUN\nrun VERB\n\n" * 100, encoding="utf-8")
+    run = choose(Conll(path=str(tmp_path / "a.conll"))).run
+    assert run.model.task == "tag"
+    assert run.model.head.kind == "tags"
+    assert run.model.head.labels == ("NOUN", "VERB")
+
+
+def test_one_label_teaches_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("text\t1\n" * 100, encoding="utf-8")
+    with pytest.raises(RegardError, match="same label, '1'"):
+        choose(Table(path=str(tmp_path / "a.tsv"), label=2))
+
+
+def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callable[[int], Lines]) -> None:
+    choice = choose(pairs(600), preset="base")
+    assert translator(choice).width == 512
+    assert isinstance(choice.run.train.schedule, InverseSqrt)
+    assert choice.run.train.schedule.peak == 7e-4
+    assert choice.run.train.update_tokens == 24576
+    assert choice.run.tokenizer == ByteBpe(vocabulary=1000)
+    for stack in (translator(choice).encoder, translator(choice).decoder):
+        assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset's own is 0.1
+    assert "as you asked; by itself it would be mini" in choice.reasons[0]
+
+
+def test_a_preset_without_a_row_borrows_from_the_nearest() -> None:
+    assert row_for_preset("translate", "lecture", 600).peak == row_for_preset("translate", "base", 600).peak
+    assert row_for_preset("continue", "llama", 1000).peak == row_for_preset("continue", "gpt2", 1000).peak
+
+
+def test_a_reader_fills_running_text(book: Documents) -> None:
+    run = choose(book, preset="reader").run
+    assert run.model.family == "encoder_only"
+    assert run.model.task == "fill"
+
+
+@pytest.mark.parametrize(
+    ("preset", "told"),
+    [("gpt2", "writes a text on, and this corpus is pairs"), ("bert", "labels it, and this corpus is pairs")],
+)
+def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], Lines], preset: str, told: str) -> None:
+    with pytest.raises(RegardError, match=told) as caught:
+        choose(pairs(60), preset=preset)
+    assert "mini" in str(caught.value.fix)
+    assert "gpt2" not in str(caught.value.fix)
+
+
+def test_changes_have_the_last_word(pairs: Callable[[int], Lines]) -> None:
+    run = choose(pairs(600), changes={"train.clip": 0.5, "model.encoder.layers": 3, "tokenizer.kind": "character"}).run
+    assert run.train.clip == 0.5
+    assert run.model.family == "encoder_decoder"
+    assert run.model.encoder.layers == 3
+    assert run.tokenizer.kind == "character"
+    with pytest.raises(ConfigError, match="Did you mean 'clip'"):
+        choose(pairs(600), changes={"train.clipp": 0.5})
+    with pytest.raises(ConfigError, match=r"train\.updates: is 'many'"):
+        choose(pairs(600), changes={"train.updates": "many"})
+
+
+def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[int], Lines]) -> None:
+    choice = choose(pairs(600), updates=100)
+    assert choice.run.train.updates == 100
+    assert choice.run.train.schedule.warmup == 25
+    assert choice.run.validation.every == 3
+    assert "as you asked" in reason(choice, "Updates:")
+    assert choose(pairs(600), changes={"train.updates": 100}).run == choice.run
+
+
+def test_own_validation_data(pairs: Callable[[int], Lines], book: Documents) -> None:
+    corpus = pairs(20)
+    choice = choose(corpus, validation=[corpus])
+    assert choice.run.data.held_out == 0
+    assert choice.run.data.validation == (corpus,)
+    assert reason(choice, "Validation:") == "Validation: 20 pairs of your own."
+    with pytest.raises(RegardError, match="validation corpus is text, and the training corpus is pairs"):
+        choose(corpus, validation=[book])
+
+
+def test_too_little_to_hold_any_out(pairs: Callable[[int], Lines], tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="49 pairs are too few"):
+        choose(pairs(49))
+    assert choose(pairs(50)).run.data.held_out == 0.2
+    (tmp_path / "short.txt").write_text("A short story.\n", encoding="utf-8")
+    with pytest.raises(RegardError, match="14 characters, too few"):
+        choose(Documents(path=str(tmp_path / "short.txt")))
+
+
+def paced(seconds: float) -> Callable[[Run, int], float]:
+    """Seconds that do not depend on the machine: so many for an update of 2,048 tokens and a width of 128."""
+    return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
+
+
+def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
+    corpus = pairs(600)
+    whole = choose(corpus, minutes=1000, pace=paced(0.1))
+    assert whole.run == choose(corpus).run
+    short = choose(corpus, minutes=1, pace=paced(0.5))
+    assert short.run.train.updates == 108  # 54 of 60 seconds, half a second each
+    assert isinstance(short.run.train.schedule, Linear)
+    assert short.run.train.schedule.warmup == 10
+    assert short.run.train.average == 1
+    assert short.run.validation.patience == 0
+    assert short.run.validation.every == 9
+    assert translator(short).encoder.dropout.sublayer == 0.3  # 20 times and more through it
+    assert "1 minutes have room for no more" in reason(short, "Updates:")
+
+
+def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], Lines]) -> None:
+    corpus = pairs(4_000)
+    whole = choose(corpus).run.train
+    assert whole.update_tokens == 4096
+    seconds = 2 * 0.5 * whole.updates / 0.9  # of the whole run
+    most = choose(corpus, minutes=0.7 * seconds / 60, pace=paced(0.5)).run.train
+    assert (most.update_tokens, most.updates) == (4096, int(0.7 * whole.updates))
+    some = choose(corpus, minutes=0.3 * seconds / 60, pace=paced(0.5)).run.train
+    assert (some.update_tokens, some.updates) == (2048, int(0.6 * whole.updates))
+
+
+def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
+    assert [row.preset for row in smaller_rows("translate", 300_000)] == ["small", "tiny", "mini"]
+    assert [row.preset for row in smaller_rows("continue", 300_000)] == ["book"]
+
+
+def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
+    corpus = pairs(12_000)
+    choice = choose(corpus, minutes=10, pace=paced(4.0))
+    assert "preset mini" in choice.reasons[0]
+    assert "no time for tiny" in choice.reasons[0]
+    assert choice.run.train.update_tokens == 2048
+    assert choice.run.data.batch_tokens == 2048
+    assert translator(choice).encoder.dropout.sublayer == 0.1
+    asked = choose(corpus, minutes=10, pace=paced(4.0), preset="tiny")
+    assert translator(asked).encoder.layers == 4
+    roomy = choose(corpus, minutes=200, pace=paced(0.5))
+    assert translator(roomy).encoder.layers == 4
+    with pytest.raises(RegardError, match="nothing to learn in 0 minutes"):
+        choose(corpus, minutes=0)
+
+
+@pytest.mark.parametrize(
+    ("job", "size", "preset", "vocabulary"),
+    [
+        ("translate", 2_000, "mini", 1_000),
+        ("translate", 3_000, "mini", 1_000),
+        ("translate", 3_001, "mini", 2_000),
+        ("translate", 100_000, "tiny", 10_000),
+        ("translate", 100_001, "small", 8_000),
+        ("translate", 9_000, "mini", 2_000),
+        ("translate", 29_000, "tiny", 10_000),
+        ("translate", 165_000, "small", 8_000),
+        ("translate", 3_000_000, "base", 32_000),
+        ("translate", 10**9, "big", 32_000),
+        ("continue", 1_115_394, "book", CHARACTERS),
+        ("continue", 64_000_000, "library", 16_000),
+        ("continue", 10**11, "gpt2", 32_000),
+        ("classify", 6_920, "reader", 4_000),
+        ("tag", 12_544, "reader", 4_000),
+    ],
+)
+def test_the_table(job: Job, size: int, preset: str, vocabulary: int) -> None:
+    row = row_for_size(job, size)
+    assert (row.preset, row.vocabulary) == (preset, vocabulary)
+
+
+@pytest.mark.parametrize("job", TABLE)
+def test_rows_rise(job: Job) -> None:
+    rows = TABLE[job]
+    assert [row.most for row in rows] == sorted({row.most for row in rows})
+    assert [row.dropout for row in rows] == sorted((row.dropout for row in rows), reverse=True)
+    assert rows[-1].most == float("inf")
+    for row in rows:
+        assert row.preset in codec.presets()
+        assert not row.why.endswith(".")
+
+
+def test_the_page_shows_the_table() -> None:
+    """docs/train.md has one row for each row of the code."""
+    shown = re.findall(
+        r"^\| ([^|]+) \| `(\w+)` \| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|",
+        PAGE.read_text(encoding="utf-8"),
+        re.M,
+    )
+    wanted = []
+    for rows in dict.fromkeys(TABLE.values()):
+        for row in rows:
+            most = "more" if row.most == float("inf") else f"{int(row.most):,}"
+            pieces = "characters" if row.vocabulary == CHARACTERS else f"{row.vocabulary:,}"
+            numbers = (str(row.epochs), f"{row.peak:g}", f"{row.warmup:,}", f"{row.update_tokens:,}")
+            wanted.append((most, row.preset, pieces, f"{row.dropout:g}", *numbers))
+    assert shown == wanted
+
+
+def test_long_runs_are_looked_at_about_thirty_times() -> None:
+    row = row_for_size("translate", 29_000)
+    for updates in (1, 2, 10, 63, 64, 500, 8_000, 123_456):
+        every = validation("translate", Plan(updates, 8192), 1000, []).every
+        assert 1 <= every <= updates
+        assert updates < 64 or 20 <= updates / every <= 64
+        assert training("translate", row, Plan(updates, 8192), []).save_every == every
+
+
+def test_counting(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("eins zwei\nüber eins\n", encoding="utf-8")
+    (tmp_path / "b").write_text("one two\nover one\n", encoding="utf-8")
+    found = survey([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
+    assert (found.content, found.examples, found.words) == ("pairs", 2, 6)
+    assert (found.source.characters, found.source.bytes, found.source.longest) == (18, 19, 10)
+    assert found.target.letters == set("one two over")
+    assert {field.name for field in fields(Found)} >= {"labels", "languages"}
+    assert Side().longest == 0
+
+
+def test_mixed_corpora_are_refused(pairs: Callable[[int], Lines], book: Documents) -> None:
+    with pytest.raises(RegardError, match="begins with pairs and goes on with running text"):
+        survey([pairs(3), book])
+
+
+def test_binary_files_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"PK\x03\x04\x00\x00text")
+    with pytest.raises(RegardError, match="not a text file"):
+        survey([Documents(path=str(tmp_path / "a.txt"))])
+
+
+def test_an_empty_side_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\ntwo\n", encoding="utf-8")
+    (tmp_path / "b").write_text("\n\n", encoding="utf-8")
+    with pytest.raises(RegardError, match="All 2 lines of the target side are empty") as caught:
+        survey([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
+    assert caught.value.where == str(tmp_path / "b")
+
+
+def test_bytes_of_a_piece() -> None:
+    assert 2.5 < bytes_per_token(1000) < bytes_per_token(32000) < 5.5
+    assert bytes_per_token(2) == 1.0
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
+def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
+    files = [str(DATA / f"multi30k/train.{language}.gz") for language in ("en", "de")]
+    choice = choose(Lines(source=files[0], target=files[1]))
+    run = choice.run
+    assert run.model == codec.preset("tiny")  # with its vocabulary of 10,000
+    assert run.train.optimizer == Adam(betas=(0.9, 0.98))
+    assert run.train.schedule == InverseSqrt(peak=5e-3, warmup=2000)
+    assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)
+    assert 7000 <= run.train.updates <= 9500
+    assert 900 <= run.data.held_out * 29_000 <= 1100
+    assert choice.reasons[0].startswith("29,000 pairs: preset tiny (2.6 million parameters), because")
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
+def test_shakespeare_gets_characters() -> None:
+    run = choose(Documents(path=str(DATA / "tinyshakespeare/input.txt.gz"))).run
+    assert isinstance(run.tokenizer, CharacterLevel)
+    assert run.model.family == "decoder_only"
+    assert (run.model.tokens.vocabulary, run.model.width, run.data.longest) == (72, 128, 256)
+    assert run.data.held_out == 0.1
+    assert isinstance(run.train.schedule, Cosine)

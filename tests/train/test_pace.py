@@ -1,0 +1,56 @@
+"""The trial steps before a run: they give a time, and leave no trace."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import codec
+from regard.config.run import Data, Lines, Run
+from regard.config.training import Constant, Training
+from regard.models.build import AnyModel
+from regard.train import pace
+
+SMALL: dict[str, dict[str, Any]] = {
+    "mini": {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1},
+    "book": {"tokens.vocabulary": 20, "decoder.layers": 1},
+    "reader": {
+        "source.vocabulary": 20,
+        "encoder.layers": 1,
+        "task": "classify",
+        "head": {"kind": "classes", "labels": ["a", "b"]},
+    },
+}
+
+
+def run(preset: str) -> Run:
+    return Run(
+        data=Data(train=(Lines(source="a"),), batch_tokens=64, longest=8),
+        model=codec.preset(preset, SMALL[preset]),
+        train=Training(updates=1, update_tokens=128, schedule=Constant(peak=1e-3)),
+    )
+
+
+@pytest.mark.parametrize("preset", SMALL)
+def test_every_family_can_be_tried(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    assert 0 < pace.seconds_per_update(run(preset), 8) < 10
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_large_batch_is_tried_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    rows: list[int] = []
+    loss = pace._loss
+
+    def seen(model: AnyModel, tokens: torch.Tensor) -> torch.Tensor:
+        rows.append(tokens.size(0))
+        return loss(model, tokens)
+
+    monkeypatch.setattr(pace, "_loss", seen)
+    pace.seconds_per_update(run("mini"), 8)
+    monkeypatch.setattr(pace, "ENOUGH", pace.flops(run("mini"), 8) / 4)
+    pace.seconds_per_update(run("mini"), 8)
+    assert rows == [8, 8, 8, 2, 2, 2]

@@ -1,0 +1,63 @@
+"""The same numbers on other boards; each test runs where its board is installed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.config.tables import plain
+from regard.train.fit import fit, resume
+from regard.train.trackers import tracker
+from tests.train.runs import corpus, metrics, small_run
+
+QUICK: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.average": 1}
+
+
+def run_with(board: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """A run that is stopped and goes on, with a board: what its journal holds."""
+    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
+    folder = tmp_path / "run"
+    fit(run, folder, listeners=[tracker(board, folder, plain(run))], pause_at=2)
+    resume(folder, listeners=[tracker(board, folder, plain(run))])
+    return metrics(folder)
+
+
+def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    lines = run_with("tensorboard", tmp_path)
+    board = events.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    wanted = [(line["update"], line["loss"]) for line in lines if "loss" in line]
+    found = [(one.step, one.value) for one in board.Scalars("train/loss")]
+    assert found == [(step, pytest.approx(value, rel=1e-6)) for step, value in wanted]
+    assert [one.step for one in board.Scalars("validation/bleu")] == [2, 4]
+
+
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_mlflow_has_the_numbers_of_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'ml.db'}")
+    monkeypatch.chdir(tmp_path)
+    lines = run_with("mlflow", tmp_path)
+    client = mlflow.MlflowClient()
+    experiment = client.get_experiment_by_name("regard")
+    (run,) = client.search_runs([experiment.experiment_id])
+    found = [(one.step, one.value) for one in client.get_metric_history(run.info.run_id, "train/loss")]
+    assert found == [(line["update"], line["loss"]) for line in lines if "loss" in line]
+
+
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    run_with("wandb", tmp_path)
+    files = list((tmp_path / "run" / "wandb").glob("offline-run-*/run-*.wandb"))
+    assert files
+    assert all(path.stat().st_size > 0 for path in files)
+    assert (tmp_path / "run" / "boards.json").is_file()
+
+
+def test_an_unknown_board_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="no board 'tensorbord'") as caught:
+        tracker("tensorbord", tmp_path, {})
+    assert "tensorboard" in (caught.value.fix or "")
