@@ -68,6 +68,11 @@ class Learned:
     outputs: list[str]  # free translations of the held-out sources
     right: float  # the share of them that is right
 
+    @property
+    def empty(self) -> float:
+        """The share of outputs that ended before they began."""
+        return sum(not output for output in self.outputs) / len(self.outputs)
+
 
 def sentences(size: Size, count: int, seed: int) -> list[str]:
     """Sentences of two words or more."""
@@ -196,6 +201,7 @@ def main() -> None:
     print(f"{'held-out loss, in one pass':<36}{masked.in_one_pass:>15.4f}{unmasked.in_one_pass:>15.4f}")
     print(f"{'held-out loss, word by word':<36}{masked.word_by_word:>15.4f}{unmasked.word_by_word:>15.4f}")
     print(f"{'held-out sentences translated right':<36}{masked.right:>15.1%}{unmasked.right:>15.1%}")
+    print(f"{'held-out sentences left empty':<36}{masked.empty:>15.1%}{unmasked.empty:>15.1%}")
     print(f"\nleast honest loss: {floor(asked):.4f}\n")
     for sentence, good, bad in list(zip(asked, masked.outputs, unmasked.outputs, strict=True))[:4]:
         print(f"  source          {sentence}\n  with the mask   {good}\n  without it      {bad or '(nothing)'}\n")

@@ -257,9 +257,8 @@ def test_the_allocator_is_tuned_before_a_run_unless_told_otherwise() -> None:
         with pytest.raises(Restarted):
             command("train", *PAIRS, *OUT)
         regard(*PAIRS, *OUT, "--updates", "1", *TINY)
-        Path("new/run.toml").write_text(
-            Path("new/run.toml").read_text(encoding="utf-8").replace('"plain"', '"tuned"'), encoding="utf-8"
-        )
+        text = Path("new/run.toml").read_text(encoding="utf-8").replace('allocator = "plain"', 'allocator = "tuned"')
+        Path("new/run.toml").write_text(text, encoding="utf-8")
         with pytest.raises(Restarted):
             command("train", "--resume", "new", "--more", "1")
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.tables import plain
 from regard.train.fit import fit, resume
 from regard.train.trackers import tracker
 from tests.train.runs import corpus, metrics, small_run
@@ -18,8 +17,8 @@ def run_with(board: str, tmp_path: Path) -> list[dict[str, Any]]:
     """A run that is stopped and goes on, with a board: what its journal holds."""
     run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
     folder = tmp_path / "run"
-    fit(run, folder, listeners=[tracker(board, folder, plain(run))], pause_at=2)
-    resume(folder, listeners=[tracker(board, folder, plain(run))])
+    fit(run, folder, listeners=[tracker(board, folder)], pause_at=2)
+    resume(folder, listeners=[tracker(board, folder)])
     return metrics(folder)
 
 
@@ -59,5 +58,5 @@ def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_unknown_board_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="no board 'tensorbord'") as caught:
-        tracker("tensorbord", tmp_path, {})
+        tracker("tensorbord", tmp_path)
     assert "tensorboard" in (caught.value.fix or "")

@@ -137,10 +137,11 @@ class Display:
 
     def _scores(self, width: int) -> list[Text]:
         assert self._started is not None  # noqa: S101 - `render` asked
+        metric, before = self._started.metric, self._started.best
         if self._validated is None:
-            return [_cut("no validation yet", width)]
+            line = "no validation yet" if before is None else f"best {metric} {score(metric, before)} before this start"
+            return [_cut(line, width)]
         lines = [_cut(f"last {brief(self._validated.scores)}", width)]
-        metric = self._started.metric
         if self._best is not None and (best := self._best.scores.get(metric)) is not None:
             line = f"best {metric} {score(metric, best)} at update {self._best.update:,}"
             lines.insert(0, _cut(Text(line, style="bold green"), width))

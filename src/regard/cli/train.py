@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,23 +16,17 @@ from rich.console import Console  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.allocator import tune_allocator
+from regard.cli.order import Order, Texts, UsageError
 from regard.config import codec
-from regard.config.run import AnySource, Documents, Run
+from regard.config.run import Run
 
 if TYPE_CHECKING:
     from regard.train.choose import Choice
     from regard.train.events import Finished, Listener
 
 CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
-ACCEPT = ("data", "config")
 RUN = "run.toml"  # store.model_folder has it too, and imports torch
 LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
-
-Texts = list[str] | None
-
-
-class UsageError(RegardError):
-    """Options that do not fit together."""
 
 
 def train(
@@ -61,6 +54,10 @@ def train(
     accept: Annotated[
         Texts, typer.Option(metavar="data|config", help="With --resume: go on though it changed.")
     ] = None,
+    pause_at: Annotated[int | None, typer.Option(help="Save and rest at this step, to be resumed later.")] = None,
+    track: Annotated[
+        Texts, typer.Option(metavar="BOARD", help="Also tell tensorboard, wandb or mlflow. Repeat.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and what it costs.")] = False,
 ) -> None:
     """Train a model from text: what is not said is chosen to suit the corpus, with reasons.
@@ -70,7 +67,7 @@ def train(
     try:
         order = Order(
             run, source, target, text, data, out, languages, validation, validation_source, validation_target, preset,
-            settings, minutes, updates, seed, resume, more, accept, dry_run,
+            settings, minutes, updates, seed, resume, more, accept, pause_at, track, dry_run,
         )  # fmt: skip
         order.check()
         finished = _resume(order) if order.resume is not None else _start(order)
@@ -80,149 +77,6 @@ def train(
     if finished is not None:
         _say_goodbye(finished)
         raise typer.Exit(CODES[finished.why])
-
-
-@dataclass(frozen=True)
-class Order:
-    """What was asked for, as it was given."""
-
-    run: Path | None
-    source: Texts
-    target: Texts
-    text: Texts
-    data: Texts
-    out: Path | None
-    languages: tuple[str, str] | None
-    validation: Texts
-    validation_source: Texts
-    validation_target: Texts
-    preset: str | None
-    settings: Texts
-    minutes: float | None
-    updates: int | None
-    seed: int | None
-    resume: Path | None
-    more: int | None
-    accept: Texts
-    dry_run: bool
-
-    def check(self) -> None:
-        """Refuse options that do not fit together, before anything is read or made."""
-        if self.resume is not None:
-            self._check_resume()
-        else:
-            self._check_new()
-        for name, number in (("--minutes", self.minutes), ("--updates", self.updates), ("--more", self.more)):
-            if number is not None and number <= 0:
-                raise UsageError(f"{name} is {number:g}: there is nothing to do.", fix="Give at least 1.")
-
-    def _check_resume(self) -> None:
-        given = self._given("run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed")
-        given += self._given("validation", "validation_source", "validation_target", "dry_run")
-        if given:
-            raise UsageError(
-                f"--resume goes on with a run that knows its {_kind_of(given[0])} already, and {given[0]} was given.",
-                fix=f"Leave {given[0]} out, or start a new run with --out.",
-            )
-        if self.more is not None and self.updates is not None:
-            fix = "--updates is the new total, counted from the run's beginning; --more adds to the old total."
-            raise UsageError("Both --updates and --more were given.", fix=f"Say one of the two: {fix}")
-        for word in self.accept or ():
-            if word not in ACCEPT:
-                raise UsageError(f"--accept knows no '{word}'.", fix="Say data or config.")
-
-    def _check_new(self) -> None:
-        if only := self._given("more", "accept"):
-            fix = "Say --updates N for a new run." if self.more is not None else "Say --resume FOLDER."
-            raise UsageError(f"{only[0]} is for going on with a run (--resume).", fix=fix)
-        corpus = self._given("source", "target", "text", "data")
-        if self.run is not None and (other := corpus + self._given("preset", "minutes", "languages")):
-            fix = "Write it into the run file, or leave the run file out."
-            raise UsageError(f"The run file says what to train, and {other[0]} was given beside it.", fix=fix)
-        if self.run is None:
-            self._check_corpus(corpus)
-        if self.out is None and not self.dry_run:
-            raise UsageError("Where shall the model go?", fix="Say --out FOLDER, with the name of a new folder.")
-
-    def _check_corpus(self, given: list[str]) -> None:
-        if not given:
-            fix = "Say --source a.en --target a.de for pairs, --text book.txt for running text, or --data corpus.tsv."
-            raise UsageError("What shall it learn from?", fix=fix)
-        for name in ("source", "target", "validation_source", "validation_target"):
-            files = getattr(self, name) or ()
-            if len(files) > 1:
-                fix = "Give each side once; for several corpora repeat --data, or write a run file."
-                raise UsageError(f"{_option(name)} was given {len(files)} times.", fix=fix)
-        for whole in ("--text", "--data"):
-            if whole in given and len(given) > 1:
-                other = next(option for option in given if option != whole)
-                fix = (
-                    "For pairs say --source and --target; for running text --text alone; for other files --data alone."
-                )
-                raise UsageError(f"{whole} is a corpus by itself, and {other} was given beside it.", fix=fix)
-        for first, second in (("source", "target"), ("validation_source", "validation_target")):
-            _check_sides(first, getattr(self, first), second, getattr(self, second))
-
-    def _given(self, *names: str) -> list[str]:
-        return [_option(name) for name in names if getattr(self, name) not in (None, [], False)]
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """What --set, --seed and --updates say, as paths and values."""
-        try:
-            changes = codec.parse_settings(self.settings or ())
-        except ConfigError as error:
-            raise UsageError(f"--set {error.faults[0]}", fix="For example: --set train.clip=0.5") from None
-        if self.seed is not None:
-            changes |= {"seed": self.seed, "data.seed": self.seed}
-        if self.updates is not None and self.resume is None:
-            changes["train.updates"] = self.updates
-        return changes
-
-    @property
-    def sources(self) -> list[AnySource]:
-        """The corpus that the options describe."""
-        return self._sources(self.source, self.target, self.text, self.data)
-
-    @property
-    def validation_sources(self) -> list[AnySource]:
-        """The validation corpus, if there is one."""
-        texts = self.validation if self.text else None
-        return self._sources(self.validation_source, self.validation_target, texts, None if texts else self.validation)
-
-    def _sources(self, source: Texts, target: Texts, text: Texts, data: Texts) -> list[AnySource]:
-        from regard.data.guess import guess  # only when it is needed
-
-        found: list[AnySource] = [Documents(path=path) for path in text or ()]
-        found += [guess([path]) for path in data or ()]
-        if source and target:
-            found.append(guess([source[0], target[0]]))
-        if self.languages:
-            found = [one.model_copy(update={"languages": self.languages}) for one in found]
-        return found
-
-
-def _check_sides(first: str, source: Texts, second: str, target: Texts) -> None:
-    if source and not target:
-        fix = f"Say {_option(second)} FILE, too; for text without a translation say --text."
-        raise UsageError(f"{_option(first)} {source[0]} has no {_option(second)}.", fix=fix)
-    if target and not source:
-        raise UsageError(
-            f"{_option(second)} {target[0]} has no {_option(first)}.", fix=f"Say {_option(first)} FILE, too."
-        )
-    if source and target and source == target:
-        raise UsageError(
-            f"{source[0]} was given as both sides: a model would learn to copy.",
-            fix=f"Give {_option(second)} the file with the translations.",
-        )
-
-
-def _option(name: str) -> str:
-    return "a run file" if name == "run" else f"--{name.replace('_', '-')}"
-
-
-def _kind_of(option: str) -> str:
-    return {"--out": "folder", "--preset": "model"}.get(option, "corpus and settings")
 
 
 def _resume(order: Order) -> "Finished":
@@ -236,7 +90,7 @@ def _resume(order: Order) -> "Finished":
 
     from regard.train.fit import resume  # torch: only when it is needed
 
-    with _watched(folder, ()) as listeners:
+    with _watched(folder, (), order.track) as listeners:
         return resume(
             folder,
             changes=order.changes,
@@ -244,6 +98,7 @@ def _resume(order: Order) -> "Finished":
             more=order.more,
             accept=order.accept or (),
             listeners=listeners,
+            pause_at=order.pause_at,
         )
 
 
@@ -268,8 +123,8 @@ def _start(order: Order) -> "Finished | None":
 
     from regard.train.fit import fit  # torch: only when it is needed
 
-    with _watched(order.out, told) as listeners:
-        return fit(run, order.out, listeners=listeners)
+    with _watched(order.out, told, order.track) as listeners:
+        return fit(run, order.out, listeners=listeners, pause_at=order.pause_at)
 
 
 def _choose(order: Order, changes: dict[str, Any]) -> "Choice":
@@ -345,10 +200,13 @@ def _length(run: Run, choice: "Choice | None") -> int:
 
 
 @contextmanager
-def _watched(folder: Path, told: Sequence[str]) -> "Iterator[list[Listener]]":
-    """Whoever hears of the run: a live display on a terminal, lines elsewhere, and always log.txt."""
+def _watched(folder: Path, told: Sequence[str], boards: Texts) -> "Iterator[list[Listener]]":
+    """Whoever hears of the run: a live display on a terminal, lines elsewhere, boards, and always log.txt."""
     from regard.cli.lines import Lines, Log  # only when they are needed
     from regard.store.run_folder import RunFolder
+    from regard.train.trackers import tracker
+
+    trackers = [tracker(board, folder) for board in boards or ()]
 
     log = Log(RunFolder(folder).log, before=told)
     console = Console()
@@ -356,9 +214,9 @@ def _watched(folder: Path, told: Sequence[str]) -> "Iterator[list[Listener]]":
         from regard.cli.display import Display
 
         with Display(console) as display:
-            yield [display, log]
+            yield [display, log, *trackers]
     else:
-        yield [Lines(typer.echo), log]
+        yield [Lines(typer.echo), log, *trackers]
 
 
 def _show(lines: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ class Started:
     validation_samples: int
     device: str
     metric: str  # what "best" means
+    best: float | None = None  # of it so far
 
 
 @dataclass(frozen=True)

@@ -15,25 +15,26 @@ from typing import Any, Literal, get_args
 from regard.base.errors import RegardError
 from regard.base.extras import optional
 from regard.base.files import write_atomic
-from regard.config.tables import suggest
+from regard.config.tables import read, suggest
+from regard.store.run_folder import RunFolder
 from regard.train.events import Event, Finished, Listener, Started, Updated, Validated
 
 Board = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
 
 
-def tracker(board: str, folder: Path, settings: Mapping[str, Any]) -> Listener:
+def tracker(board: str, folder: Path) -> Listener:
     """A listener that forwards a run's numbers to a board."""
     if board not in get_args(Board):
         raise RegardError(f"There is no board '{board}'.", fix=suggest(board, list(get_args(Board))))
-    return _Tracker(board, folder, settings)
+    return _Tracker(board, folder)
 
 
 class _Tracker:
     """Opens its board when the run starts, and closes it when it ends."""
 
-    def __init__(self, board: str, folder: Path, settings: Mapping[str, Any]) -> None:
-        self._board, self._folder, self._settings = board, folder, settings
+    def __init__(self, board: str, folder: Path) -> None:
+        self._folder = folder
         self._opener = {"tensorboard": _tensorboard, "wandb": _wandb, "mlflow": _mlflow}[board]
         optional(board, board, f"Tracking with {board}")  # say now that it is missing
         self._module = import_module(_MODULES[board])
@@ -42,7 +43,8 @@ class _Tracker:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
-            self._send, self._close = self._opener(self._module, self._folder, self._settings, event.update)
+            settings = read(RunFolder(self._folder).run)
+            self._send, self._close = self._opener(self._module, self._folder, settings, event.update)
         if self._send is None:
             return
         if isinstance(event, Updated):

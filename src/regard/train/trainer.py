@@ -334,5 +334,6 @@ class Trainer:
                 validation_samples=0 if self.validator is None else len(self.validator.loader.shards),
                 device=str(self.device),
                 metric=self.run.validation.metric,
+                best=self.progress.best,
             )
         )
