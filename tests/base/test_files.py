@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import MANIFEST, new_folder, seal, verify, write_atomic
+from regard.base.files import MANIFEST, locked, new_folder, recover, seal, verify, write_atomic
 
 
 @pytest.fixture
@@ -79,6 +79,29 @@ def test_a_folder_that_somebody_writes_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(RegardError, match="Another process is writing"), new_folder(tmp_path / "model"):
             pass
     verify(tmp_path / "model")
+
+
+def test_a_replacement_is_whole_whatever_a_kill_left(tmp_path: Path) -> None:
+    path, older = tmp_path / "model", tmp_path / "model.old"
+    for name in (path, older):
+        name.mkdir()
+        (name / "a").write_text("old")  # killed after the new one took its name, before the old one was gone
+    with new_folder(path, replace=True) as inside:
+        (inside / "a").write_text("new")
+    verify(path)
+    assert (path / "a").read_text() == "new"
+    assert not older.exists()
+    path.rename(older)  # killed before the new one took its name
+    recover(path)
+    assert (path / "a").read_text() == "new"
+    assert not older.exists()
+
+
+def test_only_the_lock_says_that_a_folder_is_busy(tmp_path: Path) -> None:
+    with pytest.raises(BlockingIOError, match="pipe"), locked(tmp_path):
+        raise BlockingIOError("the pipe is full")
+    with locked(tmp_path), pytest.raises(RegardError, match="Another process is writing"), locked(tmp_path):
+        pass
 
 
 def test_every_difference_is_named(folder: Path) -> None:

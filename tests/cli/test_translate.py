@@ -83,7 +83,7 @@ def test_standard_input_and_json(translating: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_many_windows_keep_the_order(translating: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.translate.WINDOW", 3)
+    monkeypatch.setattr("regard.cli.streams.WINDOW", 3)
     source = tmp_path / "in.txt"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
     done = command("translate", translating, "--input", str(source), "--longest", "7", "--beam", "1")
@@ -135,7 +135,7 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         (["translate", str(run), "text"], "This run has no model yet"),
         (["translate", writing, "text"], f"regard generate {writing}"),
         (["generate", translating, "text"], f"regard translate {translating}"),
-        (["translate", str(encoder), "text"], "neither translates nor writes"),
+        (["translate", str(encoder), "text"], "fills gaps; the verb is for one that translates"),
         (["translate", translating, "text", "--input", str(text)], "both given"),
         (["translate", translating, "--input", "nowhere"], "There is no such file"),
         (["translate", translating, "--input", str(text), "--output", str(text)], "overwrite the input"),

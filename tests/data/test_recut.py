@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpe, Lines
+from regard.config.run import ByteBpe, Conll, Lines
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.loader import Loader
 from regard.data.order import Position, Rules
 from regard.data.prepare import in_memory
 from regard.data.recut import recut
+from regard.data.rows import Records
 from regard.data.tasks import task_for
 from regard.text.learn import learn
 from regard.text.vocabularies import Vocabularies
@@ -80,6 +82,23 @@ def test_running_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Voca
     noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
     with pytest.raises(RegardError, match="cannot be cut by chance"):
         Loader(made.shards, task_for("continue", vocabularies), Rules(longest=64, packed=True), recut=noise)
+
+
+def test_tagged_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Vocabularies) -> None:
+    (tmp_path / "a.conll").write_text("the\tDET\ndog\tNOUN\n\na\tDET\ncat\tNOUN\n\n")
+    shards = in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), vocabularies, Defects())
+    noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
+    with pytest.raises(RegardError, match="cannot be cut by chance"):
+        Loader(shards, task_for("tag", vocabularies), Rules(longest=64), recut=noise)
+
+
+def test_half_a_character_stays_as_it_is(vocabularies: Vocabularies) -> None:
+    noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
+    assert noise is not None
+    tokens = vocabularies.source.encode_ids(["the dog sees a \N{SNOWMAN}"])[0][:-1]  # cut inside the last one
+    one = np.zeros(1, np.int64)
+    records = Records(np.array(tokens), np.array([[len(tokens)]]), one, one, one, one - 1)
+    assert noise(records).tokens.tolist() == tokens
 
 
 def test_without_noise_there_is_nothing_to_do(vocabularies: Vocabularies) -> None:

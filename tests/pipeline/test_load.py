@@ -46,9 +46,11 @@ def test_a_decoder_writes(tmp_path: Path) -> None:
 
 def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
-    settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
+    settings = codec.preset(
+        "bert", small | {"source.vocabulary": tokenizer().size, "task": "embed", "head": {"kind": "vectors"}}
+    )
     write_model(tmp_path / "m", settings, vocabularies(), weights_of(build(settings, seed=1)), "card")
-    with pytest.raises(RegardError, match=r"'encoder_only' \(task 'fill'\) neither translates nor writes"):
+    with pytest.raises(RegardError, match=r"'encoder_only' \(task 'embed'\) has no pipeline yet"):
         load(tmp_path / "m")
     restoring = translator_settings(task="restore")
     with pytest.raises(RegardError, match="task is 'restore'"):

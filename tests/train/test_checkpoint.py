@@ -64,14 +64,28 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(kept: Checkpoints, said: lis
     assert len(said) == 1
     assert "step-00000002" in said[0]
     assert name in said[0]
-    with pytest.raises(DamagedError):
-        kept.load(2)
+    for reading in (kept.load, kept.state, kept.weights):
+        with pytest.raises(DamagedError):
+            reading(2)
+    assert kept.whole([1, 2]) == [1]
+    kept.set_aside_after(1)
+    assert kept.steps() == [1]
+    assert (kept.folder / "step-00000002.damaged").is_dir()
 
 
 def test_when_all_are_damaged_nothing_starts_anew_silently(kept: Checkpoints) -> None:
     (kept.save(1, made(1)) / "manifest.json").unlink()
     with pytest.raises(RegardError, match="None of the 1 checkpoints is whole"):
         kept.newest()
+
+
+def test_the_newest_of_some_is_found(kept: Checkpoints) -> None:
+    for step in (1, 2, 3):
+        kept.save(step, made(step))
+    found = kept.newest([2, 1])
+    assert found is not None
+    assert found[0] == 2
+    assert kept.newest([]) is None
 
 
 def test_rotation_keeps_what_is_asked_for_and_always_the_newest(kept: Checkpoints) -> None:
@@ -86,7 +100,8 @@ def test_rotation_keeps_what_is_asked_for_and_always_the_newest(kept: Checkpoint
 def test_what_kills_left_half_done_is_mended(kept: Checkpoints) -> None:
     first = kept.save(1, made(1))
     kept.save(2, made(2)).rename(kept.folder / "step-00000002.gone")  # killed while removing
-    (kept.folder / "step-00000003.tmp").mkdir()  # killed while writing
+    for step in (3, 9):
+        (kept.folder / f"step-0000000{step}.tmp").mkdir()  # killed while writing; 9 is not written again
     first.rename(kept.folder / "step-00000001.old")  # killed while replacing
     again = Checkpoints(kept.folder, print)
     assert again.steps() == [1]

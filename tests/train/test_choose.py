@@ -97,10 +97,19 @@ def test_few_words_need_few_pieces(tmp_path: Path) -> None:
     assert choice.run.tokenizer == ByteBpe(vocabulary=512)
     assert "only 5 different words" in reason(choice, "Vocabulary:")
     for name in ("a.in", "a.out"):
-        (tmp_path / name).write_text("".join(f"word{n}\n" for n in range(300)), encoding="utf-8")
+        (tmp_path / name).write_text("".join(f"a sentence with word{n}\n" for n in range(300)), encoding="utf-8")
     assert choose(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))).run.tokenizer == ByteBpe(
-        vocabulary=600
+        vocabulary=606
     )
+
+
+def test_words_are_read_letter_by_letter_and_count_less_than_sentences(tmp_path: Path) -> None:
+    for name in ("a.in", "a.out"):
+        (tmp_path / name).write_text("".join(f"word{n}\n" for n in range(12_000)), encoding="utf-8")
+    choice = choose(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
+    assert choice.run.tokenizer == ByteBpe(vocabulary=512)
+    assert "the examples are words (8 characters)" in reason(choice, "Vocabulary:")
+    assert "12,000 pairs of 8 characters: preset mini" in choice.reasons[0]
 
 
 def test_a_book(book: Documents) -> None:

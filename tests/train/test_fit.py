@@ -2,7 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterator
+import os
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,12 @@ import regard
 from regard.base.errors import RegardError
 from regard.base.files import verify
 from regard.config.codec import runs
-from regard.data.batch import Batch
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
-from regard.train.events import Event, Finished, Listener, Said, Spiked, Started, Updated, Validated
+from regard.train.events import Event, Finished, Said, Started, Updated, Validated, Working
 from regard.train.fit import differences, fit, resume
-from regard.train.loss import WordLoss
-from regard.train.objective import Objective
+from regard.train.schedule import rate
 from tests.train.runs import FAMILIES, corpus, fingerprints, metrics, small_run
 
 QUICK: dict[str, Any] = {"train.updates": 4, "train.save_every": 2, "validation.every": 2, "train.average": 2}
@@ -38,9 +38,40 @@ def those(heard: list[Event], kind: type[Any]) -> list[Any]:
     return [event for event in heard if isinstance(event, kind)]
 
 
+Done = tuple[Path, list[Event]]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """A finished run of a translator, which nobody may change."""
+    return started(tmp_path_factory.mktemp("done"))
+
+
+@pytest.fixture
+def folder(done: Done, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(done[0], tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+@pytest.fixture(scope="module")
+def rested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that rests after three of its four updates, which nobody may change."""
+    place = tmp_path_factory.mktemp("rested")
+    fit(small_run("translate", corpus(place / "corpus"), QUICK), place / "run", pause_at=3)
+    return place / "run"
+
+
+@pytest.fixture
+def resting(rested: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(rested, tmp_path / "resting")
+    return tmp_path / "resting"
+
+
 @pytest.mark.parametrize("task", FAMILIES)
-def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path) -> None:
-    folder, heard = started(tmp_path, task=task)
+def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, done: Done) -> None:
+    folder, heard = done if task == "translate" else started(tmp_path, task=task)
     expected = {"run.toml", "corpus.json", "vocabulary", "shards", "validation.jsonl", "metrics.jsonl", "timing.jsonl"}
     assert expected | {"checkpoints", "best", "average"} <= {path.name for path in folder.iterdir()}
     for name in ("best", "average"):
@@ -56,19 +87,23 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path) -
     assert size == stored.vocabularies.target.size
     lines = metrics(folder)
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
+    rates = [rate(run.train.schedule, update, updates=4, width=16) for update in (1, 2, 3, 4)]
+    assert [line["rate"] for line in lines if "loss" in line] == rates
     known = {"update", "epoch", "loss", "negative_log_likelihood", "tokens", "rate", "gradient"}
     assert all(set(line) == known for line in lines if "loss" in line)
     assert [line["update"] for line in lines if "validation" in line] == [2, 4, 4]
     assert "time" not in (folder / "metrics.jsonl").read_text()
     assert those(heard, Finished)[0].why == "finished"
     assert those(heard, Started)[0].update == 0
+    state = json.loads((folder / "checkpoints" / "step-00000004" / "state.json").read_text())
+    assert state["progress"]["tokens"] == sum(line["tokens"] for line in lines if "loss" in line)
     card = (folder / "best" / "README.md").read_text()
     assert f"{those(heard, Started)[0].parameters:,} parameters" in card
     assert "| loss |" in card
 
 
-def test_the_scores_of_a_translator_carry_signatures(tmp_path: Path) -> None:
-    folder, heard = started(tmp_path)
+def test_the_scores_of_a_translator_carry_signatures(done: Done) -> None:
+    folder, heard = done
     told = those(heard, Validated)[0]
     assert set(told.scores) == {"loss", "perplexity", "accuracy", "bits_per_byte", "bleu", "chrf"}
     assert told.scores["perplexity"] == pytest.approx(math.exp(told.scores["loss"]))
@@ -79,13 +114,17 @@ def test_the_scores_of_a_translator_carry_signatures(tmp_path: Path) -> None:
 
 
 def test_a_model_folder_translates_raw_text(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path, {"train.updates": 120, "validation.every": 60, "train.save_every": 60})
+    changes = {"train.updates": 60, "validation.every": 60, "train.save_every": 60, "train.schedule.peak": 0.03}
+    folder, _ = started(tmp_path, changes)
     translator = regard.load(folder)
     (found,) = translator.translate(["the dog"])  # type: ignore[union-attr]
     assert isinstance(found.text, str)
     lines = metrics(folder)
     losses = [line["loss"] for line in lines if "loss" in line]
-    assert sum(losses[-10:]) < 0.7 * sum(losses[:10]), "it must learn"
+    epochs = [line["epoch"] for line in lines if "loss" in line]
+    assert epochs == sorted(epochs)
+    assert epochs[0] == 0 < epochs[-1]
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10]), "it must learn"
 
 
 def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
@@ -95,8 +134,8 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
         "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
         "model.task": "classify",
         "model.head": {"kind": "classes", "labels": ["one", "other"]},
-        "train.updates": 40,
-        "validation.every": 40,
+        "train.updates": 20,
+        "validation.every": 20,
         "validation.metric": "accuracy",
     }
     heard: list[Event] = []
@@ -114,8 +153,8 @@ def test_without_validation_the_last_model_is_the_one(tmp_path: Path) -> None:
         assert torch.equal(tensor, best[name])
 
 
-def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, done: Done) -> None:
+    folder, _ = done
     run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
     with pytest.raises(RegardError, match="not empty") as caught:
         fit(run, folder)
@@ -126,33 +165,29 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
         fit(run, tmp_path / "other")
 
 
-def test_a_busy_folder_is_refused(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_a_busy_folder_is_refused(folder: Path) -> None:
     with RunFolder(folder).held(), pytest.raises(RegardError, match="Another process"):
         resume(folder, more=2)
 
 
-def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_what_is_finished_is_not_done_again(folder: Path) -> None:
     with pytest.raises(RegardError, match="finished: it has made 4 of 4") as caught:
         resume(folder)
     assert "--more" in (caught.value.fix or "")
 
 
-def test_total_and_addition_cannot_be_confused(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_total_and_addition_cannot_be_confused(folder: Path) -> None:
     with pytest.raises(RegardError, match="made 4 updates already, more than the 3"):
         resume(folder, updates=3)
     with pytest.raises(RegardError, match="Both a new total"):
         resume(folder, updates=6, more=2)
-    assert resume(folder, more=2).update == 6
-    assert resume(folder, updates=7).update == 7
+    assert resume(folder, more=1).update == 5
+    assert resume(folder, updates=6).update == 6
     updates = [line["update"] for line in metrics(folder) if "loss" in line]
-    assert updates == [1, 2, 3, 4, 5, 6, 7]
+    assert updates == [1, 2, 3, 4, 5, 6]
 
 
-def test_changed_settings_are_named_one_by_one_and_refused(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_changed_settings_are_named_one_by_one_and_refused(folder: Path) -> None:
     changes = {"train.clip": 2.0, "train.schedule.peak": 0.02}
     with pytest.raises(RegardError) as caught:
         resume(folder, more=2, changes=changes)
@@ -164,12 +199,16 @@ def test_changed_settings_are_named_one_by_one_and_refused(tmp_path: Path) -> No
     assert runs().load(folder / "run.toml").train.clip == 2.0
 
 
-def test_a_run_file_that_was_edited_is_noticed(tmp_path: Path) -> None:
-    folder, _ = started(tmp_path)
+def test_a_run_file_that_was_edited_is_noticed(folder: Path) -> None:
     text = (folder / "run.toml").read_text().replace("label_smoothing = 0.1", "label_smoothing = 0.2")
     (folder / "run.toml").write_text(text)
     with pytest.raises(RegardError, match=r"label_smoothing: was 0\.1, is 0\.2"):
         resume(folder, more=2)
+    (folder / "run.toml").write_text(
+        text.replace("label_smoothing = 0.2", "label_smoothing = 0.1").replace("updates = 4", "updates = 9")
+    )
+    with pytest.raises(RegardError, match=r"train\.updates: was 4, is 9"):
+        resume(folder)
 
 
 def test_a_changed_corpus_is_named_and_refused(tmp_path: Path) -> None:
@@ -189,10 +228,8 @@ def test_a_folder_that_is_no_run_is_said(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
-def test_a_run_killed_before_its_first_update_can_be_resumed(tmp_path: Path) -> None:
+def test_a_run_killed_before_its_first_update_can_be_resumed(tmp_path: Path, done: Done) -> None:
     run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
-    whole = tmp_path / "whole"
-    fit(run, whole)
 
     def killed(event: Event) -> None:
         if isinstance(event, Started):
@@ -201,7 +238,21 @@ def test_a_run_killed_before_its_first_update_can_be_resumed(tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt):
         fit(run, tmp_path / "run", listeners=[killed])
     assert resume(tmp_path / "run").update == 4
-    assert fingerprints(tmp_path / "run") == fingerprints(whole)
+    assert learned(tmp_path / "run") == learned(done[0])
+
+
+def test_a_run_that_rested_ends_as_one_that_did_not(resting: Path, done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    assert resume(resting).update == 4
+    assert threads == [1], "sums depend on it"
+    assert learned(resting) == learned(done[0])
+
+
+def learned(folder: Path) -> dict[str, str]:
+    """The fingerprints, but for those that name the corpus' own folder."""
+    leave = ("checkpoint/state.json", "checkpoint/manifest.json")
+    return {name: print_ for name, print_ in fingerprints(folder).items() if name not in leave}
 
 
 def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
@@ -216,73 +267,10 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     finished = those(heard, Finished)[0]
     assert finished.why == "no longer better"
     assert finished.update == 6  # the first is the best, two more are not better
-    with pytest.raises(RegardError, match="finished: it has made 6 of 40"):
+    with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
         resume(folder)
-
-
-class Spiky(Objective):
-    """An objective that is not finite, or far too high, for some batches."""
-
-    faults: dict[int, float]
-    seen = 0
-
-    def __call__(self, batch: Batch) -> WordLoss:
-        found = super().__call__(batch)
-        if self.model.training:
-            Spiky.seen += 1
-            return WordLoss(found.total * self.faults.get(Spiky.seen, 1.0), found.negative_log_likelihood, found.right)
-        return found
-
-
-@pytest.fixture
-def spiky(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Spiky]]:
-    monkeypatch.setattr("regard.train.trainer.Objective", Spiky)
-    Spiky.seen, Spiky.faults = 0, {}
-    yield Spiky
-    Spiky.faults = {}
-
-
-@pytest.mark.parametrize("fault", [math.nan, math.inf])
-def test_a_loss_that_is_no_number_never_reaches_the_weights(fault: float, tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.faults = {3: fault}  # the first batch of the second update
-    folder, heard = started(tmp_path)
-    (spike,) = those(heard, Spiked)
-    assert spike.done == "left out"
-    lines = metrics(folder)
-    (line,) = [line for line in lines if "spike" in line]
-    assert line["update"] == 2
-    assert len(line["batches"]) == 2
-    assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
-    for tensor in read_model(folder).model.state_dict().values():
-        assert torch.isfinite(tensor).all()
-
-
-def test_the_policy_stop_stops_before_the_spike(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.faults = {7: math.nan}  # update 4
-    folder, heard = started(tmp_path, {"train.spikes": {"kind": "stop"}})
-    assert those(heard, Finished)[0].why == "spike"
-    assert those(heard, Finished)[0].update == 3
-    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["step-00000002"]
-
-
-def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.faults = {2 * 20 - 1: 1e3}  # update 20
-    policy = {"kind": "rewind", "back": 5, "window": 8}
-    changes = {"train.spikes": policy, "train.updates": 24, "train.save_every": 4, "validation.every": 24}
-    folder, heard = started(tmp_path, changes)
-    (spike,) = those(heard, Spiked)
-    assert "went back to update 12" in spike.done
-    updates = [event.update for event in those(heard, Updated)]
-    assert updates == [*range(1, 20), *range(13, 25)]
-    assert [line["update"] for line in metrics(folder) if "loss" in line] == updates
-    assert not any(path.name > "step-00000024" for path in (folder / "checkpoints").iterdir())
-
-
-def test_too_many_spikes_end_the_run(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.faults = dict.fromkeys(range(3, 200), math.nan)
-    _, heard = started(tmp_path, {"train.spikes": {"kind": "skip", "most": 3}})
-    assert those(heard, Finished)[0].why == "spike"
-    assert len(those(heard, Spiked)) == 4
+    assert "validation.patience" in (caught.value.fix or "")
+    assert resume(folder, changes={"validation.patience": 1}, accept={"config"}).update == 8  # it waits anew
 
 
 def test_differences_are_told_key_by_key() -> None:
@@ -294,20 +282,80 @@ def test_differences_are_told_key_by_key() -> None:
     ]
 
 
-def test_listeners_hear_what_the_journal_holds(tmp_path: Path) -> None:
-    folder, heard = started(tmp_path)
+def test_listeners_hear_what_the_journal_holds(done: Done) -> None:
+    folder, heard = done
     written = [line["loss"] for line in metrics(folder) if "loss" in line]
     assert written == [event.loss for event in those(heard, Updated)]
     assert json.loads((folder / "corpus.json").read_text())
 
 
-def test_a_listener_may_be_slow_but_changes_nothing(tmp_path: Path) -> None:
+def test_a_listener_may_be_slow_but_changes_nothing(tmp_path: Path, done: Done) -> None:
     run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
 
     def noisy(_: Event) -> None:
         torch.rand(3)
 
-    quiet: list[Listener] = []
-    fit(run, tmp_path / "one", listeners=quiet)
     fit(run, tmp_path / "two", listeners=[noisy])
-    assert fingerprints(tmp_path / "one") == fingerprints(tmp_path / "two")
+    assert learned(done[0]) == learned(tmp_path / "two")
+
+
+def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) -> None:
+    changes = QUICK | {"train.average": 3, "train.keep": 3}  # more than there are: what was saved at 0 is none of them
+    run = small_run("translate", corpus(tmp_path / "corpus"), changes)
+
+    def terminated(event: Event) -> None:
+        if isinstance(event, Working):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    heard: list[Event] = []
+    rest = fit(run, tmp_path / "stopped", listeners=[terminated, heard.append])
+    assert (rest.update, rest.why) == (0, "asked to stop")
+    assert any(said.text.startswith("SIGTERM: ") for said in those(heard, Said))
+    resume(tmp_path / "stopped")
+    fit(run, tmp_path / "whole")
+    assert fingerprints(tmp_path / "stopped") == fingerprints(tmp_path / "whole")
+
+
+def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None:
+    def killed(event: Event) -> None:
+        if isinstance(event, Updated):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resume(folder, more=2, listeners=[killed])
+    assert resume(folder).update == 6
+
+
+def test_settings_that_do_not_fit_are_not_written_down(resting: Path) -> None:
+    before = (resting / "run.toml").read_bytes()
+    with pytest.raises(RegardError, match="do not fit"):
+        resume(resting, changes={"model.width": 32}, accept={"config"})
+    with pytest.raises(RegardError, match="rules of its order have changed"):
+        resume(resting, changes={"data.seed": 2}, accept={"config"})
+    assert (resting / "run.toml").read_bytes() == before
+
+
+def test_what_the_tokens_were_made_with_cannot_change(resting: Path) -> None:
+    with pytest.raises(RegardError) as caught:
+        resume(resting, changes={"tokenizer.vocabulary": 400, "data.held_out": 0.5}, accept={"config"})
+    assert "tokenizer.vocabulary: was 300, is 400" in caught.value.what
+    assert "data.held_out: was 0.1, is 0.5" in caught.value.what
+    assert resume(resting, changes={"tokenizer.dropout": 0.2}, accept={"config"}).update == 4
+
+
+def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
+    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK | {"train.ema": 0.0})
+    fit(run, tmp_path / "run", pause_at=2)
+    resume(tmp_path / "run", changes={"train.ema": 0.5}, accept={"config"}, pause_at=3)
+    before, after = (tmp_path / "run" / "checkpoints" / f"step-0000000{step}" for step in (2, 3))
+    old, new = (load_tensors(path / "model.safetensors") for path in (before, after))
+    for name, average in load_tensors(after / "ema.safetensors").items():
+        share = 0.5 * (1 - 0.5**2) / (1 - 0.5**3)  # the decay of the third update
+        torch.testing.assert_close(average, share * old[name] + (1 - share) * new[name])
+
+
+def test_a_device_that_is_not_there_is_said_before_anything_is_done(tmp_path: Path) -> None:
+    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK | {"device.name": "gpu"})
+    with pytest.raises(RegardError, match="no device 'gpu'"):
+        fit(run, tmp_path / "run")
+    assert not (tmp_path / "run" / "vocabulary").exists()

@@ -80,12 +80,13 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a folder; the lock goes with the process, however it ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RegardError(
+                "Another process is writing this folder.", where=str(folder), fix="Wait for it, or choose another name."
+            ) from error
         yield
-    except BlockingIOError as error:
-        raise RegardError(
-            "Another process is writing this folder.", where=str(folder), fix="Wait for it, or choose another name."
-        ) from error
     finally:
         os.close(descriptor)
 

@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import RegardError
-from regard.cli import check, generate, model, prepare, tokenizer, train, translate
+from regard.cli import check, fill, generate, label, model, prepare, tokenizer, train, translate
 
 app = typer.Typer(
     name="regard",
@@ -23,6 +23,8 @@ app.command()(prepare.prepare)
 app.command()(train.train)
 app.command()(translate.translate)
 app.command()(generate.generate)
+app.command()(fill.fill)
+app.command()(label.label)
 
 
 def main() -> None:

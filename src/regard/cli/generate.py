@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.base.errors import RegardError
+from regard.cli.opened import opened
 
 
 def generate(
@@ -23,16 +23,9 @@ def generate(
     seed: Annotated[int | None, typer.Option(help="The same seed writes the same text.")] = None,
 ) -> None:
     """Write on from a prompt. The text appears as it is written, the prompt first."""
-    from regard.pipeline.load import load  # torch: only when it is needed
-    from regard.pipeline.writer import Writer
+    from regard.pipeline.writer import Writer  # torch: only when it is needed
 
-    model = load(folder)
-    if not isinstance(model, Writer):
-        raise RegardError(
-            "This model translates; it does not write on.",
-            where=str(folder),
-            fix=f'Use `regard translate {folder} "..."`.',
-        )
+    model = opened(folder, Writer)
     pieces = model.write(prompt, tokens=tokens, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     sys.stdout.write(prompt)
     for piece in pieces:

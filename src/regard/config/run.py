@@ -21,7 +21,7 @@ from pydantic import Field
 
 from regard.base.errors import Fault
 from regard.config.model import Consistent, ModelConfig
-from regard.config.parts import Frozen, Positive, Rate, Size
+from regard.config.parts import Frozen, Learned, Positive, Rate, Size
 from regard.config.training import Device, Training, Validation
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
@@ -124,6 +124,7 @@ class Data(Frozen):
     train: Sources
     validation: Sources = ()
     test: Sources = ()
+    """Never read by training; `regard prepare` cuts it into tokens too."""
     batch_tokens: Size = 4096
     """The budget of a batch: rows times the longer side."""
     longest: Size = 1024
@@ -217,6 +218,8 @@ class ByteLevel(Vocabulary):
 
 AnyVocabulary = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
 
+SCORED_BY = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte": ("translate", "continue")}
+
 
 class Run(Consistent):
     """Everything that decides what a training run does; `run.toml` holds it with nothing left open."""
@@ -248,6 +251,28 @@ class Run(Consistent):
             yield Fault("train.update_tokens", what, "Make data.batch_tokens smaller, or this larger.")
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is given beside a validation corpus.", "Leave one of the two out.")
+        if self.data.prepared and self.data.held_out:
+            yield Fault("data.held_out", "is given beside data.prepared, which is split already.", "Leave it out.")
+        if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
+            what = "is false, but the model has one table for the words of both sides."
+            yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or leave this out.')
+        for name in ("encoder", "decoder"):
+            position = getattr(getattr(self.model, name, None), "position", None)
+            if isinstance(position, Learned) and position.length < self.data.longest:
+                what = f"is {self.data.longest}, but the {name} learns {position.length} positions."
+                yield Fault("data.longest", what, f"Make it {position.length} at most: longer samples are set aside.")
+        yield from self._validation_faults()
         if self.model.family == "decoder_only" and self.data.longest > self.data.batch_tokens:
             what = f"is {self.data.longest}, but a batch has room for {self.data.batch_tokens} tokens."
             yield Fault("data.longest", what, "Make it data.batch_tokens at most.")
+
+    def _validation_faults(self) -> Iterator[Fault]:
+        task, metric = self.model.task, self.validation.metric
+        if task not in SCORED_BY.get(metric, (task,)):
+            what = f"is '{metric}', which the task '{task}' is not scored by."
+            yield Fault("validation.metric", what, "Use loss, perplexity or accuracy.")
+        elif metric in ("bleu", "chrf") and not self.validation.sentences:
+            yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Translate some.")
+        if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):
+            what = "is given, but nothing is kept for validation."
+            yield Fault("validation.patience", what, "Give data.validation or data.held_out.")

@@ -125,7 +125,7 @@ class Spiking(Frozen):
 
 
 class Stop(Spiking):
-    """Save what was good before the spike, and stop."""
+    """Save what was learned before the spike, and stop."""
 
     kind: Literal["stop"] = "stop"
 

@@ -59,6 +59,11 @@ class Loader:
                 "Running text is packed as it is cut: it cannot be cut by chance.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
+        if recut is not None and "tags" in task.needs:
+            raise RegardError(
+                "Each piece has its tag, so a tagged text cannot be cut by chance.",
+                fix="Set tokenizer.dropout (or sampling) to 0.",
+            )
         if rules.packed != task.packed:
             raise RegardError("The order and the task must both be packed, or neither.", fix="Set packed=task.packed.")
         self.shards = shards
@@ -90,13 +95,30 @@ class Loader:
                 yield Update(tuple(self._batch(number, planned) for number in mine), after)
                 upcoming = following
             if not seen:
-                raise RegardError("No batch can be made of this corpus.", fix=str(self.quarantine))
+                raise self._nothing()
             position = Position(position.epoch + 1, 0, position.fingerprint)
 
     def epoch(self, number: int = 0) -> Iterator[Batch]:
         """All batches of an epoch, for one rank alone (a validation, say)."""
+        index = None
         for index, window, picked in self.order.batches(number):
             yield self._made(index, window, picked)
+        if index is None:
+            raise self._nothing()
+
+    def written(self, number: int = 0) -> Iterator[list[int]]:
+        """What must come out in an epoch, sample by sample: whole texts, however rows are cut from them."""
+        stream, begins = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
+        for _, _, picked in self.order.batches(number):
+            opening = picked.samples if picked.begins is None else picked.samples[picked.begins == 0]
+            for sample in opening.tolist():
+                place = int(np.searchsorted(self.shards.bases, sample, side="right")) - 1
+                shard, inner = self.shards.shards[place], sample - int(self.shards.bases[place])
+                if place not in begins:
+                    begins = {place: shard.begins()}
+                first, last = shard.lengths[:stream, inner].sum(dtype=np.int64), shard.lengths[stream, inner]
+                start = begins[place][inner] + first
+                yield self.shards.tokens(place)[start : start + last].tolist()
 
     def _batch(self, number: int | None, planned: dict[int, tuple[Window, Picked]]) -> Batch:
         return self._empty if number is None else self._made(number, *planned[number])
@@ -109,6 +131,9 @@ class Loader:
         if self._recut is not None:
             records = self._recut(records)
         return batch(number, records, self.task.rows(records))
+
+    def _nothing(self) -> RegardError:
+        return RegardError("No batch can be made of this corpus.", fix=str(self.quarantine))
 
     def _measured(self, shard: int) -> NDArray[np.integer]:
         return self.task.measure(self.shards.shards[shard].lengths[: len(self.task.needs)])

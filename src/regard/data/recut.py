@@ -17,6 +17,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.text.vocabularies import Vocabularies
 
 Recut = Callable[[Records], Records]
+HALF = "\N{REPLACEMENT CHARACTER}"
 ADDED = 2  # special tokens that a task may add to a side
 
 
@@ -48,4 +49,7 @@ def _anew(
 ) -> list[int]:
     if noise is None or tokenizer.specials.unknown in plain:  # what an unknown token stood for is not there any more
         return plain
-    return noise.encode_ids(tokenizer.decode(plain), seed=seed, epoch=draw, sample=sample, side=side)
+    text = tokenizer.decode(plain)
+    if HALF in text:  # a long text was cut inside a character, and half a character is no text
+        return plain
+    return noise.encode_ids(text, seed=seed, epoch=draw, sample=sample, side=side)

@@ -139,21 +139,28 @@ def _numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]
 def _tagged(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
     """For each piece 1 + the tag of the word that begins with it, or 0 where none does."""
     encoding = tokenizer.encode(example.source)
-    ends = np.array([end for _, end in encoding.spans], np.int64)
-    words = _word_begins(example.source)
-    tags = example.tags or ()
-    if len(words) != len(tags):
-        raise CorpusError(f"{len(words)} words, but {len(tags)} tags.", where=str(example.where))
-    first = np.searchsorted(ends, words, side="right")  # the first piece that reaches into the word
-    if first.size and (first[-1] >= ends.size or (np.diff(first) <= 0).any()):
+    first, tags = first_pieces(example.source, encoding.spans), example.tags or ()
+    if len(first) != len(tags):
+        raise CorpusError(f"{len(first)} words, but {len(tags)} tags.", where=str(example.where))
+    if first.size and (first[-1] >= len(encoding.ids) or (np.diff(first) <= 0).any()):
         raise CorpusError(
             "Two words share a piece, so one of them has no place for its tag.",
             where=str(example.where),
             fix="Tag with a vocabulary whose pieces do not cross spaces.",
         )
-    numbers = np.zeros(ends.size, np.int64)
+    numbers = np.zeros(len(encoding.ids), np.int64)
     numbers[first] = [1 + labels.index(tag) for tag in tags]
     return numbers.tolist()
+
+
+def first_pieces(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """Of every word, the first piece that reaches into it; spaces separate words.
+
+    >>> first_pieces("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
+    array([0, 2])
+    """
+    ends = np.array([end for _, end in spans], np.int64)
+    return np.searchsorted(ends, _word_begins(text), side="right")
 
 
 def _word_begins(text: str) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.base.files import flush_file, locked, recover
+from regard.base.files import flush_file, flush_folder, locked, recover
 from regard.store.model_folder import BEST, RUN
 
 
@@ -82,11 +82,13 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else may train in this folder meanwhile; half-made replacements of a killed run are undone."""
+        """Nobody else may train in this folder meanwhile; what a killed run left half-made goes or is undone."""
         self.path.mkdir(parents=True, exist_ok=True)
         with locked(self.path):
             recover(self.best)
             recover(self.average)
+            for leftover in self.path.glob(".*.tmp"):
+                leftover.unlink()
             yield
 
 
@@ -96,6 +98,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         path.touch()
+        flush_folder(path.parent)
 
     def write(self, **record: Any) -> None:
         """Append one line; the same record gives the same bytes."""
@@ -114,7 +117,7 @@ class Journal:
             raise RegardError(
                 f"The file has lost lines: {self._path.stat().st_size} bytes, and the checkpoint saw {size}.",
                 where=str(self._path),
-                fix="Bring the file back, or go on with a copy of the run's folder without it.",
+                fix="Bring the file back from a copy: the run's record goes on where the checkpoint saw it end.",
             )
         with self._path.open("ab") as file:
             file.truncate(size)

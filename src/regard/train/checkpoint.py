@@ -13,7 +13,7 @@ used, and the one before it is taken instead, loudly. Nothing here is a pickle.
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,22 +87,32 @@ class Checkpoints:
         verify(self.path(step))
         return load_tensors(self.path(step) / FILES["weights"])
 
-    def newest(self, *, at_most: int | None = None) -> tuple[int, Checkpoint] | None:
-        """The newest that is whole, passing over damaged ones loudly; None if there was never any."""
-        return self._newest(self.load, at_most)
+    def newest(self, among: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
+        """The newest that is whole (of all, or of some), passing over damaged ones loudly; None if there is none."""
+        return self._newest(self.load, self.steps() if among is None else sorted(among))
 
     def newest_state(self) -> dict[str, Any] | None:
         """The numbers alone of the newest that is whole."""
-        found = self._newest(self.state, None)
+        found = self._newest(self.state, self.steps())
         return None if found is None else found[1]
 
-    def _newest(self, read: Callable[[int], Read], at_most: int | None) -> tuple[int, Read] | None:
-        steps = [step for step in self.steps() if at_most is None or step <= at_most]
+    def whole(self, steps: Iterable[int]) -> list[int]:
+        """Those of these that are what was written; the others are named."""
+        return [step for step in steps if self._if_whole(self.state, step) is not None]
+
+    def set_aside_after(self, step: int) -> None:
+        """Give later ones, which are damaged, another name: they must not pass for the newest ones that are kept."""
+        for later in self.steps():
+            if later > step:
+                path = self.path(later)
+                aside = path.with_name(f"{path.name}.damaged")
+                shutil.rmtree(aside, ignore_errors=True)
+                path.rename(aside)
+
+    def _newest(self, read: Callable[[int], Read], steps: list[int]) -> tuple[int, Read] | None:
         for step in reversed(steps):
-            try:
-                return step, read(step)
-            except DamagedError as error:
-                self._say(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
+            if (found := self._if_whole(read, step)) is not None:
+                return step, found
         if steps:
             raise RegardError(
                 f"None of the {len(steps)} checkpoints is whole.",
@@ -110,6 +120,13 @@ class Checkpoints:
                 fix="Bring one back from a copy, or start anew in another folder.",
             )
         return None
+
+    def _if_whole(self, read: Callable[[int], Read], step: int) -> Read | None:
+        try:
+            return read(step)
+        except DamagedError as error:
+            self._say(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
+            return None
 
     def remove(self, step: int) -> None:
         """Remove one of them, so that a kill half-way leaves none that looks whole."""
@@ -120,8 +137,8 @@ class Checkpoints:
         shutil.rmtree(gone)
 
     def rotate(self, keep: set[int]) -> None:
-        """Remove all but these and the newest; what a kill left half-removed goes too."""
-        for leftover in self.folder.glob("*.gone"):
+        """Remove all but these and the newest; what a kill left half-written or half-removed goes too."""
+        for leftover in (*self.folder.glob("*.gone"), *self.folder.glob("*.tmp")):
             shutil.rmtree(leftover)
         steps = self.steps()
         for step in steps[:-1]:

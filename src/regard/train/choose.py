@@ -26,6 +26,9 @@ LETTERS = 500  # different characters that are still few
 LEAST, MOST = 200, 300_000  # updates
 TIMES = 3  # times through the corpus: a model that is slower than that in the time there is is too large
 FEW_TIMES = 20  # so few times through the corpus, even a small one is not learned by heart
+SENTENCE = 25  # characters of a short sentence
+WORD = 12  # characters: examples that are usually no longer are words, and are read letter by letter
+SYLLABLES = 512  # pieces for words: letters, and the commonest groups of them
 SPECIALS = 7  # special tokens of a vocabulary
 
 Pace = Callable[[Run, int], float]  # a run and the usual length of its rows -> seconds an update
@@ -109,8 +112,10 @@ class Draft:
 
     @property
     def size(self) -> int:
-        """What the table goes by."""
-        return self.found.source.characters if self.found.content == "text" else self.found.examples
+        """What the table goes by; words and phrases teach less than as many sentences do."""
+        if self.found.content == "text":
+            return self.found.source.characters
+        return round(self.found.examples * min(1.0, self.found.usual / SENTENCE))
 
     @property
     def row(self) -> Row:
@@ -237,6 +242,12 @@ def _vocabulary(row: Row, found: Found, reasons: list[str]) -> tuple[AnyVocabula
         return CharacterLevel(), letters + SPECIALS
     enough = max(512, 2 * found.words)
     pieces = min(row.vocabulary or 4000, enough)
+    if found.content == "pairs" and found.usual <= WORD:
+        reasons.append(
+            f"Vocabulary: {SYLLABLES} pieces of byte-pair encoding over bytes, the same for both sides: the examples "
+            f"are words ({found.usual:.0f} characters), and larger pieces would hide how they are spelt."
+        )
+        return ByteBpe(vocabulary=SYLLABLES), SYLLABLES
     few = "only " if pieces == enough else ""
     sides = ", the same for both sides" if found.content == "pairs" else ""
     reasons.append(
@@ -304,7 +315,8 @@ def bytes_per_token(vocabulary: int) -> float:
 def _counted(found: Found) -> str:
     if found.content == "text":
         return f"{many(found.source.characters)} characters"
-    return f"{found.examples:,} {_unit(found)}"
+    short = f" of {found.usual:.0f} characters" if found.usual < SENTENCE else ""
+    return f"{found.examples:,} {_unit(found)}{short}"
 
 
 def _unit(found: Found) -> str:

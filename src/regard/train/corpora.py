@@ -5,13 +5,13 @@ What is there already is kept if it was made from the same: a resumed run opens 
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from regard.base.errors import RegardError
-from regard.base.files import write_atomic
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import new_folder, write_atomic
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
@@ -35,6 +35,7 @@ class Pair:
     source: str
     target: str | None
     label: str | None = None
+    languages: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,15 @@ class Corpora:
 def corpora(run: Run, folder: RunFolder, tell: Listener) -> Corpora:
     """Everything as tokens, made now or found where an earlier start left it."""
     if run.data.prepared is not None:
-        return _given(Path(run.data.prepared))
+        return _given(run, Path(run.data.prepared))
+    if not folder.corpus.is_file():  # before anything is made of the files: a change from here on is noticed
+        facts = {name: list(fact) for name, fact in _whole(run).facts().items()}
+        write_atomic(folder.corpus, (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
     parts = _parts(run)
     vocabularies = _vocabularies(run, parts["train"], folder, tell)
     shards = {name: _shards(name, part, vocabularies, folder, tell) for name, part in parts.items()}
     if "validation" in parts:
         _keep_examples(parts["validation"], folder.path / EXAMPLES)
-    if not folder.corpus.is_file():
-        facts = {name: list(fact) for name, fact in _whole(run).facts().items()}
-        write_atomic(folder.corpus, (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
     return Corpora(vocabularies, shards["train"], shards.get("validation"), _kept_examples(folder.path / EXAMPLES))
 
 
@@ -83,7 +84,7 @@ def _parts(run: Run) -> dict[str, Corpus]:
 
 
 def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) -> Vocabularies:
-    if folder.vocabulary.is_dir() and any(folder.vocabulary.iterdir()):
+    if folder.vocabulary.is_dir():
         return Vocabularies.load(folder.vocabulary)
     tell(Working("learning the vocabulary"))
     pairs = run.model.family == "encoder_decoder" and run.model.task == "translate"
@@ -95,8 +96,8 @@ def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) ->
     vocabularies = (
         learn_both(sources, targets, run.tokenizer) if pairs else Vocabularies.joint(learn(sources, run.tokenizer))
     )
-    folder.vocabulary.mkdir(exist_ok=True)
-    vocabularies.save(folder.vocabulary)
+    with new_folder(folder.vocabulary) as place:
+        vocabularies.save(place)
     return vocabularies
 
 
@@ -115,7 +116,24 @@ def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFold
             raise RegardError(what, fix="Give more text, or a larger data.held_out, or a validation corpus.")
         if defects.counts:
             tell(Said(f"Met in {name}: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
-    return open_corpus(place)
+    try:
+        shards = open_corpus(place, thorough=True)
+    except DamagedError as error:
+        fix = f"Remove {place} and resume: it is made again from the text."
+        raise DamagedError(error.what, where=error.where, fix=fix) from error
+    _check_vocabularies(shards, vocabularies, place)
+    return shards
+
+
+def _check_vocabularies(shards: Shards, vocabularies: Vocabularies, where: Path) -> None:
+    made_from = shards.shards[0].made_from
+    for side, vocabulary in (("source", vocabularies.source), ("target", vocabularies.target)):
+        if made_from.get(side, vocabulary.fingerprint) != vocabulary.fingerprint:
+            raise RegardError(
+                f"The shards were made with another vocabulary of the {side}.",
+                where=str(where),
+                fix="Bring back the vocabulary that they were made with.",
+            )
 
 
 def _workers(part: Corpus) -> int:
@@ -127,7 +145,7 @@ def _keep_examples(part: Corpus, path: Path) -> None:
     if path.is_file():
         return
     first = islice((example for _, example in part.examples(Defects())), KEPT)
-    lines = (json.dumps([one.source, one.target, one.label], ensure_ascii=False) for one in first)
+    lines = (json.dumps([one.source, one.target, one.label, one.languages], ensure_ascii=False) for one in first)
     write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
 
 
@@ -138,11 +156,13 @@ def _kept_examples(path: Path) -> tuple[Pair, ...]:
     return tuple(Pair(*json.loads(line)) for line in lines if line)
 
 
-def _given(folder: Path) -> Corpora:
+def _given(run: Run, folder: Path) -> Corpora:
     """A folder of `regard prepare`: its text is not there any more, so the examples come back from their tokens."""
-    vocabularies = Vocabularies.load(folder)
-    train = open_corpus(folder / "train")
+    vocabularies, known = Vocabularies.load(folder), Corpus(run.data.train)
+    train = open_corpus(folder / "train", dict(zip(known.names, known.weights, strict=True)))
     validation = open_corpus(folder / "validation") if (folder / "validation").is_dir() else None
+    for shards in (train, *(() if validation is None else (validation,))):
+        _check_vocabularies(shards, vocabularies, folder)
     return Corpora(vocabularies, train, validation, tuple(_from_tokens(validation, vocabularies)) if validation else ())
 
 
@@ -154,4 +174,5 @@ def _from_tokens(shards: Shards, vocabularies: Vocabularies) -> Iterator[Pair]:
         start = int(begins[sample])
         tokens = shards.tokens(0)[start : start + first + sum(others)].tolist()
         target = vocabularies.target.decode(tokens[first:]) if shard.streams[1:] == ("target",) else None
-        yield Pair(vocabularies.source.decode(tokens[:first]), target)
+        languages = shard.languages[shard.column("languages")[sample]]
+        yield Pair(vocabularies.source.decode(tokens[:first]), target, languages=languages)

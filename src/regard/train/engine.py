@@ -94,14 +94,15 @@ class Engine:
                 with computing(self.device.type, self._precision):
                     found = self.objective(piece)
                 self.scaler.scale(found.total / max(tokens, 1)).backward()
-                loss += found.total.detach().double().cpu()
-                likelihood += found.negative_log_likelihood.double().cpu()
+                loss += found.total.detach().cpu().double()  # in this order: not every device has float64
+                likelihood += found.negative_log_likelihood.cpu().double()
+        scaled = self.scaler.state().get("scale", 0.0) > 1  # at 1 or less it is not the scale that is too large
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
         norm = self._clipped()
         count = max(tokens, 1)
         mean = loss.item() / count
-        overflowed = self.scaler.active and math.isfinite(mean) and not math.isfinite(norm)
+        overflowed = scaled and math.isfinite(mean) and not math.isfinite(norm)
         return Gradients(mean, likelihood.item() / count, tokens, norm, overflowed)
 
     def _clipped(self) -> float:
@@ -113,8 +114,14 @@ class Engine:
 
 def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
     """Let torch's generator begin anew for this batch."""
-    if batch is not None:
-        torch.manual_seed(int(key(seed, DROPOUT, epoch, batch, part)[0] >> 1))
+    if batch is None:
+        return
+    bits = int(key(seed, DROPOUT, epoch, batch, part)[0] >> 1)
+    torch.default_generator.manual_seed(bits)  # `torch.manual_seed` looks for devices, half a millisecond each time
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(bits)
+    elif torch.backends.mps.is_available():
+        torch.mps.manual_seed(bits)
 
 
 def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:

@@ -27,6 +27,8 @@ from regard.train.signals import Asked, listening
 from regard.train.trainer import Trainer
 
 MISSING = "(not set)"
+FIXED = ("data.train", "data.validation", "data.held_out", "tokenizer.")  # what the tokens in the folder were made with
+FREE = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
 
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
@@ -70,8 +72,6 @@ def resume(
         )
         _check_data(run, place, accept, listeners)
         _check_unfinished(place, wanted)
-        if wanted != run:
-            runs().save(wanted, place.run)
         return _go(wanted, place, listeners, pause_at)
 
 
@@ -94,14 +94,15 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
         for listener in listeners:
             listener(event)
 
+    run = _with_device(run)
     with listening() as asked:
         read = corpora(run, folder, tell)
         run = _resolved(run, read)
         if run.device.threads is not None:
             torch.set_num_threads(run.device.threads)
         run = probed(run, read, tell)
-        runs().save(run, folder.run)
         trainer = Trainer(run, folder, read, tell)
+        runs().save(run, folder.run)  # only now: these settings fit what the folder holds
         return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
 
 
@@ -131,9 +132,24 @@ def _resolved(run: Run, read: Corpora) -> Run:
         changes["model.head.labels"] = list(read.train.labels)
     if not run.model.languages and len(read.train.languages) == 1:
         changes["model.languages"] = list(read.train.languages[0])
-    if run.device.name == "auto":
-        changes["device.name"] = "cuda" if torch.cuda.is_available() else "cpu"
     return runs().parse(change(table, changes), where=RUN)
+
+
+def _with_device(run: Run) -> Run:
+    """The settings with a device that is there."""
+    name = run.device.name
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        return runs().parse(plain(run), {"device.name": name}, where=RUN)
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise RegardError(
+            f"There is no device '{name}' here: {str(error).splitlines()[0]}",
+            where="device.name",
+            fix="Say another: --set device.name=cpu (and, to go on with a run that had it, --accept config).",
+        ) from error
+    return run
 
 
 def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:
@@ -151,12 +167,21 @@ def _before(folder: RunFolder, run: Run) -> Table:
 
 def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool) -> None:
     changed = [one for one in differences(before, plain(wanted)) if not (longer and one[0] == "train.updates")]
-    if changed and not accepted:
-        told = "\n".join(f"  - {path}: was {old!r}, is {new!r}" for path, old, new in changed)
+    fixed = [one for one in changed if one[0].startswith(FIXED) and one[0] not in FREE]
+    if fixed:
+        told = _told(fixed)
         raise RegardError(
-            f"The settings are not those that the run has had so far:\n{told}",
+            f"The run's tokens were made with other settings:\n{told}", fix="Take the changes back, or start a new run."
+        )
+    if changed and not accepted:
+        raise RegardError(
+            f"The settings are not those that the run has had so far:\n{_told(changed)}",
             fix="Take the changes back, or say that you mean them: --accept config.",
         )
+
+
+def _told(changed: Sequence[tuple[str, Any, Any]]) -> str:
+    return "\n".join(f"  - {path}: was {old!r}, is {new!r}" for path, old, new in changed)
 
 
 def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
@@ -182,9 +207,10 @@ def _check_unfinished(folder: RunFolder, run: Run) -> None:
             where=str(folder.path),
             fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
         )
-    if progress["finished"] and total == state["run"]["train"]["updates"]:
+    before = state["run"]
+    is_freed = done < total and run.validation.patience != before["validation"]["patience"]
+    if progress["finished"] and total == before["train"]["updates"] and not is_freed:
+        fix = "Use its model, or go on with --more N" + (" or another validation.patience." if done < total else ".")
         raise RegardError(
-            f"The run is finished: it has made {done} of {total} updates.",
-            where=str(folder.path),
-            fix="Use its model, or go on with --more N.",
+            f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix
         )

@@ -35,7 +35,8 @@ class Guard:
             if not math.isfinite(value):
                 return f"the {name} is {value}"
         if len(self.losses) == self.settings.window:
-            mean, deviation = statistics.fmean(self.losses), statistics.pstdev(self.losses)
+            mean = statistics.fmean(self.losses)
+            deviation = math.dist(self.losses, [mean] * len(self.losses)) / math.sqrt(len(self.losses))
             if loss > mean + self.settings.sigmas * max(deviation, LEAST_DEVIATION * abs(mean)):
                 before = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
                 return f"the loss is {loss:.2f}, and {before}"

@@ -32,6 +32,7 @@ ROUNDS = 3  # of each candidate, in turns
 LONG = 2.0  # seconds: a step that takes longer is probed on fewer rows
 WORTH = 0.97  # another way must take less than this share of the first one's time
 LOGITS = (0, 256, 1024)  # rows at a time
+FEW = 1000  # words: the logits of so few are small, and torch's own way is the fastest
 
 
 def probed(run: Run, read: Corpora, tell: Listener) -> Run:
@@ -42,7 +43,7 @@ def probed(run: Run, read: Corpora, tell: Listener) -> Run:
     probe = Probe(run, read)
     found: dict[str, Any] = {}
     if run.device.threads is None:
-        threads = [one for one in (os.cpu_count() or 1, 1) if run.device.name == "cpu" or one != 1]
+        threads = [os.cpu_count() or 1, *([1] if run.device.name == "cpu" else [])]
         found["threads"] = probe.fastest({one: partial(torch.set_num_threads, one) for one in threads})
     if run.device.attention is None:
         found["attention"] = "compute"
@@ -54,7 +55,8 @@ def probed(run: Run, read: Corpora, tell: Listener) -> Run:
                 }
             )
     if run.device.loss_rows is None:
-        found["loss_rows"] = probe.fastest({rows: partial(probe.use_rows, rows) for rows in LOGITS})
+        rows = LOGITS if read.vocabularies.target.size > FEW else (0,)
+        found["loss_rows"] = probe.fastest({some: partial(probe.use_rows, some) for some in rows})
     tell(Said(_told(found, probe.seconds() * run.together, run.train.updates)))
     return runs().parse(change(plain(run), {f"device.{name}": value for name, value in found.items()}))
 
@@ -94,12 +96,13 @@ class Probe:
     def fastest(self, ways: Mapping[Any, Callable[[], object]]) -> Any:
         """The way that takes the least time, tried in turns; the first one unless another is clearly faster."""
         best: dict[Any, float] = {}
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if len(ways) > 1 else 0):
             for name, use in ways.items():
                 use()
                 best[name] = min(best.get(name, float("inf")), self.seconds())
-        first, quickest = next(iter(ways)), min(best, key=best.__getitem__)
-        chosen = quickest if best[quickest] < WORTH * best[first] else first
+        first = next(iter(ways))
+        quickest = min(best, key=best.__getitem__, default=first)
+        chosen = quickest if quickest != first and best[quickest] < WORTH * best[first] else first
         ways[chosen]()
         return chosen
 

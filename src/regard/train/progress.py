@@ -17,7 +17,6 @@ class Progress:
     best_update: int = 0
     best_scores: dict[str, float] = field(default_factory=dict)
     waited: int = 0  # validations since the best
-    validated: int = 0  # the last update that was validated
     losses: list[float] = field(default_factory=list)  # the last ones, for the guard
     spikes: int = 0
     scaler: dict[str, float] = field(default_factory=dict)  # of float16

@@ -50,6 +50,11 @@ class Found:
     languages: tuple[str, ...] = ()
 
     @property
+    def usual(self) -> float:
+        """Characters of a usual source."""
+        return self.source.characters / max(1, self.examples)
+
+    @property
     def words(self) -> int:
         """Different words, on both sides together."""
         return len(self.source.words | self.target.words)

@@ -30,7 +30,12 @@ def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shard
     if kind in ("fill", "restore") and shards.streams == ("source",):
         weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
         shards = Shards([cut(shard, run.data.longest - 2) for shard in shards.shards], weights)
-    tagged = bool(vocabularies.source.specials.languages)
+    tagged = kind == "translate" and bool(vocabularies.source.specials.languages)
+    if tagged and not all(shards.languages):
+        raise RegardError(
+            "The vocabulary has tags of languages, and a source does not say which it is in.",
+            fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
+        )
     task = task_for(
         kind,
         vocabularies,

@@ -7,6 +7,7 @@ position, and whatever was written after the last checkpoint is cut off and writ
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -70,29 +71,43 @@ class Trainer:
         self.progress = Progress()
         self.guard = Guard(settings.spikes)
         self.publisher = Publisher(run, folder, corpora, self.model)
+        self._found = self.checkpoints.newest()
+        if self._found is not None:
+            self._restore(self._found[1])
 
     def train(self, *, is_asked: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
         """Go on from the newest checkpoint, or begin, until the run is over or somebody asks it to rest."""
-        if (found := self.checkpoints.newest()) is not None:
-            self._restore(found[1])
-        if self.progress.finished and self.progress.update < self.run.train.updates:
-            self.progress.finished, self.progress.waited = False, 0  # it was finished, and was given more to do
-        self.journal.cut(self.progress.journal)
-        self._tell_start()
+        self._start()
         progress, updates = self.progress, self.run.train.updates
         for work in self.loader.updates(progress.position):
             if progress.update >= updates or self._is_patience_over() or progress.finished:
                 return self._finish("finished" if progress.update >= updates else "no longer better")
             if is_asked() or (pause_at is not None and progress.update >= pause_at):
                 return self._rest("asked to stop")
+            made = progress.update
             if not self._update(work):
                 return self._rest("spike")
             progress = self.progress
+            if progress.update <= made:
+                continue  # the update was left out, or the run went back: nothing new to validate or save
             if progress.update % self.run.validation.every == 0 or progress.update == updates:
                 self._validate()
             if self._is_regular(progress.update):
                 self._save()
         raise AssertionError("the data never ends")  # pragma: no cover
+
+    def _start(self) -> None:
+        progress = self.progress
+        if progress.finished and progress.update < self.run.train.updates:
+            progress.finished, progress.waited = False, 0  # it was finished, and was given more to do
+        self.journal.cut(progress.journal)
+        self._tell_start()
+        if self._found is not None:
+            step, checkpoint = self._found
+            self._found = None  # it is as large as the model and its optimizer
+            self.checkpoints.set_aside_after(step)
+            if checkpoint.state["run"] != self.publisher.plain_run:
+                self._save()  # what was changed and accepted need not be accepted again after a kill
 
     def _update(self, work: Update) -> bool:
         """One update, or what the policy does instead; False ends the run."""
@@ -100,6 +115,7 @@ class Trainer:
         found = self.engine.gradients(work.batches, epoch)
         if found.overflowed:  # float16 looks for its scale: neither an update nor a spike
             self.engine.refuse()
+            self.journal.write(**self._left_out(work), overflow="the scale of float16 was too large")
             self.progress.position = work.after
             return True
         fault = self.guard.fault(found.loss, found.norm)
@@ -141,16 +157,14 @@ class Trainer:
     def _spiked(self, fault: str, work: Update) -> bool:
         """Do what the policy says about a spike; False ends the run."""
         policy, at = self.run.train.spikes, self.progress.update + 1
+        line = self._left_out(work) | {"spike": fault}
         self.guard.spikes += 1
         if isinstance(policy, Stop) or self.guard.is_out_of_patience:
-            self.tell(Spiked(at, fault, "stopped: the last checkpoint is from before it"))
+            self.guard.spikes -= 1  # for the checkpoint it has not come yet
+            self._save()
+            self.journal.write(**line, done="stopped")
+            self.tell(Spiked(at, fault, "stopped: what was learned before it is saved"))
             return False
-        line = {
-            "update": at,
-            "epoch": self._epoch(),
-            "batches": [batch.number for batch in work.batches],
-            "spike": fault,
-        }
         step = self._rewound(policy) if isinstance(policy, Rewind) else None
         done = "left out" if step is None else f"went back to update {step}; the batches since then are left out"
         self.progress.position = work.after
@@ -160,13 +174,17 @@ class Trainer:
         self.tell(Spiked(at, fault, done))
         return True
 
+    def _left_out(self, work: Update) -> dict[str, Any]:
+        batches = [batch.number for batch in work.batches]
+        return {"update": self.progress.update + 1, "epoch": self._epoch(), "batches": batches}
+
     def _rewound(self, policy: Rewind) -> int | None:
         """Take the weights of a checkpoint from well before the spike, if there is one; the data will go on after it.
 
-        The later checkpoints lead to the spike: they go, newest first, so that a kill in between leads there again
-        and to the same decision.
+        Only regular ones count: an undisturbed run has no others. Those after it lead to the spike: they go, newest
+        first, so that a kill in between leads there again and to the same decision.
         """
-        found = self.checkpoints.newest(at_most=self.progress.update - policy.back)
+        found = self.checkpoints.newest(self._regular(at_most=self.progress.update - policy.back))
         if found is None:
             return None
         step, checkpoint = found
@@ -187,7 +205,6 @@ class Trainer:
         progress, metric = self.progress, self.run.validation.metric
         value = scores.values.get(metric, float("nan"))
         best = is_better(metric, value, progress.best)
-        progress.validated = progress.update
         progress.waited = 0 if best else progress.waited + 1
         self.journal.write(update=progress.update, validation=scores.values)
         if best:
@@ -224,8 +241,8 @@ class Trainer:
     def _average(self) -> None:
         """The mean of the last regular checkpoints becomes the best model if it is better."""
         count = self.run.train.average
-        steps = [step for step in self.checkpoints.steps() if self._is_regular(step)][-count:]
-        if count < 2 or len(steps) < 2:
+        steps = self.checkpoints.whole(self._regular()[-count:]) if count > 1 else []
+        if len(steps) < 2:
             return
         weights = self.publisher.averaged(self.checkpoints.weights(step) for step in steps)
         kept = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
@@ -267,23 +284,28 @@ class Trainer:
 
     def _kept(self) -> set[int]:
         """The checkpoints that stay: the last regular ones, and one to rewind to."""
-        settings, steps = self.run.train, self.checkpoints.steps()
-        regular = [step for step in steps if self._is_regular(step)]
-        kept = set(regular[-max(settings.keep, settings.average) :])
+        settings = self.run.train
+        kept = set(self._regular()[-max(settings.keep, settings.average) :])
         if isinstance(settings.spikes, Rewind):
-            kept |= set([step for step in steps if step <= self.progress.update - settings.spikes.back][-1:])
+            kept |= set(self._regular(at_most=self.progress.update - settings.spikes.back)[-1:])
         return kept
+
+    def _regular(self, at_most: int | None = None) -> list[int]:
+        steps = [step for step in self.checkpoints.steps() if self._is_regular(step)]
+        return [step for step in steps if at_most is None or step <= at_most]
 
     def _is_regular(self, step: int) -> bool:
         """Whether an undisturbed run would save here; what a signal made it save must change nothing later."""
-        return step % self.run.train.save_every == 0 or step == self.run.train.updates
+        return step > 0 and (step % self.run.train.save_every == 0 or step == self.run.train.updates)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         fill(self.model, checkpoint.weights, where="the checkpoint")
         self.engine.optimizers.load(checkpoint.optimizer)
         if self.ema is not None:
-            self.ema.load(checkpoint.ema)
+            self.ema.load(checkpoint.ema or checkpoint.weights)  # none was kept: it begins here
         self.progress = Progress.of(checkpoint.state["progress"])
+        if self.progress.position is not None:
+            self.loader.order.resume(self.progress.position)
         self.guard = Guard(self.run.train.spikes, self.progress.losses, self.progress.spikes)
         self.engine.scaler.load(self.progress.scaler)
 
@@ -310,6 +332,7 @@ class Trainer:
         if corpora.validation is None:
             return None
         loader = self._loader(corpora.validation, corpora)
+        next(loader.epoch())  # raises now, not after hours, if there is nothing to validate on
         return Validator(
             self.objective,
             loader,
@@ -322,8 +345,9 @@ class Trainer:
         )
 
     def _tell_start(self) -> None:
-        if len(self.loader.quarantine):
-            self.tell(Said(str(self.loader.quarantine), "warning"))
+        for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):
+            if len(loader.quarantine):
+                self.tell(Said(str(loader.quarantine), "warning"))
         self.tell(
             Started(
                 folder=self.folder.path,

@@ -9,7 +9,6 @@ import torch
 from regard.config import model as settings_of
 from regard.config.training import Metric, Validation
 from regard.data.loader import Loader
-from regard.data.rows import IGNORED
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.overlap import bleu, chrf
 from regard.models.decoder_only import DecoderOnly
@@ -17,7 +16,6 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
-from regard.text.tokenizer import Tokenizer
 from regard.text.vocabularies import Vocabularies
 from regard.train.corpora import Pair
 from regard.train.events import Shown
@@ -100,9 +98,9 @@ class Validator:
     def _text_bytes(self) -> int:
         """Bytes of the text that must come out, counted once."""
         if self._bytes is None:
-            self._bytes = sum(
-                _bytes(self._vocabularies.target, batch.labels.tolist()) for batch in self.loader.epoch(0)
-            )
+            decode = self._vocabularies.target.decode
+            texts = (decode(tokens) for tokens in self.loader.written())
+            self._bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         return self._bytes
 
     def _written(self) -> Scores:
@@ -122,7 +120,13 @@ class Validator:
         pairs = [pair for pair in self._examples if pair.target is not None][:wanted]
         if not pairs:
             return Scores()
-        outputs = [one.text for one in translator.translate([pair.source for pair in pairs], beam=self._settings.beam)]
+        tagged = bool(self._vocabularies.source.specials.languages)
+        found = translator.translate(
+            [pair.source for pair in pairs],
+            beam=self._settings.beam,
+            into=[pair.languages[-1] for pair in pairs] if tagged else None,
+        )
+        outputs = [one.text for one in found]
         references = [pair.target or "" for pair in pairs]
         shown = tuple(
             Shown(pair.source, output, pair.target or "")
@@ -130,9 +134,9 @@ class Validator:
         )
         if not self._settings.sentences:
             return Scores({}, shown)
-        found = {"bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
-        values = {name: score.value for name, score in found.items()}
-        return Scores(values, shown, {name: score.signature for name, score in found.items()})
+        scores = {"bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
+        values = {name: score.value for name, score in scores.items()}
+        return Scores(values, shown, {name: score.signature for name, score in scores.items()})
 
     def _continued(self, writer: Writer) -> Scores:
         shown = []
@@ -144,8 +148,3 @@ class Validator:
             text = "".join(writer.write(prompt, tokens=tokens, seed=self._seed)) if tokens > 0 else ""
             shown.append(Shown(prompt, text, rest[: len(text)]))
         return Scores({}, tuple(shown))
-
-
-def _bytes(vocabulary: Tokenizer, rows: list[list[int]]) -> int:
-    texts = (vocabulary.decode([token for token in row if token != IGNORED]) for row in rows)
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)

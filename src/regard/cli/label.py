@@ -1,0 +1,45 @@
+"""`regard label`: a label for each text, or a tag for each of its words."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer  # noqa: TID251
+
+from regard.cli.opened import opened
+from regard.cli.streams import lines_of, refuse_early
+
+
+def label(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to label.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Label every line of a file instead.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
+) -> None:
+    """Say the label of each text and how sure the model is; a tagger says one for every word."""
+    from regard.pipeline.batches import windows  # torch: only when it is needed
+    from regard.pipeline.labeller import Label, Labeller, Tagged
+
+    refuse_early(texts, source, None)
+    labeller = opened(folder, Labeller)
+    with ExitStack() as stack:
+        lines, _, window = lines_of(texts, source, stack)
+        for some in windows(lines, window):
+            found: Sequence[Label | Tagged] = (
+                labeller.label(some) if labeller.settings.task == "classify" else labeller.tag(some)
+            )
+            for text, one in zip(some, found, strict=True):
+                if as_json:
+                    sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
+                elif isinstance(one, Label):
+                    sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")
+                else:
+                    words = zip(one.words, one.tags, strict=True)
+                    sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
+            sys.stdout.flush()

@@ -1,0 +1,61 @@
+"""Texts from arguments, a file or standard input, line by line, and how far it got: what several verbs share."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from rich.console import Console  # noqa: TID251
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
+
+from regard.base.errors import RegardError
+
+WINDOW = 2048  # lines that are read, sorted by length and worked on together
+
+
+def refuse_early(texts: list[str] | None, source: Path | None, output: Path | None) -> None:
+    """What cannot be read or written is said before the model is opened."""
+    if texts and source is not None:
+        raise RegardError("Texts and --input were both given.", fix="Give one of them.")
+    if source is not None and not source.is_file():
+        raise RegardError("There is no such file.", where=str(source), fix="Give a text file, one sentence a line.")
+    if output is None:
+        return
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise RegardError("This file cannot be written.", where=str(output), fix="Name a file in a folder that exists.")
+    if source is not None and output.exists() and output.samefile(source):
+        raise RegardError("The output would overwrite the input.", where=str(output), fix="Choose another name.")
+
+
+def lines_of(texts: list[str] | None, source: Path | None, stack: ExitStack) -> tuple[Iterable[str], int | None, int]:
+    """The texts, how many there are (None: nobody knows), and how many lines to take at a time."""
+    if texts:
+        return texts, len(texts), WINDOW
+    if source is None:
+        one = sys.stdin.isatty()  # a person waits for every line
+        return _decoded(sys.stdin.buffer, "standard input"), None, 1 if one else WINDOW
+    with source.open("rb") as file:
+        total = sum(1 for _ in file)
+    return _decoded(stack.enter_context(source.open("rb")), str(source)), total, WINDOW
+
+
+def _decoded(lines: BinaryIO, name: str) -> Iterator[str]:
+    """Lines end with a line feed and nothing else, as everywhere in Regard; a carriage return before it goes."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise RegardError(
+                f"The line is not UTF-8: {error.reason}.", where=f"{name}:{number}", fix="Convert the file to UTF-8."
+            ) from error
+
+
+@contextmanager
+def progress(doing: str, total: int | None, *, hidden: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; what comes out is told how many more are done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,24 @@
+"""A whole document through a translator: cut into sentences, translated, and put together with its own white space."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from regard.pipeline.translator import Translation, Translator
+from regard.text.sentences import sentences
+
+
+@dataclass(frozen=True)
+class Document:
+    """A translated document, and the sentences that it was made of."""
+
+    text: str
+    sources: tuple[str, ...]
+    translations: tuple[Translation, ...]
+
+
+def translate_document(translator: Translator, text: str, **options: Any) -> Document:
+    """Translate a text of any length; `options` are those of `Translator.translate`."""
+    parts = sentences(text)
+    found = translator.translate([sentence for sentence, _ in parts], **options)
+    joined = "".join(one.text + space for one, (_, space) in zip(found, parts, strict=True))
+    return Document(joined, tuple(sentence for sentence, _ in parts), tuple(found))

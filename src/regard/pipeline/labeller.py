@@ -1,0 +1,77 @@
+"""Texts with a label each, or words with a tag each, by an encoder that was trained to do so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.base.errors import RegardError
+from regard.config import model as settings_of
+from regard.data.tokenise import first_pieces
+from regard.models.encoder_only import EncoderOnly
+from regard.pipeline.encoded import answers, framed
+from regard.store.model_folder import check_sizes
+from regard.text.vocabularies import Vocabularies
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label and how sure the model is; the others are in `all`."""
+
+    label: str
+    probability: float
+    all: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The words of a text, and a label for each."""
+
+    words: tuple[str, ...]
+    tags: tuple[Label, ...]
+
+
+class Labeller:
+    """labeller = regard.load("my-model"); labeller.label(["A fine film."])[0].label."""
+
+    def __init__(self, model: EncoderOnly, vocabularies: Vocabularies, settings: settings_of.EncoderOnly) -> None:
+        if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
+            raise RegardError(f"This model's task is '{settings.task}': it knows no labels.", fix="Use `Filler`.")
+        check_sizes(settings, vocabularies, where="Labeller")
+        self.model, self.vocabularies, self.settings = model, vocabularies, settings
+        self.labels = settings.head.labels
+
+    def label(self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096) -> list[Label]:
+        """One label for each text, or for each text and its pair."""
+        self._check("classify", "tag")
+        tokenizer = self.vocabularies.source
+        sides = [tokenizer.encode_ids(list(side)) for side in (texts, pairs) if side is not None]
+        if len({len(side) for side in sides}) > 1:
+            raise RegardError(f"{len(sides[0])} texts and {len(sides[1])} others.", fix="Give one for each.")
+        rows = [framed(tokenizer, *both) for both in zip(*sides, strict=True)]
+        found: dict[int, Label] = {}
+        for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
+            for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
+                found[place] = self._told(chances)
+        return [found[place] for place in range(len(rows))]
+
+    def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[Tagged]:
+        """A label for each word, where spaces separate words; it is read at the word's first piece, as in training."""
+        self._check("tag", "label")
+        tokenizer = self.vocabularies.source
+        plain = [" ".join(text.split()) for text in texts]
+        encoded = [tokenizer.encode(text) for text in plain]
+        rows = [framed(tokenizer, one.ids) for one in encoded]
+        found: dict[int, Tagged] = {}
+        for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
+            for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
+                heads = first_pieces(plain[place], encoded[place].spans)
+                tags = tuple(self._told(chances[1 + head]) for head in heads)
+                found[place] = Tagged(tuple(plain[place].split()), tags)
+        return [found[place] for place in range(len(rows))]
+
+    def _told(self, chances: list[float]) -> Label:
+        best = max(range(len(chances)), key=chances.__getitem__)
+        return Label(self.labels[best], chances[best], dict(zip(self.labels, chances, strict=True)))
+
+    def _check(self, task: str, other: str) -> None:
+        if self.settings.task != task:
+            raise RegardError(f"This model's task is '{self.settings.task}', not '{task}'.", fix=f"Call `{other}`.")

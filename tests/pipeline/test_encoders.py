@@ -1,0 +1,122 @@
+"""Encoders on raw text: gaps that are filled, texts that get a label, words that get a tag."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard.base.errors import RegardError
+from regard.pipeline.filler import Filler
+from regard.pipeline.labeller import Labeller
+from regard.pipeline.translator import Translator
+from regard.train.fit import fit
+from tests.commands import command
+from tests.train.runs import corpus, small_run
+
+QUICK: dict[str, Any] = {
+    "train.average": 1,
+    "train.ema": 0.0,
+    "validation.every": 400,
+    "train.save_every": 400,
+    "train.updates": 60,
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One model of each kind, trained for a second or two on something that can be learned."""
+    folder = tmp_path_factory.mktemp("models")
+    files = corpus(folder / "corpus")
+    (folder / "gaps.txt").write_text("red dog sees blue cat\n" * 60 + "old house finds new tree\n" * 60)
+    rows = [("good dog", "yes"), ("bad cat", "no")] * 60
+    (folder / "rows.tsv").write_text("".join(f"{text} {n}\t{label}\n" for n, (text, label) in enumerate(rows)))
+    words = ["the\tD\ndog\tN\nsees\tV\na\tD\ncat\tN\n\n", "a\tD\ntree\tN\nfinds\tV\n\n"] * 60
+    (folder / "words.conll").write_text("".join(words))
+    changes: dict[str, dict[str, Any]] = {
+        "fill": {"data.train": [{"kind": "lines", "source": str(folder / "gaps.txt")}], "train.updates": 150},
+        "classify": {
+            "data.train": [{"kind": "table", "path": str(folder / "rows.tsv"), "label": 2}],
+            "model.task": "classify",
+            "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
+        },
+        "tag": {
+            "data.train": [{"kind": "conll", "path": str(folder / "words.conll")}],
+            "model.task": "tag",
+            "model.head": {"kind": "tags", "labels": ["a", "b"]},
+        },
+    }
+    for task, change in changes.items():
+        held_out = {"data.held_out": 0.0, "train.label_smoothing": 0.0}
+        fit(small_run("fill", files, QUICK | held_out | change), folder / task)
+    return {task: folder / task for task in changes}
+
+
+def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:
+    filler = regard.load(models["fill"])
+    assert isinstance(filler, Filler)
+    first, second = filler.fill(["red dog ___ blue cat", "old ___ finds new tree"], best=3)
+    assert first.text == "red dog sees blue cat"
+    assert second.text == "old house finds new tree"
+    ((best, *others),) = first.gaps
+    assert best.text == "sees"
+    assert len(others) == 2
+    assert best.probability > others[0].probability > others[1].probability
+
+
+def test_gaps_at_the_edges_and_several_of_them(models: dict[str, Path]) -> None:
+    filler = regard.load(models["fill"])
+    assert isinstance(filler, Filler)
+    (found,) = filler.fill(["red dog sees ___ ___"])
+    assert len(found.gaps) == 2
+    assert found.text.startswith("red dog sees")
+    (marked,) = filler.fill(["red dog [] blue cat"], gap="[]")
+    assert marked.text == "red dog sees blue cat"
+    with pytest.raises(RegardError, match="Text 2 has no gap"):
+        filler.fill(["red ___", "blue"])
+
+
+def test_order_and_batches_change_nothing(models: dict[str, Path]) -> None:
+    filler = regard.load(models["fill"])
+    assert isinstance(filler, Filler)
+    texts = ["red ___ sees", "old house finds new ___", "___ dog", "a long text with one ___ in the middle of it"]
+    together, alone = filler.fill(texts), [filler.fill([text], batch_tokens=1)[0] for text in texts]
+    assert [one.text for one in together] == [one.text for one in alone]
+
+
+def test_texts_get_labels_and_probabilities(models: dict[str, Path]) -> None:
+    labeller = regard.load(models["classify"])
+    assert isinstance(labeller, Labeller)
+    found = labeller.label(["good dog 7", "bad cat 8", "a good dog"])
+    assert [one.label for one in found[:2]] == ["yes", "no"]
+    assert sum(found[0].all.values()) == pytest.approx(1.0)
+    assert found[0].probability == max(found[0].all.values())
+    with pytest.raises(RegardError, match="not 'tag'"):
+        labeller.tag(["good dog"])
+    with pytest.raises(RegardError, match="1 texts and 2 others"):
+        labeller.label(["good"], pairs=["dog", "cat"])
+
+
+def test_words_get_tags(models: dict[str, Path]) -> None:
+    labeller = regard.load(models["tag"])
+    assert isinstance(labeller, Labeller)
+    long, short = labeller.tag(["the  dog sees a cat", "a tree finds"])
+    assert long.words == ("the", "dog", "sees", "a", "cat")
+    assert [tag.label for tag in long.tags] == ["D", "N", "V", "D", "N"]
+    assert [tag.label for tag in short.tags] == ["D", "N", "V"]
+
+
+def test_the_verbs(models: dict[str, Path]) -> None:
+    filled = command("fill", str(models["fill"]), "red dog ___ blue cat", "--best", "2")
+    assert filled.code == 0, filled.errors
+    assert filled.output.split("\n")[0] == "red dog sees blue cat"
+    assert filled.output.split("\n")[1].startswith("  sees ")
+    labelled = command("label", str(models["classify"]), "good dog 7", "--json")
+    assert json.loads(labelled.output)["label"] == "yes"
+    tagged = command("label", str(models["tag"]), "the dog sees")
+    assert tagged.output == "the/D dog/N sees/V\n"
+    wrong = command("translate", str(models["tag"]), "the dog")
+    assert wrong.code == 1
+    assert "regard label" in wrong.errors
+    assert Translator.__name__ not in wrong.errors

@@ -1,0 +1,36 @@
+"""Sentences of a text: nothing is lost, and common cases are cut where a person would."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.text.sentences import sentences
+
+# ruff: noqa: RUF001
+
+
+@given(st.text(alphabet='aB.!? \n\t"”)。1…', max_size=40) | st.text(max_size=40))
+def test_joined_they_are_the_text(text: str) -> None:
+    found = sentences(text)
+    assert "".join(sentence + space for sentence, space in found) == text
+    assert all(not space or space.isspace() for _, space in found)
+    assert not any(sentence.endswith(("\n", " \n")) for sentence, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Mr. Smith met Dr. No. They left.", ["Mr. Smith met Dr. No. They left."]),  # "No." is a short form, too
+        ("J. S. Bach wrote it. He did.", ["J. S. Bach wrote it.", "He did."]),
+        ("Das ist z. B. gut. Sehr gut.", ["Das ist z. B. gut.", "Sehr gut."]),
+        ("It costs 3.50 euros. Really?", ["It costs 3.50 euros.", "Really?"]),
+        ("1. The first point. 2. The second.", ["1. The first point.", "2. The second."]),
+        ('He asked, "Why?" and left. "No."', ['He asked, "Why?" and left.', '"No."']),
+        ("今日は。明日は！", ["今日は。", "明日は！"]),
+        ("A heading\nand its text", ["A heading", "and its text"]),
+        ("e.g. this. That", ["e.g. this.", "That"]),
+    ],
+)
+def test_common_cases(text: str, cut: list[str]) -> None:
+    assert [sentence for sentence, _ in sentences(text)] == cut
