@@ -135,7 +135,7 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         (["translate", str(run), "text"], "This run has no model yet"),
         (["translate", writing, "text"], f"regard generate {writing}"),
         (["generate", translating, "text"], f"regard translate {translating}"),
-        (["translate", str(encoder), "text"], "fills gaps; the verb is for one that translates"),
+        (["translate", str(encoder), "text"], "fills gaps; it does not translate"),
         (["translate", translating, "text", "--input", str(text)], "both given"),
         (["translate", translating, "--input", "nowhere"], "There is no such file"),
         (["translate", translating, "--input", str(text), "--output", str(text)], "overwrite the input"),

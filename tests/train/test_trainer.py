@@ -11,6 +11,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.data.batch import Batch
+from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
 from regard.train.events import Event, Finished, Said, Spiked, Updated, Validated
@@ -172,6 +173,18 @@ def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[S
     folder, heard = started(tmp_path, changes)
     assert those(heard, Finished)[0].why == "spike"
     assert sum("overflow" in line for line in metrics(folder)) == 16  # from 2^16 down to 1
+
+
+def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
+    knobs = {"train.recompute": True, "train.label_smoothing": 0.3, "train.clip": 0.5, "device.loss_rows": 7}
+    made = trainer("translate", tmp_path, knobs)
+    stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
+    assert [stack.recompute for stack in stacks] == [True, True]
+    assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
+    assert made.loader.together == made.run.together == 2
+    assert made.loader._recut is not None
+    assert made.validator is not None
+    assert made.validator.loader._recut is None, "what is scored is cut as it will be read"
 
 
 def test_the_last_update_is_saved_whatever_the_interval(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from typing import TypeVar
 from regard.base.errors import RegardError
 
 Kind = TypeVar("Kind")
-VERBS = {  # by pipeline: what it does, and with which verb
-    "Translator": ("translates", "translate"),
-    "Writer": ("writes on", "generate"),
-    "Filler": ("fills gaps", "fill"),
-    "Labeller": ("gives labels", "label"),
+VERBS = {  # by pipeline: what it does, what one that is not of the kind does not do, and the verb
+    "Translator": ("translates", "translate", "translate"),
+    "Writer": ("writes on", "write on", "generate"),
+    "Filler": ("fills gaps", "fill gaps", "fill"),
+    "Labeller": ("gives labels", "give labels", "label"),
 }
 
 
@@ -20,9 +20,9 @@ def opened(folder: Path, wanted: type[Kind]) -> Kind:
 
     found = load(folder)
     if not isinstance(found, wanted):
-        does, verb = VERBS[type(found).__name__]
+        does, _, verb = VERBS[type(found).__name__]
         raise RegardError(
-            f"This model {does}; the verb is for one that {VERBS[wanted.__name__][0]}.",
+            f"This model {does}; it does not {VERBS[wanted.__name__][1]}.",
             where=str(folder),
             fix=f'Use `regard {verb} {folder} "..."`.',
         )

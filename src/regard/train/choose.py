@@ -168,7 +168,9 @@ class Draft:
         from regard.models.cost import cost  # torch: only when it is needed
 
         parameters = cost(model, batch=1, source=1, target=1).parameters.total()
-        figure = f"{_counted(self.found)}: preset {row.preset} ({many(parameters)} parameters)"
+        short = self.found.content != "text" and self.found.usual < SENTENCE
+        counted = _counted(self.found) + f" of {self.found.usual:.0f} characters" * short
+        figure = f"{counted}: preset {row.preset} ({many(parameters)} parameters)"
         own = row_for_size(self.job, self.size)
         if own.preset == row.preset:
             return f"{figure}, because {own.why}."
@@ -315,8 +317,7 @@ def bytes_per_token(vocabulary: int) -> float:
 def _counted(found: Found) -> str:
     if found.content == "text":
         return f"{many(found.source.characters)} characters"
-    short = f" of {found.usual:.0f} characters" if found.usual < SENTENCE else ""
-    return f"{found.examples:,} {_unit(found)}{short}"
+    return f"{found.examples:,} {_unit(found)}"
 
 
 def _unit(found: Found) -> str:
