@@ -97,6 +97,23 @@ def test_a_replacement_is_whole_whatever_a_kill_left(tmp_path: Path) -> None:
     assert not older.exists()
 
 
+def test_everything_reaches_the_disk_and_the_manifest_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    real = os.fsync
+
+    def watched(descriptor: int) -> None:
+        flushed.append(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    path = tmp_path / "model"
+    with new_folder(path) as inside:
+        (inside / "deep").mkdir()
+        (inside / "deep" / "b").write_text("b")
+    wanted = [path / "deep", path / "deep" / "b", path / MANIFEST, path, tmp_path]
+    assert flushed == [one.stat().st_ino for one in wanted]
+
+
 def test_only_the_lock_says_that_a_folder_is_busy(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError, match="pipe"), locked(tmp_path):
         raise BlockingIOError("the pipe is full")

@@ -1,49 +1,36 @@
-"""Sampling against its exact distribution, on models without a network."""
+"""Sampling whole texts, on models without a network."""
 
-import math
+from collections import Counter
 
 import pytest
 import torch
-from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.decode.exhaustive import exhaustive
 from regard.decode.greedy import greedy
 from regard.decode.sample import Filters, sample, sampled
-from tests.decode.tables import BEGIN, END, Table
-
-PROBABILITIES = torch.tensor([0.05, 0.4, 0.1, 0.25, 0.2])
-
-
-def exact(temperature: float, top_k: int | None, top_p: float | None) -> list[float]:
-    """Temperature, then top-k, then top-p, word by word."""
-    kept = {word: p ** (1 / temperature) for word, p in enumerate(PROBABILITIES.tolist())}
-    order = sorted(kept, key=lambda word: -kept[word])[:top_k]
-    total = sum(kept[word] for word in order)
-    chosen, reached = [], 0.0
-    for word in order:
-        if top_p is not None and reached >= top_p - 1e-6:
-            break
-        chosen.append(word)
-        reached += kept[word] / total
-    whole = sum(kept[word] for word in chosen)
-    return [kept[word] / whole if word in chosen else 0.0 for word in range(5)]
+from tests.decode.chance import check_counts
+from tests.decode.tables import BEGIN, END, Fixed, Table
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize(("top_k", "top_p"), [(None, None), (3, None), (None, 0.7), (4, 0.8), (1, None), (None, 0.01)])
-def test_words_are_drawn_as_often_as_they_must(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    draws = 4000
-    logits = PROBABILITIES.log().expand(draws, 5) + 3.0  # any constant: logits need not be normalised
-    words = Filters(temperature, top_k, top_p).draw(logits, torch.Generator().manual_seed(1))
-    counts = torch.bincount(words[:, 0], minlength=5).tolist()
-    expected = [p * draws for p in exact(temperature, top_k, top_p)]
-    assert all(count == 0 for count, mean in zip(counts, expected, strict=True) if mean == 0)
-    pairs = [(count, mean) for count, mean in zip(counts, expected, strict=True) if mean > 0]
-    chi_squared = sum((count - mean) ** 2 / mean for count, mean in pairs)
-    assert chi_squared < 18.5  # 4 degrees of freedom: 1 in 1,000
+def test_texts_are_drawn_as_often_as_they_must() -> None:
+    table, draws = Table(4, 8, sharpness=1.0), 3000
+    found = sample(
+        table.step,
+        table.start([0] * draws),
+        torch.full((draws, 1), BEGIN),
+        end=END,
+        longest=[3] * draws,
+        generator=torch.Generator().manual_seed(1),
+    )
+    (texts,) = exhaustive(
+        table.step, table.start([0]), torch.tensor([[BEGIN]]), end=END, longest=[3], alpha=0.0, best=99
+    )
+    expected = {text.tokens: draws * torch.tensor(text.score).exp().item() for text in texts}
+    check_counts(Counter(one.tokens for one in found), expected)
 
 
-def test_cold_is_greedy_and_hot_is_uniform() -> None:
+def test_cold_is_greedy() -> None:
     table = Table(6, 3)
     first = torch.full((3, 1), BEGIN)
     coldest, cold = (
@@ -59,9 +46,6 @@ def test_cold_is_greedy_and_hot_is_uniform() -> None:
         for temperature in (0.0, 1e-6)
     )
     assert coldest == cold == greedy(table.step, table.start([0, 1, 2]), first, end=END, longest=[4, 5, 6])
-    probabilities, words = Filters(temperature=1e6).candidates(PROBABILITIES.log()[None])
-    assert words is None
-    assert probabilities[0].tolist() == pytest.approx([0.2] * 5, abs=1e-5)
 
 
 def test_the_same_seed_draws_the_same_texts_and_another_others() -> None:
@@ -102,13 +86,32 @@ def test_texts_of_a_step_arrive_before_the_next_is_taken() -> None:
         assert len(table.steps) == count
 
 
-def test_numbers_that_mean_nothing_are_refused() -> None:
-    for wrong in ({"temperature": -1.0}, {"temperature": math.nan}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
-        with pytest.raises(RegardError, match="fix"):
-            Filters(**wrong)
+def test_penalties_see_what_was_read_and_written() -> None:
+    table = Fixed(torch.tensor([[0.1, 0.1, 0.5, 0.3]] * 4))  # the same at every place
+    settings = {"end": END, "longest": [2, 9], "generator": torch.Generator()}
+    first = torch.tensor([[BEGIN, 2], [BEGIN, 3]])
+
+    def texts(filters: Filters) -> list[tuple[int, ...]]:
+        found = sample(table.step, table.start([0, 1]), first, filters=filters, never=None, **settings)  # type: ignore[arg-type]
+        return [one.tokens for one in found]
+
+    cold = Filters(temperature=0.0)
+    assert texts(cold) == [(2, 2), (2,) * 9]
+    assert texts(Filters(temperature=0.0, ngram=1)) == [(3, END), (2, END)]  # 0 was read, 2 (3) too
+    assert texts(Filters(temperature=0.0, ngram=2))[1] == (2, 2, 3, 3, 0, 2, 0, 0, END)
+    assert texts(Filters(temperature=0.0, repetition=4.0))[1] == (2, END)  # 0.3^4 and 0.5^4 are less than 0.1
 
 
-def test_one_word_is_left_whatever_top_p() -> None:
-    logits: Tensor = torch.tensor([[0.0, 50.0, 0.0]])
-    words = Filters(top_p=1e-9).draw(logits.expand(100, 3), torch.Generator().manual_seed(1))
-    assert words.unique().tolist() == [1]
+def test_no_word_left_is_said() -> None:
+    table = Table(3, 1)
+    with pytest.raises(RegardError, match="No word is left"):
+        sample(
+            table.step,
+            table.start([0]),
+            torch.tensor([[BEGIN]]),
+            end=END,
+            longest=[4],
+            generator=torch.Generator(),
+            filters=Filters(ngram=1),
+            never=torch.tensor([END]),
+        )

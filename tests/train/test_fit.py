@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import regard
-from regard.base.errors import RegardError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
 from regard.config.codec import runs
 from regard.store.model_folder import read_model
@@ -142,6 +142,15 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
     fit(small_run("fill", corpus(tmp_path / "corpus"), changes), tmp_path / "run", listeners=[heard.append])
     assert runs().load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
     assert those(heard, Validated)[-1].scores["accuracy"] > 0.9
+
+
+def test_a_model_with_a_flipped_bit_is_never_used(folder: Path) -> None:
+    path = folder / "best" / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"model\.safetensors has other content"):
+        read_model(folder)
 
 
 def test_without_validation_the_last_model_is_the_one(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import RegardError
-from regard.cli import check, fill, generate, label, model, prepare, tokenizer, train, translate
+from regard.cli import check, evaluate, fill, generate, label, model, prepare, score, tokenizer, train, translate
 
 app = typer.Typer(
     name="regard",
@@ -25,6 +25,8 @@ app.command()(translate.translate)
 app.command()(generate.generate)
 app.command()(fill.fill)
 app.command()(label.label)
+app.command()(score.score)
+app.command()(evaluate.evaluate)
 
 
 def main() -> None:

@@ -42,9 +42,13 @@ class Corpus:
             for example in read(source, defects):
                 yield index, example
 
+    def files(self) -> list[str]:
+        """The path of every file."""
+        return [file for source in self.sources for path in _paths(source) for file in _files(path)]
+
     def facts(self) -> dict[str, Facts]:
         """The size and sha256 of every file, by path."""
-        return {file: _facts(file) for source in self.sources for path in _paths(source) for file in _files(path)}
+        return {file: _facts(file) for file in self.files()}
 
     def fingerprint(self) -> str:
         """One sha256 over what the files hold and how they are read; names, folders and weights may change."""

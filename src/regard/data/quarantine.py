@@ -29,8 +29,10 @@ class Quarantine:
         if not self.samples:
             return f"No sample has more than {self.limit} tokens."
         _, where, length = self.samples[0]
-        count = "1 sample has" if len(self) == 1 else f"{len(self)} samples have"
-        return f"{count} more than {self.limit} tokens and are set aside; the first, with {length}, is {where}."
+        if len(self) == 1:
+            return f"1 sample has more than {self.limit} tokens ({length}) and is set aside: {where}."
+        what = f"{len(self)} samples have more than {self.limit} tokens and are set aside"
+        return f"{what}; the first, with {length}, is {where}."
 
     def save(self, path: Path) -> None:
         """A line for each: its place and its length."""

@@ -1,8 +1,32 @@
 """Scores of outputs, without torch: how good a translation is, how surprised a model was."""
 
+from regard.measure.alignment import alignment_error
+from regard.measure.bootstrap import paired_bootstrap
+from regard.measure.breakdown import by_frequency, by_length, count_words
+from regard.measure.calibration import calibration_error, fit_temperature
+from regard.measure.diversity import distinct, self_bleu
+from regard.measure.edits import error_rate, ter
 from regard.measure.exact import exact_match
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.overlap import bleu, chrf
 from regard.measure.score import Score
 
-__all__ = ["Score", "bits_per_byte", "bleu", "chrf", "exact_match", "perplexity"]
+__all__ = [
+    "Score",
+    "alignment_error",
+    "bits_per_byte",
+    "bleu",
+    "by_frequency",
+    "by_length",
+    "calibration_error",
+    "chrf",
+    "count_words",
+    "distinct",
+    "error_rate",
+    "exact_match",
+    "fit_temperature",
+    "paired_bootstrap",
+    "perplexity",
+    "self_bleu",
+    "ter",
+]

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 
+References = Sequence[str] | Sequence[Sequence[str]]  # one for each text, or several of which the best counts
+
 
 @dataclass(frozen=True)
 class Score:
-    """A number from 0 to 100, and the signature without which nobody can compare it with another."""
+    """A number, in percent, and the signature without which nobody can compare it with another."""
 
     value: float
     signature: str
@@ -17,7 +19,7 @@ class Score:
         return f"{self.value:.2f} ({self.signature})"
 
 
-def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+def check_pairs(hypotheses: Sequence[str], references: References) -> None:
     """As many texts as references, and some: scores of misaligned texts would mean nothing."""
     if isinstance(hypotheses, str) or isinstance(references, str):
         raise RegardError("One text was given, where a list is expected.", fix="Put it into a list.")
@@ -28,3 +30,26 @@ def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
         )
     if not hypotheses:
         raise RegardError("There is nothing to measure.", fix="Give at least one text and its reference.")
+
+
+def variants(references: References) -> list[tuple[str, ...]]:
+    """All references of each text.
+
+    >>> variants(["one", ("two", "zwei")])
+    [('one',), ('two', 'zwei')]
+    """
+    found = [(one,) if isinstance(one, str) else tuple(one) for one in references]
+    if () in found:
+        raise RegardError(f"Text {found.index(()) + 1} has no reference.", fix="Give every text one at least.")
+    return found
+
+
+def streams(references: References) -> list[list[str | None]]:
+    """References as sacreBLEU reads them: the first of every text, the second of every text (None: it has none), ...
+
+    >>> streams(["one", ("two", "zwei")])
+    [['one', 'two'], [None, 'zwei']]
+    """
+    found = variants(references)
+    most = max(len(one) for one in found)
+    return [[one[place] if place < len(one) else None for one in found] for place in range(most)]

@@ -137,7 +137,8 @@ def _check_vocabularies(shards: Shards, vocabularies: Vocabularies, where: Path)
 
 
 def _workers(part: Corpus) -> int:
-    size = sum(fact.bytes for fact in part.facts().values())
+    paths = [Path(path) for path in part.files()]
+    size = sum(path.stat().st_size for path in paths if path.is_file())  # of a URL nobody knows
     return 1 if size < PARALLEL else os.cpu_count() or 1
 
 

@@ -33,7 +33,7 @@ FREE = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterw
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
     """Train a new model in a new folder; `pause_at` saves and rests at that update, to be resumed later."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
         is_run = (folder / RUN).is_file()
         fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
@@ -41,6 +41,11 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
     with place.held():
         runs().save(run, place.run)
         return _go(run, place, listeners, pause_at)
+
+
+def _is_leftover(path: Path) -> bool:
+    """Whether a start that was killed in its first moment left this: nothing is lost with it."""
+    return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 def resume(

@@ -1,0 +1,79 @@
+"""`regard score`: how likely a model finds texts that are given."""
+
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.cli.streams import lines_of, progress, refuse_early
+
+if TYPE_CHECKING:
+    from regard.pipeline.scorer import Scored
+
+
+def score(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts to score; for a translator, translations.")
+    ] = None,
+    given: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Score every line of a file instead.")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For a translator: what line n of the texts translates.")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="For a translator: the one source of all texts.")
+    ] = None,
+    into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
+    window: Annotated[int | None, typer.Option(min=2, help="Tokens of a text that a writer reads at once.")] = None,
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens in a batch.")] = 4096,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, logs, best, right.")] = False,
+) -> None:
+    """Log-probabilities of texts: arguments, lines of a file, or lines of standard input.
+
+    Line n of what comes out belongs to line n of what goes in: the log-probability of the text in nats, a tab, and the
+    number of its tokens, END counted in both.
+    """
+    refuse_early(texts, given, None)
+    refuse_early(None, source, None)
+    if source is not None and of is not None:
+        raise RegardError("--source and --of were both given.", fix="Give one of them.")
+    from regard.pipeline.batches import windows  # torch: only when it is needed
+    from regard.pipeline.scorer import Scorer
+
+    scorer = Scorer.load(folder)
+    with ExitStack() as stack:
+        lines, total, size = lines_of(texts, given, stack)
+        sources = None if source is None else iter(lines_of(None, source, stack)[0])
+        told = stack.enter_context(progress("scoring", total, hidden=size == 1 or sys.stdout.isatty()))
+        count = 0
+        for some in windows(lines, size):
+            count += len(some)
+            partners = [of] * len(some) if of is not None else None
+            if sources is not None:
+                partners = [line for _, line in zip(some, sources, strict=False)]
+                if len(partners) < len(some):
+                    raise _uneven(source, f"There are more texts than the {count - len(some) + len(partners)} sources.")
+            for one in scorer.score(some, partners, into=into, window=window, batch_tokens=batch_tokens):
+                _write(one, as_json)
+            sys.stdout.flush()
+            told(len(some))
+        if sources is not None and next(sources, None) is not None:
+            raise _uneven(source, f"There are more sources than the {count} texts.")
+
+
+def _write(one: "Scored", as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({**asdict(one), "total": one.total}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{one.total:.4f}\t{len(one.logs)}\n")
+
+
+def _uneven(source: Path | None, told: str) -> RegardError:
+    return RegardError(told, where=str(source), fix="Give one source for each text, in the same order.")

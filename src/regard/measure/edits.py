@@ -1,0 +1,64 @@
+"""Error rates: how many words must be changed, put in or taken out. The lower the better; more than 100 is possible."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regard.base.errors import RegardError
+from regard.measure.overlap import scored
+from regard.measure.score import References, Score, check_pairs, variants
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+
+def distance(one: Sequence[object], other: Sequence[object]) -> int:
+    """The fewest changes, insertions and deletions that turn one sequence into the other (Levenshtein 1965).
+
+    >>> distance("kitten", "sitting"), distance("K AE T".split(), "K AA T S".split())
+    (3, 2)
+    """
+    if one == other:
+        return 0
+    above = list(range(len(other) + 1))  # the distance of nothing from the first n of the other
+    for number, mine in enumerate(one, 1):
+        row = [number]
+        for place, theirs in enumerate(other):
+            row.append(min(above[place] + (mine != theirs), above[place + 1] + 1, row[place] + 1))
+        above = row
+    return above[-1]
+
+
+def error_rate(hypotheses: Sequence[str], references: References) -> Score:
+    """Edits per 100 words of the references: the word error rate; of phonemes, where these are the words.
+
+    Words are what white space separates. Of several references the nearest counts, and of equally near ones the
+    longest.
+
+    >>> error_rate(["K AE T", "D AO G Z"], ["K AE T", ("D AA G", "D AO G")]).value.__round__(2)
+    16.67
+    """
+    check_pairs(hypotheses, references)
+    edits = words = 0
+    for text, several in zip(hypotheses, variants(references), strict=True):
+        tried = [(distance(text.split(), one.split()), -len(one.split())) for one in several]
+        fewest, length = min(tried)
+        edits, words = edits + fewest, words - length
+    if not words:
+        raise RegardError("The references have no words.", fix="Give references with text.")
+    return Score(100.0 * edits / words, f"error_rate|case:mixed|tok:space|n:{len(references)}")
+
+
+def ter(hypotheses: Sequence[str], references: References) -> Score:
+    """The translation edit rate (Snover et al. 2006), which may also move a stretch of words at the price of one.
+
+    >>> ter(["the mat sat on"], ["sat on the mat"]).value < error_rate(["the mat sat on"], ["sat on the mat"]).value
+    True
+    """
+    return scored(ter_metric(), hypotheses, references)
+
+
+def ter_metric() -> "Metric":
+    """SacreBLEU's TER."""
+    from sacrebleu.metrics.ter import TER
+
+    return TER()

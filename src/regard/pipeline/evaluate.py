@@ -1,0 +1,111 @@
+"""How good a model is: its texts held against references, its surprise at them, and whether it knows how sure to be."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from regard.measure.bootstrap import METRICS, Comparison, paired_bootstrap
+from regard.measure.breakdown import FrequencyBucket, LengthBucket, by_frequency, by_length, count_words
+from regard.measure.calibration import calibration_error, fit_temperature
+from regard.measure.edits import error_rate, ter
+from regard.measure.exact import exact_match
+from regard.measure.likelihood import bits_per_byte, perplexity
+from regard.measure.overlap import bleu, chrf
+from regard.measure.score import References, Score
+from regard.pipeline.scorer import Scored, Scorer
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Texts held against references."""
+
+    texts: int
+    scores: dict[str, Score]
+    by_length: list[LengthBucket]
+    """By words of the source; empty if there was none."""
+    by_frequency: list[FrequencyBucket]
+    """By how often the training text has a word; empty if there was none."""
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What a model thinks of texts that are given. END counts as a token, and not as a byte."""
+
+    tokens: int
+    bytes: int
+    perplexity: float
+    bits_per_byte: float
+    accuracy: float
+    """How many tokens were the model's first choice, from 0 to 1."""
+    confidence: float
+    """The mean probability of the first choice: the same as the accuracy, if it is calibrated."""
+    calibration_error: float
+    """Expected calibration error, 10 bins of equal width, from 0 to 1."""
+    calibration_error_equal_mass: float
+    """The same with as many tokens in each bin."""
+    temperature: float
+    """By which the logits were divided."""
+
+
+def judge(
+    hypotheses: Sequence[str],
+    references: References,
+    sources: Sequence[str] | None = None,
+    training: Iterable[str] | None = None,
+) -> Quality:
+    """BLEU, chrF, TER, exact match and word error rate, with breakdowns.
+
+    `sources` gives the lengths, `training` (target text that the model learned from) the frequencies of words.
+
+    >>> judge(["Zwei Hunde."], ["Zwei Hunde."]).scores["ter"].value
+    0.0
+    """
+    measures: dict[str, Callable[[Sequence[str], References], Score]]
+    measures = {"bleu": bleu, "chrf": chrf, "ter": ter, "exact_match": exact_match, "error_rate": error_rate}
+    return Quality(
+        len(hypotheses),
+        {name: measure(hypotheses, references) for name, measure in measures.items()},
+        [] if sources is None else by_length(hypotheses, references, sources),
+        [] if training is None else by_frequency(hypotheses, references, count_words(training)),
+    )
+
+
+def compare(
+    one: Sequence[str], other: Sequence[str], references: References, samples: int = 1000, seed: int = 12345
+) -> list[Comparison]:
+    """Paired bootstrap by BLEU, chrF and TER."""
+    return [paired_bootstrap(one, other, references, metric, samples, seed) for metric in METRICS]
+
+
+def certainty(scored: Sequence[Scored], temperature: float = 1.0) -> Certainty:
+    """The summary of what a `Scorer` with this temperature found."""
+    tokens, size = sum(len(one.logs) for one in scored), sum(one.size for one in scored)
+    nats = -sum(one.total for one in scored)
+    sure = [min(math.exp(log), 1.0) for one in scored for log in one.best]
+    right = [good for one in scored for good in one.right]
+    return Certainty(
+        tokens=tokens,
+        bytes=size,
+        perplexity=perplexity(nats, tokens),
+        bits_per_byte=bits_per_byte(nats, size),
+        accuracy=sum(right) / tokens,
+        confidence=sum(sure) / tokens,
+        calibration_error=calibration_error(sure, right, BINS),
+        calibration_error_equal_mass=calibration_error(sure, right, BINS, cut="mass"),
+        temperature=temperature,
+    )
+
+
+def calibrated(
+    scorer: Scorer,
+    texts: Sequence[str],
+    sources: Sequence[str] | None = None,
+    *,
+    into: str | Sequence[str] | None = None,
+    window: int | None = None,
+) -> Scorer:
+    """The same scorer with the temperature under which it is least surprised by these texts (validation, not test)."""
+    temperature = fit_temperature(scorer.curve(texts, sources, into=into, window=window))
+    return Scorer(scorer.model, scorer.vocabularies, scorer.settings, temperature)

@@ -1,0 +1,216 @@
+"""`regard evaluate` and `regard score`, as a user meets them."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.measure import bleu, by_length, paired_bootstrap
+from regard.pipeline.evaluate import certainty
+from regard.pipeline.load import load
+from regard.pipeline.probes import PROFESSIONS
+from regard.pipeline.scorer import Scorer
+from regard.pipeline.translator import Translator
+from regard.store.model_folder import write_model
+from regard.store.weights import weights_of
+from tests.commands import Done, command
+from tests.pipeline.made import (
+    TEXTS,
+    translating_model,
+    translator_settings,
+    vocabularies,
+    writer_settings,
+    writing_model,
+)
+
+SOURCES = [*TEXTS[:2], "two men near a playhouse", "girl"]
+REFERENCES = [*TEXTS[2:], "zwei Männer", "Mädchen"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two translators, a writer, and texts."""
+    path = tmp_path_factory.mktemp("evaluate")
+    settings = translator_settings(languages=["en", "de"])
+    for seed, name in enumerate(("one", "other"), 1):
+        write_model(path / name, settings, vocabularies(), weights_of(translating_model(settings, seed)), "card")
+    writer = writer_settings()
+    write_model(path / "writer", writer, vocabularies(), weights_of(writing_model(writer)), "card")
+    (path / "source").write_text("\n".join(SOURCES) + "\n", encoding="utf-8")
+    (path / "reference").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
+    (path / "second").write_text("\n".join(["", "", "two men", ""]) + "\n", encoding="utf-8")
+    (path / "short").write_text("zwei\n", encoding="utf-8")
+    return path
+
+
+def run(folder: Path, *arguments: str) -> Done:
+    """Words that name something in the folder become its path."""
+    return command(*(str(folder / word) if (folder / word).exists() else word for word in arguments))
+
+
+def facts(folder: Path, *arguments: str) -> dict:  # type: ignore[type-arg]
+    done = run(folder, "evaluate", *arguments, "--json")
+    assert done.code == 0, done.errors
+    found = json.loads(done.output)
+    assert isinstance(found, dict)
+    return found
+
+
+def translated(folder: Path, name: str) -> list[str]:
+    translator = load(folder / name)
+    assert isinstance(translator, Translator)
+    return [one.text for one in translator.translate(SOURCES, beam=1)]
+
+
+def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
+    written = tmp_path / "written"
+    pairs = ("--source", "source", "--reference", "reference")
+    found = facts(folder, "one", *pairs, "--beam", "1", "--output", str(written), "--train", "reference")
+    ours = translated(folder, "one")
+    assert found["texts"] == 4
+    assert found["scores"]["bleu"]["value"] == bleu(ours, REFERENCES).value
+    assert found["scores"]["bleu"]["signature"] == bleu(ours, REFERENCES).signature
+    assert [one["texts"] for one in found["by_length"]] == [b.texts for b in by_length(ours, REFERENCES, SOURCES)]
+    assert sum(one["references"] for one in found["by_frequency"]) > 20
+    expected = certainty(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
+    assert found["certainty"]["perplexity"] == pytest.approx(expected.perplexity)
+    assert found["certainty"]["tokens"] == expected.tokens
+    flat = [text.replace("\r", " ").replace("\n", " ") for text in ours]
+    assert written.read_text(encoding="utf-8").split("\n")[:-1] == flat
+    assert "comparisons" not in found
+    more = facts(folder, "one", *pairs, "--reference", "second", "--beam", "1")
+    assert more["certainty"] == found["certainty"]  # of the first reference
+
+
+def test_two_models_are_compared(folder: Path) -> None:
+    pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
+    found = facts(folder, "one", *pairs, "--other", "other", "--samples", "50", "--seed", "7")
+    ours, theirs = translated(folder, "one"), translated(folder, "other")
+    expected = paired_bootstrap(ours, theirs, REFERENCES, "chrf", samples=50, seed=7)
+    assert found["comparisons"][1]["difference"] == expected.difference
+    assert found["comparisons"][1]["p"] == expected.p
+    assert [one["metric"] for one in found["comparisons"]] == ["bleu", "chrf", "ter"]
+
+
+def test_files_are_measured_without_a_model(folder: Path) -> None:
+    found = facts(folder, "--hypotheses", "source", "--reference", "reference", "--other-output", "reference")
+    assert found["scores"]["exact_match"]["value"] == 0.0
+    assert found["comparisons"][0]["other"] == 100.0
+    assert "certainty" not in found
+    assert found["by_length"] == []
+    several = facts(folder, "--hypotheses", "source", "--reference", "reference", "--reference", "second")
+    assert several["scores"]["error_rate"]["value"] < found["scores"]["error_rate"]["value"]
+
+
+def test_a_writer_reads_a_text(folder: Path) -> None:
+    whole = facts(folder, "writer", "--text", "source", "--window", "16")
+    assert whole["texts"] == 1
+    scorer = Scorer.load(folder / "writer")
+    expected = certainty(scorer.score(["\n".join(SOURCES)], window=16))
+    assert whole["certainty"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
+    each = facts(folder, "writer", "--text", "source", "--lines")
+    assert each["texts"] == 4
+    assert each["certainty"]["tokens"] == whole["certainty"]["tokens"]  # an END for each line feed
+
+
+def test_a_temperature_is_fitted_into_a_new_folder(folder: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "targets"
+    ours.write_text("\n".join([*translated(folder, "one")[:3], "zwei"]).replace("\r", " ") + "\n", encoding="utf-8")
+    pairs = ("--source", "source", "--reference", str(ours), "--beam", "1")
+    if len(ours.read_text(encoding="utf-8").split("\n")) != 5:
+        pytest.fail("the model wrote a line feed: choose another seed")
+    before = (folder / "one" / "manifest.json").read_bytes()
+    found = facts(folder, "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
+    assert (folder / "one" / "manifest.json").read_bytes() == before
+    assert found["fitted"]["perplexity"] < found["certainty"]["perplexity"]
+    again = facts(folder, str(tmp_path / "new"), *pairs)
+    assert again["certainty"] == found["fitted"]  # the temperature is used
+    assert again["certainty"]["temperature"] != 1.0
+    done = run(folder, "evaluate", "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
+    assert done.code == 1
+    assert "exists already" in done.errors
+
+
+def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.pipeline.probes.PROFESSIONS", PROFESSIONS[:2])
+    pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
+    options = ("--other-output", "source", "--train", "reference", "--probes", "--samples", "20")
+    done = run(folder, "evaluate", "one", *pairs, *options)
+    assert done.code == 0, done.errors
+    for word in (
+        *("4 texts", "BLEU", "chrF", "TER", "exact match", "nrefs:1|", "perplexity", "bits per byte"),
+        *("calibration error", "by length", "6 to 10", "by frequency", "paired bootstrap", "garbage in:", "ga x 20"),
+        *("men and women", "She is a ..."),
+    ):
+        assert word in done.output, (word, done.output)
+    assert run(folder, "evaluate", "one", *pairs, *options).output == done.output
+    probes = facts(folder, "one", "--source", "source", "--beam", "1", "--probes")
+    assert probes.keys() == {"probes"}
+    assert len(probes["probes"]["garbage"]["cases"]) > 4
+
+
+def test_pairs_are_scored(folder: Path) -> None:
+    done = run(folder, "score", "one", "--source", "source", "--input", "reference")
+    expected = Scorer.load(folder / "one").score(REFERENCES, SOURCES)
+    assert done.output == "".join(f"{one.total:.4f}\t{len(one.logs)}\n" for one in expected), done.errors
+    done = run(folder, "score", "one", "zwei", "Männer", "--of", "two", "--json")
+    found = [json.loads(line) for line in done.output.split("\n")[:-1]]
+    assert [one["text"] for one in found] == ["zwei", "Männer"]
+    assert found[0].keys() == {"text", "tokens", "logs", "best", "right", "total"}
+    assert found[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total)
+
+
+def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.streams.WINDOW", 2)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("\n".join(SOURCES) + "\n").encode())))
+    done = run(folder, "score", "writer")
+    expected = Scorer.load(folder / "writer").score(SOURCES)
+    assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
+        [one.total for one in expected], abs=1e-3
+    )
+
+
+def test_windows_of_pairs_stay_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run(folder, "score", "one", "--source", "source", "--input", "reference")
+    monkeypatch.setattr("regard.cli.streams.WINDOW", 3)
+    again = run(folder, "score", "one", "--source", "source", "--input", "reference")
+    pairs = zip(done.output.split(), again.output.split(), strict=True)
+    assert all(float(one) == pytest.approx(float(other), abs=1e-3) for one, other in pairs)
+
+
+def test_mistakes_are_answered(folder: Path) -> None:
+    both = ("--source", "source", "--reference", "reference")
+    for arguments, told in (
+        (("evaluate",), "nothing to evaluate"),
+        (("evaluate", "one"), "nothing to compare with"),
+        (("evaluate", "one", "--source", "source"), "nothing to compare with"),
+        (("evaluate", "one", "--reference", "reference"), "nothing to translate"),
+        (("evaluate", "one", "--probes"), "nothing to translate"),
+        (("evaluate", "one", *both, "--hypotheses", "source"), "both given"),
+        (("evaluate", "--hypotheses", "source"), "nothing to compare with"),
+        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--probes"), "need a model"),
+        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--other", "one"), "nothing to translate"),
+        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--output", "x"), "in a file already"),
+        (("evaluate", "--hypotheses", "short", "--reference", "reference"), "--hypotheses has 1 lines"),
+        (("evaluate", "one", "--source", "short", "--reference", "reference"), "--source has 1 lines"),
+        (("evaluate", "one", *both, "--other-output", "short"), "--other-output has 1 lines"),
+        (("evaluate", "one", *both, "--reference", "short"), "4 and 1 lines"),
+        (("evaluate", "one", *both, "--other", "other", "--other-output", "source"), "Two others"),
+        (("evaluate", "one", *both, "--output", "source"), "overwrite the input"),
+        (("evaluate", "one", *both, "--text", "source"), "stands alone"),
+        (("evaluate", "one", "--text", "source"), "This model translates"),
+        (("evaluate", "writer", *both), "regard generate"),
+        (("evaluate", "one", "--source", "nowhere", "--reference", "reference"), "no such file"),
+        (("evaluate", "nowhere", *both), "no such folder"),
+        (("score", "one", "zwei"), "1 texts have no sources"),
+        (("score", "writer", "zwei", "--of", "two"), "reads no sources"),
+        (("score", "one", "zwei", "--of", "two", "--source", "source"), "both given"),
+        (("score", "one", "--input", "reference", "--source", "short"), "more texts than the 1 sources"),
+        (("score", "one", "--input", "short", "--source", "source"), "more sources than the 1 texts"),
+    ):
+        done = run(folder, *arguments)
+        assert done.code == 1, (arguments, done)
+        assert told in done.errors, (arguments, done.errors)
+        assert "Traceback" not in done.errors

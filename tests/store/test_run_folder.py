@@ -1,0 +1,39 @@
+"""The folder of a run: what a kill left is mended, and what was written is on disk before a checkpoint says so."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.store.run_folder import Journal, RunFolder
+
+
+def test_whoever_holds_the_folder_mends_it(tmp_path: Path) -> None:
+    place = RunFolder(tmp_path)
+    for half in ("best.old", "average.old", "average"):
+        (tmp_path / half).mkdir()
+    (tmp_path / ".run.toml.x1.tmp").write_text("half")
+    with place.held():
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["average", "best"]
+
+
+def test_a_journal_is_on_disk_before_its_size_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    journal = Journal(tmp_path / "metrics.jsonl")
+    journal.write(update=1, loss=2.5)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_size))
+    size = journal.size
+    assert size == len('{"update": 1, "loss": 2.5}\n')
+    assert flushed == [size]
+
+
+def test_a_journal_is_cut_back_but_never_made_up(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "metrics.jsonl")
+    journal.write(update=1)
+    size = journal.size
+    journal.write(update=2)
+    journal.cut(size)
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"update": 1}\n'
+    with pytest.raises(RegardError, match="lost lines"):
+        journal.cut(size + 1)
