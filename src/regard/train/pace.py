@@ -25,22 +25,30 @@ def seconds_per_update(run: Run, length: int) -> float:
     """Seconds that one update takes on this machine, for rows of `length` tokens."""
     device = torch.device("cuda" if run.device.name == "auto" and torch.cuda.is_available() else _named(run))
     rows = max(1, run.data.batch_tokens // length)
-    whole = flops(run, length)
-    tried = max(1, min(rows, int(rows * ENOUGH / whole)))
+    tried = max(1, min(rows, int(rows * ENOUGH / flops(run, length))))
     with torch.random.fork_rng():
         model = build(run.model, seed=1).to(device).train()
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
         tokens = torch.randint(0, _pieces(model), (tried, length), device=device)  # (B, T)
-        times: list[float] = []
-        end = time.perf_counter() + SECONDS
-        while len(times) < 3 or (len(times) < 20 and time.perf_counter() < end):
-            began = time.perf_counter()
-            _loss(model, tokens).backward()
-            between = time.perf_counter()
-            optimizer.step()
-            optimizer.zero_grad()
-            done = time.perf_counter()
-            times.append((between - began) * run.together * rows / tried + done - between)
+        few, many = (run.device.threads,) * 2 if run.device.threads else (1, torch.get_num_threads())
+        # On a busy machine threads wait for each other: one alone may be many times faster, and the run will find out.
+        found = [_tried(model, optimizer, tokens, run.together * rows / tried, threads) for threads in {few, many}]
+    return min(found)
+
+
+def _tried(model: AnyModel, optimizer: torch.optim.Optimizer, tokens: Tensor, share: float, threads: int) -> float:
+    """Seconds of an update with so many threads, of which the trial computes a part once, and not `share` times."""
+    before, times = torch.get_num_threads(), list[float]()
+    torch.set_num_threads(threads)
+    end = time.perf_counter() + SECONDS / 2
+    while len(times) < 3 or (len(times) < 20 and time.perf_counter() < end):
+        began = time.perf_counter()
+        _loss(model, tokens).backward()
+        between = time.perf_counter()
+        optimizer.step()
+        optimizer.zero_grad()
+        times.append((between - began) * share + time.perf_counter() - between)
+    torch.set_num_threads(before)
     return statistics.median(times[1:])
 
 
