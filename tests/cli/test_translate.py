@@ -150,3 +150,18 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         assert told in done.errors, (arguments, done.errors)
         assert "Traceback" not in done.errors
     assert text.read_bytes() == b"good\nb\xe4d\n"
+
+
+def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> None:
+    folder = translating
+    (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
+    done = command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--longest", "3")
+    assert done.code == 0, done.errors
+    assert done.output.startswith("\n  ")
+    assert done.output.endswith("\n")
+    assert "\n\n" in done.output[1:]
+    told = json.loads(command("translate", folder, "A bee. C dee!", "--document", "--json", "--longest", "3").output)
+    assert told["sources"] == ["A bee.", "C dee!"]
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    wrong = command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
+    assert "not UTF-8" in wrong.errors

@@ -40,6 +40,16 @@ def lines_of(texts: list[str] | None, source: Path | None, stack: ExitStack) -> 
     return _decoded(stack.enter_context(source.open("rb")), str(source)), total, WINDOW
 
 
+def whole_text(source: Path | None) -> str:
+    """A file, or standard input, as one text."""
+    content = sys.stdin.buffer.read() if source is None else source.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = "standard input" if source is None else str(source)
+        raise RegardError(f"The text is not UTF-8: {error.reason}.", where=where, fix="Convert it to UTF-8.") from error
+
+
 def _decoded(lines: BinaryIO, name: str) -> Iterator[str]:
     """Lines end with a line feed and nothing else, as everywhere in Regard; a carriage return before it goes."""
     for number, line in enumerate(lines, 1):

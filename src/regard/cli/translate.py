@@ -5,15 +5,15 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer  # noqa: TID251
 
 from regard.cli.opened import opened
-from regard.cli.streams import lines_of, progress, refuse_early
+from regard.cli.streams import lines_of, progress, refuse_early, whole_text
 
 if TYPE_CHECKING:
-    from regard.pipeline.translator import Translation
+    from regard.pipeline.translator import Translation, Translator
 
 
 def translate(
@@ -34,6 +34,9 @@ def translate(
     ] = None,
     into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
     batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens of source in a batch, beams counted.")] = 4096,
+    document: Annotated[
+        bool, typer.Option("--document", help="The input is one text: cut into sentences, put back with its spaces.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens...")] = False,
 ) -> None:
     """Translate texts, every line of a file, or every line of standard input.
@@ -44,9 +47,19 @@ def translate(
     from regard.pipeline.translator import Translator  # torch: only when it is needed
 
     translator = opened(folder, Translator)
+    options: dict[str, Any] = {
+        "beam": beam,
+        "alpha": alpha,
+        "batch_tokens": batch_tokens,
+        "longest": longest,
+        "into": into,
+    }
     with ExitStack() as stack:
-        lines, total, window = lines_of(texts, source, stack)
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
+        if document:
+            _translate_whole(translator, texts, source, out, as_json, options)
+            return
+        lines, total, window = lines_of(texts, source, stack)
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
         )
@@ -54,18 +67,27 @@ def translate(
         from regard.pipeline.batches import windows  # torch: only when it is needed
 
         for some in windows(lines, window):
-            found = translator.translate(
-                some,
-                beam=beam,
-                alpha=alpha,
-                batch_tokens=batch_tokens,
-                longest=longest,
-                into=into,
-                report=told,
-            )
-            for text, translation in zip(some, found, strict=True):
+            for text, translation in zip(some, translator.translate(some, report=told, **options), strict=True):
                 _write(out, text, translation, as_json)
             out.flush()
+
+
+def _translate_whole(
+    translator: "Translator",
+    texts: list[str] | None,
+    source: Path | None,
+    out: TextIO,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Every text is a document of its own."""
+    from regard.pipeline.documents import translate_document  # torch: only when it is needed
+
+    for text in texts or [whole_text(source)]:
+        found = translate_document(translator, text, **options)
+        out.write(json.dumps(asdict(found), ensure_ascii=False) + "\n" if as_json else found.text)
+        if texts and not as_json:
+            out.write("\n")
 
 
 def _write(out: TextIO, source: str, translation: "Translation", as_json: bool) -> None:
