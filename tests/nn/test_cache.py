@@ -96,3 +96,42 @@ def test_reorder_may_repeat_drop_and_move_rows() -> None:
     assert keys[0, 0, :3, 0].tolist() == [3, 4, 9]
     assert keys[2, 0, :4, 0].tolist() == [0, 1, 2, 9]
     assert values[1, 0, :2, 0].tolist() == [3.5, 4.5]
+
+
+def test_rows_that_stay_are_not_touched_and_empty_room_is_not_copied() -> None:
+    cache = filled(rows=4, capacity=6)
+    keys, values = cache._written["self"]
+    keys[:, :, 3:] = values[:, :, 3:] = 7.0
+    before = keys.data_ptr()
+    cache.reorder(torch.tensor([0, 3, 3]))  # a row takes the place of another, one stays, one leaves
+    keys, values = cache.append("self", torch.full((3, 1, 1, 1), 9.0), torch.zeros(3, 1, 1, 1))
+    assert keys.data_ptr() == before
+    assert keys[:, 0, :, 0].tolist() == [[0, 1, 2, 9], [9, 10, 11, 9], [9, 10, 11, 9]]
+    assert values[1, 0, :3, 0].tolist() == [9.5, 10.5, 11.5]
+    room, _ = cache._written["self"]
+    assert room[:3, 0, 4:].eq(7.0).all()  # nobody wrote there
+
+
+def test_rows_of_one_sentence_share_its_memory() -> None:
+    cache = filled(rows=2)
+    cache.remember("cross", torch.tensor([10.0, 20.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    assert cache.reorder(torch.tensor([0, 0, 0, 1, 1, 1])) is None  # beams: the memory stays as it is
+    assert cache.group == 3
+    assert cache.recall("cross")[0].flatten().tolist() == [10, 20]
+    assert cache.reorder(torch.tensor([2, 0, 1, 5, 5, 3])) is None  # they move among themselves
+    left = cache.reorder(torch.tensor([3, 4, 5]))  # the first sentence leaves
+    assert left is not None
+    assert left.tolist() == [1]
+    assert (cache.group, cache.recall("cross")[0].flatten().tolist()) == (3, [20])
+    assert cache.bytes == 2 * 6 * 6 * 4 + 2 * 4  # room for six rows of six tokens, and one memory
+    cache.reorder(torch.tensor([1]))
+    assert (cache.group, cache.rows) == (1, 1)
+
+
+def test_rows_in_no_order_have_a_memory_each() -> None:
+    cache = filled(rows=3)
+    cache.remember("cross", torch.tensor([10.0, 20.0, 30.0]).reshape(3, 1, 1, 1), torch.zeros(3, 1, 1, 1))
+    cache.reorder(torch.tensor([0, 0, 1, 2, 2]))
+    assert (cache.group, cache.recall("cross")[0].flatten().tolist()) == (1, [10, 10, 20, 30, 30])
+    cache.reorder(torch.tensor([0, 1, 3, 4]))
+    assert (cache.group, cache.recall("cross")[0].flatten().tolist()) == (1, [10, 10, 30, 30])

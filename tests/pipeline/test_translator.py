@@ -10,6 +10,7 @@ from regard.data.rows import Records, Rows
 from regard.data.tasks import task_for
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import State
+from regard.models.swift import Swift
 from regard.pipeline.translator import Translation, Translator
 from regard.pipeline.written import never_written
 from regard.text.vocabularies import Vocabularies
@@ -70,22 +71,38 @@ def test_the_source_is_framed_as_in_training(tags: tuple[str, ...], monkeypatch:
     wanted = {tuple(row[real].tolist()) for row, real in zip(rows.source, rows.source_real, strict=True)}
     sources: set[tuple[int, ...]] = set()
     firsts: set[int] = set()
-    start, step = EncoderDecoder.start, EncoderDecoder.step
+    start, step = EncoderDecoder.start, Swift.step
 
     def watched_start(self: EncoderDecoder, source: Tensor, real: Tensor | None, *, capacity: int) -> State:
         marks = torch.ones_like(source, dtype=torch.bool) if real is None else real
         sources.update(tuple(row[mark].tolist()) for row, mark in zip(source, marks, strict=True))
         return start(self, source, real, capacity=capacity)
 
-    def watched_step(self: EncoderDecoder, tokens: Tensor, state: State) -> Tensor:
+    def watched_step(self: Swift, tokens: Tensor, state: State) -> Tensor:
         firsts.update(tokens[:, 0].tolist())
         return step(self, tokens, state)
 
     monkeypatch.setattr(EncoderDecoder, "start", watched_start)
-    monkeypatch.setattr(EncoderDecoder, "step", watched_step)
+    monkeypatch.setattr(Swift, "step", watched_step)
     translator.translate(MANY, beam=1, longest=1)
     assert sources == wanted
     assert firsts == {int(first) for first in rows.target[:, 0]}
+
+
+def test_weights_that_have_changed_are_noticed() -> None:
+    """A translator lays weights out anew for its steps, and must not go on with old ones."""
+    translator = made()
+    before = translator.translate(MANY, beam=2, longest=9)
+    assert translator.translate(MANY, beam=2, longest=9) == before
+    other = translating_model(translator.settings, 5)
+    for training in (False, True):
+        translator.model.load_state_dict(other.state_dict())
+        translator.model.train(training)
+        fresh = Translator(other, translator.vocabularies, translator.settings)
+        assert same(translator.translate(MANY, beam=2, longest=9), fresh.translate(MANY, beam=2, longest=9))
+        other = translating_model(translator.settings, 6)
+    after = translator.translate(MANY, beam=2, longest=9)
+    assert [one.text for one in after] != [one.text for one in before]
 
 
 def rows_of_training(pair: Vocabularies, *, tagged: bool) -> Rows:

@@ -3,7 +3,7 @@
 A model that writes is two things to a search: a function `step(tokens (R, k), state) -> logits (R, k, V)`, which reads
 k more tokens of each of R rows, and the state that it moves on. A row is one text being written. The search may copy,
 drop and move rows (`reorder`) and take tokens back (`crop`); it knows nothing else, so a table of probabilities is a
-model, too, and that is how searches are tested.
+model, too, and that is how searches are tested. The logits belong to the search, which may write over them.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class State(Protocol):
     """What a model carries from step to step: `regard.models.state.State`, or a test's own."""
 
     def reorder(self, index: Tensor) -> None:
-        """Row i becomes what row index[i] was; rows may be repeated, dropped or moved."""
+        """Row i becomes what row index[i] was; rows may be repeated, dropped or moved. (An index on the CPU is best.)"""
 
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Take back all tokens beyond these lengths: one for all rows, or one for each."""

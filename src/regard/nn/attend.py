@@ -24,6 +24,14 @@ class Sight(NamedTuple):
             return self.mask
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril()[None, None]
 
+    def repeated(self, times: int) -> "Sight":
+        """The same for every row of a batch that is repeated row by row."""
+        mask, bias, additive = (
+            part if part is None or part.size(0) == 1 else part.repeat_interleave(times, dim=0)
+            for part in (self.mask, self.bias, self.additive)
+        )
+        return Sight(self.causal, mask, bias, additive)
+
 
 def sights(
     mask: Mask,

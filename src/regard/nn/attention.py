@@ -111,8 +111,19 @@ class CrossAttention(Attention):
         else:
             assert context.cache is not None  # noqa: S101 - a stack has a memory or remembers one
             key, value = context.cache.recall(self.name)
+            if context.record is not None:  # as above: rows that move are written over
+                key, value = key.clone(), value.clone()
         assert context.across is not None  # noqa: S101
-        return self.attend(query, key, value, context.across, context.record)
+        group = query.size(0) // key.size(0)  # rows that share a memory
+        if group == 1:
+            return self.attend(query, key, value, context.across, context.record)
+        if context.record is not None:  # it tells of every row by itself
+            key, value = key.repeat_interleave(group, dim=0), value.repeat_interleave(group, dim=0)
+            return self.attend(query, key, value, context.across.repeated(group), context.record)
+        # To a memory, several rows are one row that asks more: (B group, H, T, K) -> (B, H, group T, K).
+        together = query.unflatten(0, (-1, group)).transpose(1, 2).flatten(2, 3)
+        answer = self.attend(together, key, value, context.across, None)  # (B, group T, D)
+        return answer.view(query.size(0), query.size(2), -1)  # (B group, T, D)
 
     if TYPE_CHECKING:
         __call__ = forward

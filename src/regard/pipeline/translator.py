@@ -12,6 +12,7 @@ from regard.decode.beam import beam as beam_search
 from regard.decode.greedy import greedy
 from regard.decode.step import Hypothesis
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.swift import Swift
 from regard.pipeline.batches import by_length
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quiet import quiet
@@ -52,6 +53,7 @@ class Translator:
         self.model = model
         self.vocabularies = vocabularies
         self.settings = settings
+        self._swift: Swift | None = None  # laid out anew when the weights have changed
 
     def translate(
         self,
@@ -87,11 +89,13 @@ class Translator:
         places = [place for place, source in enumerate(sources) if source]
         if report is not None and len(places) < len(sources):
             report(len(sources) - len(places))
+        learning = self.model.training
         with quiet(self.model), torch.inference_mode():
+            swift = self._laid_out(learning)
             for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=beam):
                 chosen = [places[number] for number in batch]
                 most = [lengths[place] for place in chosen]
-                found = self._search([sources[place] for place in chosen], most, beam, alpha, enough)
+                found = self._search(swift, [sources[place] for place in chosen], most, beam, alpha, enough)
                 for place, hypothesis in zip(chosen, found, strict=True):
                     translations[place] = self._told(hypothesis)
                 if report is not None:
@@ -142,8 +146,17 @@ class Translator:
             raise RegardError(f"A translation cannot have {longest} tokens.", fix=f"Give at least 1{most}.")
         return [longest] * len(sources)
 
+    def _laid_out(self, learning: bool) -> Swift:
+        """The model for steps of one token; while it learns, nothing of it is kept from one call to the next."""
+        if learning:
+            self._swift = None
+            return Swift(self.model)
+        if self._swift is None or not self._swift.fits():
+            self._swift = Swift(self.model)
+        return self._swift
+
     def _search(
-        self, sources: list[list[int]], longest: list[int], size: int, alpha: float, enough: int | None
+        self, swift: Swift, sources: list[list[int]], longest: list[int], size: int, alpha: float, enough: int | None
     ) -> list[Hypothesis]:
         device = next(self.model.parameters()).device
         target = self.vocabularies.target
@@ -151,7 +164,7 @@ class Translator:
         state = self.model.start(source, real, capacity=max(longest))
         first = source.new_full((len(sources), 1), target.specials.begin)
         end, never = target.specials.end, never_written(target, device)
-        step = self.model.step
+        step = swift.step
         if size == 1:
             return greedy(step, state, first, end=end, longest=longest, alpha=alpha, never=never)
         found = beam_search(

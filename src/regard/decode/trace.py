@@ -1,0 +1,111 @@
+"""What a search considered, written down while it happens: plain data, to be drawn or stored.
+
+    trace = Trace()
+    beam(step, state, first, size=4, end=END, longest=[20], trace=trace)
+    json.dumps(trace.plain())
+
+Every candidate has a number, and names the candidate that it continues: the beginnings of the sentences come first,
+number s for sentence s, and every lineage ends in one of them. Without a trace a search does none of this.
+
+A search knows no attention. Whoever wants it recorded gives `look`, which is called after every step of the model and
+tells what each row has just looked at, (R, ...): it is kept under the number of the candidate that the row had read.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
+Look = Callable[[], NDArray[np.floating[Any]]]
+Numbers = NDArray[np.int64]
+
+
+@dataclass
+class Candidate:
+    """A text that a search has considered: its last token, and whose continuation it is."""
+
+    number: int
+    sentence: int
+    place: int
+    """How many tokens were written with this one; 0 for a beginning."""
+    parent: int
+    """The number of the candidate that it continues; its own for a beginning."""
+    token: int
+    """-1 for a beginning."""
+    log: float
+    """The token's log-probability."""
+    total: float
+    """The log-probability of all its tokens."""
+    score: float
+    """total / place^alpha, by which finished texts are compared."""
+    fate: str
+    """open: it was continued. finished: END or the longest length. dropped: others were better. beaten: it was open
+    when the sentence was done, because nothing could win any more or enough texts were finished."""
+
+
+@dataclass
+class Trace:
+    """A search's notebook; `shown` is how many candidates of a step greedy search writes down (its choice is first)."""
+
+    shown: int = 5
+    look: Look | None = None
+    candidates: list[Candidate] = field(default_factory=list)
+    winners: list[list[int]] = field(default_factory=list)
+    """For each sentence the numbers of what the search gave back, best first."""
+    looks: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
+    """What was looked at by the row that had read a candidate, by its number."""
+
+    def begin(self, sentences: int) -> Numbers:
+        """The beginnings of so many sentences; their numbers come back."""
+        self.candidates = [Candidate(one, one, 0, one, -1, 0.0, 0.0, 0.0, OPEN) for one in range(sentences)]
+        self.winners, self.looks = [[] for _ in range(sentences)], {}
+        return np.arange(sentences)
+
+    def see(self, read: Numbers) -> None:
+        """The model has taken a step; `read` (R) are the candidates that its rows have just read, -1 for nobody's."""
+        if self.look is not None:
+            looked = zip(read.tolist(), self.look(), strict=True)
+            self.looks |= {number: row for number, row in looked if number >= 0}
+
+    def consider(self, parent: int, token: int, log: float, alpha: float, fate: str) -> int:
+        """One candidate more; its number comes back."""
+        before = self.candidates[parent]
+        total, place = before.total + log, before.place + 1
+        number = len(self.candidates)
+        score = total / place**alpha
+        self.candidates.append(
+            Candidate(number, before.sentence, place, parent, int(token), float(log), total, score, fate)
+        )
+        return number
+
+    def beat(self, numbers: Iterable[int]) -> None:
+        """These were open, and their sentence is done."""
+        for number in numbers:
+            if self.candidates[number].fate == OPEN:
+                self.candidates[number].fate = BEATEN
+
+    def lineage(self, number: int) -> list[Candidate]:
+        """A candidate and all before it, from the beginning on.
+
+        >>> trace = Trace()
+        >>> begun = trace.begin(1)
+        >>> cat = trace.consider(trace.consider(0, 7, -0.5, 1.0, OPEN), 9, -0.25, 1.0, FINISHED)
+        >>> [one.token for one in trace.lineage(cat)], trace.candidates[cat].score
+        ([-1, 7, 9], -0.375)
+        """
+        path = [self.candidates[number]]
+        while path[-1].place:
+            path.append(self.candidates[path[-1].parent])
+        return path[::-1]
+
+    def looked(self, number: int) -> NDArray[np.floating[Any]]:
+        """What was looked at to write each token of a candidate, (place, ...): the rows of all that it continues."""
+        return np.stack([self.looks[one.number] for one in self.lineage(number)[:-1]])
+
+    def plain(self) -> dict[str, Any]:
+        """All of it in lists, numbers and words: JSON holds it."""
+        looks = {str(number): row.tolist() for number, row in self.looks.items()}
+        return {"candidates": [asdict(one) for one in self.candidates], "winners": self.winners, "looks": looks}
