@@ -19,7 +19,7 @@ class State(Protocol):
     """What a model carries from step to step: `regard.models.state.State`, or a test's own."""
 
     def reorder(self, index: Tensor) -> None:
-        """Row i becomes what row index[i] was; rows may be repeated, dropped or moved. (An index on the CPU is best.)"""
+        """Row i becomes what row index[i] was; rows may be repeated, dropped or moved. (Best: an index on the CPU.)"""
 
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Take back all tokens beyond these lengths: one for all rows, or one for each."""
