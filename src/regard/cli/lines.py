@@ -38,7 +38,7 @@ class Lines:
 
     def __init__(self, write: Callable[[str], object], *, seconds: float = SECONDS, clock: Clock = time.time) -> None:
         self._write, self._between, self._clock = write, seconds, clock
-        self._speed, self._updates, self._metric = Speed(), 0, ""
+        self._speed, self._updates = Speed(), 0
         self._due = 0.0
         self._signed: set[str] = set()
 
@@ -50,7 +50,7 @@ class Lines:
                 return
             self._due = self._clock() + self._between
         if isinstance(event, Started):
-            self._updates, self._metric = event.updates, event.metric
+            self._updates = event.updates
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         for line in self._lines(event):
             self._write(f"{stamp}  {line}")

@@ -1,16 +1,16 @@
 """`regard prepare`: write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID251
-from pydantic import ValidationError
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: TID251
 
-from regard.base.errors import ConfigError, Fault, RegardError
+from regard.base.errors import RegardError
+from regard.config.parts import Frozen
 from regard.config.run import Data, Sources
+from regard.config.tables import Kind, read
 
 if TYPE_CHECKING:
     from regard.data.prepare import Done
@@ -70,14 +70,12 @@ def _progress() -> Progress:
 
 
 def _load(path: Path) -> Data:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RegardError("There is no such run file.", where=str(path), fix="Write a TOML file with [data].") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
-    try:
-        return Data.model_validate(table.get("data", {}))
-    except ValidationError as error:
-        faults = [Fault(".".join(map(str, ("data", *one["loc"]))), f"{one['msg']}.") for one in error.errors()]
-        raise ConfigError(faults, where=str(path)) from None
+    if not path.is_file():
+        raise RegardError("There is no such run file.", where=str(path), fix="Write a TOML file with [data].")
+    return Kind[Part](Part).parse({"data": read(path).get("data", {})}, where=str(path)).data
+
+
+class Part(Frozen):
+    """What this verb needs of a run file."""
+
+    data: Data

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.base.errors import RegardError
 from regard.config.model import EncoderOnly as Settings
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.batches import by_length
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quiet import quiet
+from regard.pipeline.sources import check_length, padded
 from regard.text.tokenizer import Tokenizer
 
 
@@ -34,17 +34,9 @@ def answers(
     """What the model says of every row, a batch at a time; the model is left as it was."""
     limit = learned_positions(settings.encoder)
     for number, row in enumerate(rows, 1):
-        if limit is not None and len(row) > limit:
-            raise RegardError(
-                f"Text {number} has {len(row)} tokens, and the model has learned {limit} positions.",
-                fix="Cut it into shorter ones.",
-            )
+        check_length(f"Text {number}", row, limit, where=tokenizer.decode(row))
     device = next(model.parameters()).device
     with quiet(model), torch.inference_mode():
         for places in by_length([len(row) for row in rows], batch_tokens):
-            some = [rows[place] for place in places]
-            wide = max(map(len, some))
-            padded = [row + [tokenizer.specials.pad] * (wide - len(row)) for row in some]
-            lengths = torch.tensor([len(row) for row in some], device=device)
-            real = torch.arange(wide, device=device) < lengths[:, None]  # (B, T)
-            yield Answer(places, model(torch.tensor(padded, device=device), real).float())
+            source, real = padded([rows[place] for place in places], tokenizer.specials.pad, device)  # (B, T)
+            yield Answer(places, model(source, real).float())

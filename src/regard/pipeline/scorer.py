@@ -20,8 +20,9 @@ from regard.measure.calibration import Curve
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.batches import by_length
-from regard.pipeline.forced import Row, padded, pairs_of, windows_of
+from regard.pipeline.forced import Row, pairs_of, windows_of
 from regard.pipeline.quiet import quiet
+from regard.pipeline.sources import padded
 from regard.pipeline.temperature import read_temperature
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer

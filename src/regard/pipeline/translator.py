@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
@@ -16,6 +15,7 @@ from regard.models.swift import Swift
 from regard.pipeline.batches import by_length
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quiet import quiet
+from regard.pipeline.sources import Into, padded, sources_of
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
@@ -62,7 +62,7 @@ class Translator:
         alpha: float = 1.0,
         batch_tokens: int = 4096,
         longest: int | None = None,
-        into: str | Sequence[str] | None = None,
+        into: Into = None,
         enough: int | None = None,
         report: Callable[[int], None] | None = None,
     ) -> list[Translation]:
@@ -102,39 +102,11 @@ class Translator:
                     report(len(chosen))
         return translations
 
-    def _sources(self, texts: Sequence[str], into: str | Sequence[str] | None) -> list[list[int]]:
-        """[tag] + source + [end], as in training; nothing for a text without words."""
-        tokenizer = self.vocabularies.source
-        tags = self._tags(len(texts), into)
-        ids = tokenizer.encode_ids(list(texts))
-        limit = learned_positions(self.settings.encoder)
-        sources = []
-        for number, (text, tokens, tag) in enumerate(zip(texts, ids, tags, strict=True), 1):
-            sources.append([*tag, *tokens, tokenizer.specials.end] if tokens and not text.isspace() else [])
-            if limit is not None and len(sources[-1]) > limit:
-                raise RegardError(
-                    f"Text {number} has {len(sources[-1])} tokens, and the model has learned {limit} positions.",
-                    where=_short(text),
-                    fix="Cut it into sentences, or train with positions that know no end (sinusoidal, rotary).",
-                )
-        return sources
-
-    def _tags(self, count: int, into: str | Sequence[str] | None) -> list[list[int]]:
-        """What stands before each source: a tag where the vocabulary has tags, for then it was trained with them."""
-        specials, languages = self.vocabularies.source.specials, self.settings.languages
-        if into is None and specials.languages:
-            if len(languages) != 2:
-                raise RegardError(
-                    f"The model knows several languages: {', '.join(specials.languages)}.",
-                    fix=f'Say which to write: into="{next(iter(specials.languages))}" (--into on the command line).',
-                )
-            into = languages[-1]
-        if into is None:
-            return [[]] * count
-        wanted = [into] * count if isinstance(into, str) else into
-        if len(wanted) != count:
-            raise RegardError(f"{len(wanted)} languages for {count} texts.", fix="Give one for each, or one for all.")
-        return [[specials.language(language)] for language in wanted]
+    def _sources(self, texts: Sequence[str], into: Into) -> list[list[int]]:
+        """As in training; nothing for a text without words."""
+        found = sources_of(texts, self.vocabularies, self.settings, into)
+        normalise = self.vocabularies.source.normalise
+        return [source if normalise(text).strip() else [] for text, source in zip(texts, found, strict=True)]
 
     def _longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
         limit = learned_positions(self.settings.decoder)
@@ -160,7 +132,7 @@ class Translator:
     ) -> list[Hypothesis]:
         device = next(self.model.parameters()).device
         target = self.vocabularies.target
-        source, real = _padded(sources, self.vocabularies.source.specials.pad, device)  # (B, S)
+        source, real = padded(sources, self.vocabularies.source.specials.pad, device)  # (B, S)
         state = self.model.start(source, real, capacity=max(longest))
         first = source.new_full((len(sources), 1), target.specials.begin)
         end, never = target.specials.end, never_written(target, device)
@@ -175,17 +147,3 @@ class Translator:
     def _told(self, found: Hypothesis) -> Translation:
         text = self.vocabularies.target.decode(found.text)
         return Translation(text, found.score, found.tokens, found.logs, found.ended)
-
-
-def _padded(rows: list[list[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """Rows as a tensor (B, S), and which of it is real (None: everything, which models do faster)."""
-    lengths = [len(row) for row in rows]
-    longest = max(lengths)
-    padded = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=device)
-    if min(lengths) == longest:
-        return padded, None
-    return padded, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."

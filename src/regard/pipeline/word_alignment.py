@@ -18,9 +18,10 @@ from regard.base.errors import RegardError
 from regard.measure.alignment import Links
 from regard.nn.record import Record
 from regard.pipeline.batches import by_length
-from regard.pipeline.forced import Row, padded
+from regard.pipeline.forced import Row
 from regard.pipeline.quiet import quiet
 from regard.pipeline.scorer import Scorer
+from regard.pipeline.sources import padded
 from regard.pipeline.translator import Translator
 
 Rows = Literal["writes", "reads"]

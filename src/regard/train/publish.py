@@ -1,7 +1,7 @@
 """What a run gives to the world while it runs and at its end: model folders with their cards."""
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,6 @@ from regard.config.tables import plain
 from regard.store.card import Card
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
-from regard.train.average import mean
 from regard.train.corpora import Corpora
 from regard.train.progress import Progress
 from regard.train.validate import Scores
@@ -38,10 +37,6 @@ class Publisher:
     ) -> None:
         """The mean of several checkpoints."""
         self._write("average", weights, progress, scores, averaged)
-
-    def averaged(self, checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        """That mean."""
-        return mean(checkpoints)
 
     def _write(
         self, name: str, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]

@@ -22,7 +22,7 @@ from regard.nn.attention import keep_float32
 from regard.nn.stack import Stack
 from regard.store.run_folder import Journal, RunFolder
 from regard.store.weights import fill, weights_of
-from regard.train.average import Ema
+from regard.train.average import Ema, mean
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.corpora import Corpora
 from regard.train.engine import Engine, Gradients
@@ -244,7 +244,7 @@ class Trainer:
         steps = self.checkpoints.whole(self._regular()[-count:]) if count > 1 else []
         if len(steps) < 2:
             return
-        weights = self.publisher.averaged(self.checkpoints.weights(step) for step in steps)
+        weights = mean(self.checkpoints.weights(step) for step in steps)
         kept = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
         fill(self.model, weights, where="the average")
         scores = self.validator() if self.validator is not None else Scores()

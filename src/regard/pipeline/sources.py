@@ -1,0 +1,63 @@
+"""Sources as an encoder-decoder was trained to read them: [tag] + source + [end]; and rows as tensors."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.config.model import EncoderDecoder as Settings
+from regard.pipeline.limits import learned_positions
+from regard.text.vocabularies import Vocabularies
+
+Into = str | Sequence[str] | None
+
+
+def sources_of(
+    texts: Sequence[str], vocabularies: Vocabularies, settings: Settings, into: Into, called: str = "Text"
+) -> list[list[int]]:
+    """The tokens of each source. `into` names the language to write, for all or for each; errors say `called` 1, 2..."""
+    tokenizer = vocabularies.source
+    ids, tags = tokenizer.encode_ids(list(texts)), _tags(len(texts), vocabularies, settings.languages, into)
+    sources = [[*tag, *tokens, tokenizer.specials.end] for tag, tokens in zip(tags, ids, strict=True)]
+    for number, (text, source) in enumerate(zip(texts, sources, strict=True), 1):
+        check_length(f"{called} {number}", source, learned_positions(settings.encoder), where=text)
+    return sources
+
+
+def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:
+    """Refuse more tokens than there are learned positions."""
+    if limit is not None and len(tokens) > limit:
+        raise RegardError(
+            f"{what} has {len(tokens)} tokens, and the model has learned {limit} positions.",
+            where=where if len(where) <= 60 else f"{where[:57]}...",
+            fix="Cut it into sentences, or train with positions that know no end (sinusoidal, rotary).",
+        )
+
+
+def padded(rows: list[list[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Rows as a tensor (B, T), and which of it is real (None: all of it, which models do faster)."""
+    lengths = [len(row) for row in rows]
+    longest = max(lengths)
+    table = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=device)  # (B, T)
+    if min(lengths) == longest:
+        return table, None
+    return table, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
+
+
+def _tags(count: int, vocabularies: Vocabularies, languages: Sequence[str], into: Into) -> list[list[int]]:
+    """What stands before each source: a tag where the vocabulary has tags, for then it was trained with them."""
+    specials = vocabularies.source.specials
+    if into is None and specials.languages:
+        if len(languages) != 2:
+            raise RegardError(
+                f"The model knows several languages: {', '.join(specials.languages)}.",
+                fix=f'Say which to write: into="{next(iter(specials.languages))}" (--into on the command line).',
+            )
+        into = languages[-1]
+    if into is None:
+        return [[]] * count
+    wanted = [into] * count if isinstance(into, str) else into
+    if len(wanted) != count:
+        raise RegardError(f"{len(wanted)} languages for {count} texts.", fix="Give one for each, or one for all.")
+    return [[specials.language(language)] for language in wanted]
