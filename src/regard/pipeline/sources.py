@@ -16,7 +16,7 @@ Into = str | Sequence[str] | None
 def sources_of(
     texts: Sequence[str], vocabularies: Vocabularies, settings: Settings, into: Into, called: str = "Text"
 ) -> list[list[int]]:
-    """The tokens of each source. `into` names the language to write, for all or for each; errors say `called` 1, 2..."""
+    """The tokens of each source. `into` names the language to write, for all or for each; errors say "`called` 1"."""
     tokenizer = vocabularies.source
     ids, tags = tokenizer.encode_ids(list(texts)), _tags(len(texts), vocabularies, settings.languages, into)
     sources = [[*tag, *tokens, tokenizer.specials.end] for tag, tokens in zip(tags, ids, strict=True)]
