@@ -78,7 +78,7 @@ def test_standard_input_and_json(translating: str, monkeypatch: pytest.MonkeyPat
     assert [one["text"].replace("\r", " ").replace("\n", " ") for one in found] == expected(
         translating, ["two men", "", "zwei"]
     )
-    assert found[0].keys() == {"source", "text", "score", "tokens", "logs", "ended"}
+    assert found[0].keys() == {"source", "text", "score", "tokens", "pieces", "logs", "ended"}
     assert len(found[0]["tokens"]) == len(found[0]["logs"]) > 0
 
 
@@ -165,3 +165,49 @@ def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> N
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     wrong = command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
     assert "not UTF-8" in wrong.errors
+
+
+def test_many_ways_to_translate(translating: str) -> None:
+    done = command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "3", "--n-best", "2")
+    assert done.code == 0, done.errors
+    rows = [line.split("\t") for line in done.output.split("\n")[:-1]]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    assert float(rows[0][1]) >= float(rows[1][1])
+    assert [row[2] for row in rows[::2]] == expected(translating, TEXTS[:2], beam=3)
+    for options in (
+        ["--search", "sample", "--top-p", "0.9", "--seed", "1"],
+        ["--search", "risk", "--beam", "4", "--seed", "1"],
+        ["--search", "diverse", "--lengths", "gnmt", "--alpha", "0.6"],
+        ["--search", "stochastic", "--seed", "2"],
+        ["--with", translating],
+    ):
+        first, second = (command("translate", translating, *TEXTS, "--longest", "7", *options) for _ in "12")
+        assert first.code == 0, first.errors
+        assert first.output == second.output
+        assert len(first.output.split("\n")) == len(TEXTS) + 1
+    done = command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
+    found = json.loads(done.output)
+    assert found["text"].startswith("Ein")
+    assert all(len(pair) == 2 for pair in found["alignment"])
+    done = command("translate", translating, TEXTS[0], "--longest", "20", "--require", "Holz")
+    assert "Holz" in done.output
+    done = command("translate", translating, TEXTS[0], "--longest", "20", "--begin", "Holz", "--forbid", "Holz")
+    assert (done.code, "forced and forbidden" in done.errors) == (1, True)
+    done = command("translate", translating, TEXTS[0], "--top-k", "3")
+    assert (done.code, "--search sample" in done.errors) == (1, True)
+
+
+def test_many_ways_to_generate(writing: str) -> None:
+    basic = ["generate", writing, "Two young", "--tokens", "6", "--seed", "1"]
+    done = command(*basic, "--count", "3")
+    assert done.code == 0, done.errors
+    assert done.output.count("Two young") == 3
+    done = command(*basic, "--json", "--min-p", "0.1", "--typical", "0.9", "--repetition", "1.2", "--ngram", "2")
+    found = json.loads(done.output)
+    assert (found["prompt"], len(found["tokens"])) == ("Two young", len(found["logs"]))
+    plain = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0")
+    drafted = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0", "--draft", writing)
+    assert drafted.output == plain.output
+    assert "guesses taken" in drafted.errors
+    beam = command("generate", writing, "Two young", "--tokens", "6", "--search", "beam", "--count", "2")
+    assert beam.code == 0, beam.errors

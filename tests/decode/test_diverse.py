@@ -71,7 +71,7 @@ def test_groups_differ() -> None:
 
 def test_groups_that_are_none_are_refused() -> None:
     table = Table(4, 1)
-    for wrong in ({"groups": 0}, {"size": 0}, {"best": 0}, {"strength": -1.0}, {"alpha": -1.0}):
+    for wrong in ({"groups": 0}, {"size": 0}, {"best": 0}, {"strength": -1.0}):
         settings = {"groups": 2, "size": 2} | wrong
         with pytest.raises(RegardError, match="groups of size"):
             diverse_beam(table.step, table.start([0]), begin(1), end=END, longest=[3], **settings)

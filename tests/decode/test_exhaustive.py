@@ -60,7 +60,7 @@ def test_impossible_texts_are_none() -> None:
 
 def test_any_normaliser() -> None:
     table = Table(4, 2)
-    (found,) = exhaustive(table.step, table.start([0]), begin(1), end=END, longest=[3], best=500, normaliser=gnmt(0.8))
+    (found,) = exhaustive(table.step, table.start([0]), begin(1), end=END, longest=[3], best=500, alpha=gnmt(0.8))
     for one in found:
         assert one.score == pytest.approx(sum(one.logs) / ((5 + len(one.tokens)) / 6) ** 0.8)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)

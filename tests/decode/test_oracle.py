@@ -14,13 +14,14 @@ from regard.decode.diverse import diverse_beam
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.greedy import greedy
+from regard.decode.lengths import Alpha, gnmt
 from regard.decode.required import required_beam
 from regard.decode.step import Hypothesis
 from regard.decode.stochastic import stochastic_beam
 from tests.decode.tables import BEGIN, END, Rows, Table
 
 FIRST = torch.tensor([[BEGIN]])
-ALPHAS = (0.0, 0.3, 1.0, 1.7)
+ALPHAS: tuple[Alpha, ...] = (0.0, 0.3, 1.0, 1.7, gnmt(0.6), gnmt(1.5))
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Case:
 
     table: Table
     longest: int
-    alpha: float
+    alpha: Alpha
     random: random.Random
 
     @property

@@ -218,3 +218,14 @@ def test_what_cannot_be_searched_is_refused() -> None:
         beam(table.step, table.start([0]), begin(1), size=2, end=END, longest=[0])
     with pytest.raises(RegardError, match="No beam"):
         beam(table.step, table.start([0]), begin(1), size=0, end=END, longest=[1])
+
+
+def test_an_alpha_below_zero_and_no_finished_texts_are_refused() -> None:
+    table = Table(4, 1)
+    for wrong, told in (
+        ({"alpha": -1.0}, "no alpha"),
+        ({"alpha": float("nan")}, "no alpha"),
+        ({"enough": 0}, "1 or more"),
+    ):
+        with pytest.raises(RegardError, match=told):
+            beam(table.step, table.start([0]), begin(1), size=2, end=END, longest=[3], **wrong)

@@ -8,10 +8,11 @@ import pytest
 from regard.base.errors import RegardError
 from regard.measure import bleu, error_rate, ter
 from regard.pipeline import probes
+from regard.pipeline.answers import Translation
 from regard.pipeline.evaluate import calibrated, certainty, compare, judge
 from regard.pipeline.probes import PROFESSIONS, TIMES, gender, probe, probe_garbage, probe_gender, words_to_repeat
 from regard.pipeline.scorer import Scored, Scorer
-from regard.pipeline.translator import Translation, Translator
+from regard.pipeline.translator import Translator
 from tests.pipeline.made import TEXTS, translating_model, translator_settings, vocabularies
 
 

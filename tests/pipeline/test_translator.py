@@ -11,7 +11,8 @@ from regard.data.tasks import task_for
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import State
 from regard.models.swift import Swift
-from regard.pipeline.translator import Translation, Translator
+from regard.pipeline.answers import Translation
+from regard.pipeline.translator import Translator
 from regard.pipeline.written import never_written
 from regard.text.vocabularies import Vocabularies
 from tests.pipeline.made import TEXTS, tokenizer, translating_model, translator_settings, vocabularies

@@ -19,6 +19,7 @@ from regard.train.recipes import CHARACTERS, TABLE, Job, row_for_preset, row_for
 from regard.train.survey import Found, Side, survey
 
 DATA = Path(__file__).parents[2] / "../shared/data"
+NORMS = {"placement": "pre", "final_norm": True}  # what is chosen for translation
 PAGE = Path(__file__).parents[2] / "docs/train.md"
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 
@@ -385,7 +386,10 @@ def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
     files = [str(DATA / f"multi30k/train.{language}.gz") for language in ("en", "de")]
     choice = choose(Lines(source=files[0], target=files[1]))
     run = choice.run
-    assert run.model == codec.preset("tiny")  # with its vocabulary of 10,000
+    norms = {f"{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in NORMS.items()}
+    assert run.model == codec.preset("tiny", norms)  # with its vocabulary of 10,000
+    named = choose(Lines(source=files[0], target=files[1]), preset="tiny")
+    assert named.run.model == codec.preset("tiny")  # what was asked for stays as it is
     assert run.train.optimizer == Adam(betas=(0.9, 0.98))
     assert run.train.schedule == InverseSqrt(peak=5e-3, warmup=2000)
     assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)

@@ -1,34 +1,83 @@
 """`regard generate`: text that goes on where a prompt stops, shown as it is written."""
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer  # noqa: TID251
 
+from regard.base.errors import RegardError
+from regard.cli import looked_for
+from regard.cli.looked_for import Way
 from regard.cli.opened import opened
+
+if TYPE_CHECKING:
+    from regard.pipeline.answers import Written
+    from regard.pipeline.writer import Writer
 
 
 def generate(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     prompt: Annotated[str, typer.Argument(help="How the text begins.")] = "",
     tokens: Annotated[int, typer.Option(min=1, help="The most tokens to write.")] = 200,
-    temperature: Annotated[
-        float, typer.Option(min=0.0, help="0 takes the likeliest word; 1 draws as the model says; more is wilder.")
-    ] = 0.8,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Draw from the k likeliest words only.")] = None,
-    top_p: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Draw from the likeliest words that together reach p.")
-    ] = 0.95,
-    seed: Annotated[int | None, typer.Option(help="The same seed writes the same text.")] = None,
+    temperature: looked_for.Temperature = 0.8,
+    top_k: looked_for.TopK = None,
+    top_p: looked_for.TopP = 0.95,
+    min_p: looked_for.MinP = None,
+    typical: looked_for.Typical = None,
+    repetition: looked_for.Repetition = 1.0,
+    ngram: looked_for.Ngram = None,
+    seed: looked_for.Seed = None,
+    count: Annotated[int, typer.Option(min=1, help="So many texts.")] = 1,
+    search: Annotated[
+        Way, typer.Option(help="How texts are looked for; beam, diverse and stochastic draw no words.")
+    ] = Way.sample,
+    forbid: Annotated[list[str] | None, typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.")] = None,
+    draft: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A quick model that guesses ahead: the same texts, sooner.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a text: prompt, text, score, tokens...")
+    ] = False,
 ) -> None:
-    """Write on from a prompt. The text appears as it is written, the prompt first."""
-    from regard.pipeline.writer import Writer  # torch: only when it is needed
+    """Write on from a prompt. One text appears as it is written, the prompt first."""
+    from regard.decode.filters import Filters  # torch: only when it is needed
+    from regard.pipeline.writer import Writer
 
-    model = opened(folder, Writer)
-    pieces = model.write(prompt, tokens=tokens, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    draws = search in (Way.sample, Way.risk)
+    filters = Filters(temperature, top_k, top_p, min_p, typical, repetition, ngram) if draws else Filters()
+    writer = opened(folder, Writer)
+    if draft is not None:
+        if count > 1 or not draws or forbid:
+            raise RegardError("A draft guesses for one text without constraints.", fix="Leave the others out.")
+        found, how = writer.drafted(opened(draft, Writer), prompt, tokens, filters=filters, seed=seed)
+        _write(prompt, found, as_json)
+        sys.stderr.write(
+            f"{how.accepted} of {how.proposed} guesses taken; {how.steps} steps for {len(found.tokens)} tokens\n"
+        )
+    elif count == 1 and search is Way.sample and not forbid and not as_json:
+        _stream(writer, prompt, tokens=tokens, filters=filters, seed=seed)
+    else:
+        way = looked_for.search_of(search, count, 1.0, filters)
+        (first,) = writer.complete([prompt], tokens, way, best=count, forbidden=forbid or (), seed=seed)
+        for one in (first, *first.alternatives):
+            _write(prompt, one, as_json)
+
+
+def _stream(writer: "Writer", prompt: str, **options: Any) -> None:
+    pieces = writer.write(prompt, **options)
     sys.stdout.write(prompt)
     for piece in pieces:
         sys.stdout.write(piece)
         sys.stdout.flush()
     sys.stdout.write("\n")
+
+
+def _write(prompt: str, one: "Written", as_json: bool) -> None:
+    if as_json:
+        told = {name: value for name, value in asdict(one).items() if name not in ("alternatives", "utility")}
+        sys.stdout.write(json.dumps({"prompt": prompt, **told}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{prompt}{one.text}\n")

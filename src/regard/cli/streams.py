@@ -40,6 +40,11 @@ def lines_of(texts: list[str] | None, source: Path | None, stack: ExitStack) -> 
     return _decoded(stack.enter_context(source.open("rb")), str(source)), total, WINDOW
 
 
+def one_line(text: str) -> str:
+    """A line feed inside a text would shift all lines after it, so it becomes a space."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
 def whole_text(source: Path | None) -> str:
     """A file, or standard input, as one text."""
     content = sys.stdin.buffer.read() if source is None else source.read_bytes()

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer  # noqa: TID251
 
+from regard.base.errors import RegardError
+from regard.cli import looked_for
+from regard.cli.looked_for import Lengths, Way
 from regard.cli.opened import opened
-from regard.cli.streams import lines_of, progress, refuse_early, whole_text
+from regard.cli.streams import lines_of, one_line, progress, refuse_early, whole_text
 
 if TYPE_CHECKING:
-    from regard.pipeline.translator import Translation, Translator
+    from regard.pipeline.answers import Translation
+    from regard.pipeline.translator import Translator
+
+WISHES = "What the translations must be like"
 
 
 def translate(
@@ -25,10 +31,22 @@ def translate(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Beginnings that are tried together; 1 is greedy.")] = 5,
+    beam: Annotated[
+        int, typer.Option(min=1, help="Beginnings that are tried together (1 is greedy), or texts that are drawn.")
+    ] = 5,
     alpha: Annotated[
         float, typer.Option(min=0.0, help="How strongly long texts are favoured: score / length^alpha.")
     ] = 1.0,
+    lengths: Annotated[
+        Lengths, typer.Option(help="The form of that: length^alpha, or ((5 + length) / 6)^alpha.")
+    ] = Lengths.power,
+    search: Annotated[
+        Way, typer.Option(help="How texts are looked for; risk: the one of many draws that is most like the others.")
+    ] = Way.beam,
+    best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each line: line, score and text.")] = 1,
+    others: Annotated[
+        list[Path] | None, typer.Option("--with", metavar="FOLDER", help="Models that translate together. Repeat.")
+    ] = None,
     longest: Annotated[
         int | None, typer.Option(min=1, help="The most tokens of a translation; twice the source + 50 if not given.")
     ] = None,
@@ -37,23 +55,45 @@ def translate(
     document: Annotated[
         bool, typer.Option("--document", help="The input is one text: cut into sentences, put back with its spaces.")
     ] = False,
+    align: Annotated[bool, typer.Option("--align", help="With --json: which source word each word looks at.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens...")] = False,
+    begin: Annotated[
+        str, typer.Option(metavar="TEXT", help="How every translation begins.", rich_help_panel=WISHES)
+    ] = "",
+    require: Annotated[
+        list[str] | None, typer.Option(metavar="PHRASE", help="Must be in it. Repeat.", rich_help_panel=WISHES)
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.", rich_help_panel=WISHES)
+    ] = None,
+    temperature: looked_for.Temperature = 1.0,
+    top_k: looked_for.TopK = None,
+    top_p: looked_for.TopP = None,
+    min_p: looked_for.MinP = None,
+    seed: looked_for.Seed = None,
 ) -> None:
     """Translate texts, every line of a file, or every line of standard input.
 
     Line n of what comes out belongs to line n of what goes in; empty lines stay empty.
     """
     refuse_early(texts, source, output)
-    from regard.pipeline.translator import Translator  # torch: only when it is needed
+    if align and not as_json:
+        raise RegardError("--align shows nothing without --json.", fix="Give both.")
+    from regard.decode.filters import Filters  # torch: only when it is needed
+    from regard.pipeline.batches import windows
+    from regard.pipeline.wishes import Wishes
 
-    translator = opened(folder, Translator)
+    divide_by = looked_for.length_of(lengths, alpha)
+    filters = Filters(temperature, top_k, top_p, min_p)
     options: dict[str, Any] = {
-        "beam": beam,
-        "alpha": alpha,
         "batch_tokens": batch_tokens,
         "longest": longest,
         "into": into,
+        "search": looked_for.search_of(search, beam, divide_by, filters),
+        "best": best,
+        "seed": seed,
     }
+    translator = _opened(folder, others or [])
     with ExitStack() as stack:
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
         if document:
@@ -63,13 +103,28 @@ def translate(
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
         )
-
-        from regard.pipeline.batches import windows  # torch: only when it is needed
-
+        count = 0
         for some in windows(lines, window):
-            for text, translation in zip(some, translator.translate(some, report=told, **options), strict=True):
-                _write(out, text, translation, as_json)
+            wishes = Wishes(
+                [begin] * len(some) if begin else None, [require] * len(some) if require else None, forbid or ()
+            )
+            found = translator.translate(some, report=told, wishes=wishes, **options)
+            if align:
+                from regard.pipeline.word_alignment import aligned
+
+                found = aligned(translator, some, found, into=into)
+            for text, translation in zip(some, found, strict=True):
+                count += 1
+                _write(out, count, text, translation, as_json, best)
             out.flush()
+
+
+def _opened(folder: Path, others: list[Path]) -> "Translator":
+    from regard.pipeline.together import Together
+    from regard.pipeline.translator import Translator
+
+    first = opened(folder, Translator)
+    return Together([first, *(opened(other, Translator) for other in others)]) if others else first
 
 
 def _translate_whole(
@@ -83,6 +138,8 @@ def _translate_whole(
     """Every text is a document of its own."""
     from regard.pipeline.documents import translate_document  # torch: only when it is needed
 
+    if options["best"] > 1:
+        raise RegardError("A document has one translation.", fix="Leave --n-best out, or translate line by line.")
     for text in texts or [whole_text(source)]:
         found = translate_document(translator, text, **options)
         out.write(json.dumps(asdict(found), ensure_ascii=False) + "\n" if as_json else found.text)
@@ -90,8 +147,17 @@ def _translate_whole(
             out.write("\n")
 
 
-def _write(out: TextIO, source: str, translation: "Translation", as_json: bool) -> None:
+def _write(out: TextIO, number: int, source: str, found: "Translation", as_json: bool, best: int) -> None:
     if as_json:
-        out.write(json.dumps({"source": source, **asdict(translation)}, ensure_ascii=False) + "\n")
-    else:  # a line feed inside would shift all lines after it
-        out.write(translation.text.replace("\r", " ").replace("\n", " ") + "\n")
+        out.write(json.dumps({"source": source, **_plain(found)}, ensure_ascii=False) + "\n")
+    elif best == 1:
+        out.write(one_line(found.text) + "\n")
+    else:
+        for one in (found, *found.alternatives):
+            out.write(f"{number}\t{one.score:.4f}\t{one_line(one.text)}\n")
+
+
+def _plain(found: "Translation") -> dict[str, Any]:
+    """What is not known or was not asked for is left out."""
+    empty = {"utility": None, "alternatives": (), "alignment": None}
+    return {name: value for name, value in asdict(found).items() if name not in empty or value != empty[name]}

@@ -5,13 +5,13 @@ end stay open; those that end, and are among the best `size` of all, are finishe
 2 x size.) At the longest length the best `size` are finished as they are.
 
 Finished texts are compared by score(y) = log p(y) / |y|^alpha, where |y| counts END, too: its probability is in the
-sum. Without this (alpha = 0) short texts win, because every word more costs probability. Open beginnings of a sentence
-have one length, so they are compared by log p alone.
+sum (`regard.decode.lengths` has GNMT's form, too). Without this (alpha = 0) short texts win, because every word more
+costs probability. Open beginnings of a sentence have one length, so they are compared by log p alone.
 
-When is a sentence done? Log-probabilities are never above 0, so a beginning with log p = s can at best go on for free
-up to the longest length T, and then scores s / T^alpha. When that is no more than the score of the text found, no
-open beginning can win any more, and going on would be in vain: this bound is exact, and gives nothing away. `enough`
-is the lectures' other rule, which may: a sentence is done as soon as so many of its texts are finished.
+When is a sentence done? The lectures have two rules: at a longest length T, always; or as soon as n texts are finished
+(`enough`), which may miss a better one. Beyond them stands a bound: log-probabilities are never above 0, so a beginning
+with log p = s can at best go on for free up to T, and then scores s / T^alpha. When that is no more than the score of
+the text found, no open beginning can win any more, and going on would be in vain: it is exact, and gives nothing away.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.decode.lengths import Alpha, normaliser
 from regard.decode.rows import Flags, Logs, Numbers, closed_up, on_host
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, not_a_number
 from regard.decode.top import best as best_words
@@ -38,7 +39,7 @@ def beam(
     size: int,
     end: int,
     longest: Sequence[int],
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     best: int = 1,
     enough: int | None = None,
     never: Tensor | None = None,
@@ -52,10 +53,10 @@ def beam(
     candidate: the best 2 x size of each sentence at each step.
     """
     check_longest(longest, first.size(0))
-    if size < 1 or best < 1 or alpha < 0:
+    if size < 1 or best < 1 or (enough is not None and enough < 1):
         raise RegardError(
-            f"No beam of size {size}, with the best {best} and alpha {alpha}.",
-            fix="Use size and best of 1 or more, and alpha of 0 or more.",
+            f"No beam of size {size}, with the best {best} and {enough} finished texts.",
+            fix="Use 1 or more for each.",
         )
     search = _Search(size, end, alpha, best, enough, longest, trace)
     tokens = first
@@ -101,7 +102,7 @@ class _Search:
         self,
         size: int,
         end: int,
-        alpha: float,
+        alpha: Alpha,
         best: int,
         enough: int | None,
         longest: Sequence[int],
@@ -110,7 +111,9 @@ class _Search:
         self.size, self.end, self.alpha, self.best, self.enough = size, end, alpha, best, enough
         self.count, self.place = len(longest), 0
         self.sentences = np.arange(self.count)  # (B)
+        self.divide_by = normaliser(alpha)
         self.limits = np.array(longest)  # (B)
+        self.most = np.array([self.divide_by(length) for length in longest])  # (B) what the longest text is divided by
         self.totals = np.zeros((self.count, 1))  # (B, W) log p; -inf for a place that is empty
         self.order = np.zeros((self.count, 1), np.int64)  # (B, W) which of the sentence's rows is the best, the second
         self.written = np.empty((self.count, 0), np.int64)  # (R, place)
@@ -184,13 +187,13 @@ class _Search:
         logs = np.concatenate((self.logs[rows], new.logs[:, None]), axis=1)  # (n, place)
         told = np.zeros_like(sentences) if numbers is None else numbers[sentences, places]  # (n)
         self.finished.append(_Finished(self.sentences[sentences], tokens, logs, told))
-        scores = np.where(over, candidates.totals[:, : self.size] / self.place**self.alpha, NOTHING)
+        scores = np.where(over, candidates.totals[:, : self.size] / self.divide_by(self.place), NOTHING)
         self.scores = np.sort(np.concatenate((self.scores, scores), axis=1), axis=1)[:, -self.best :]
         self.ended += over.sum(axis=1)
 
     def _cannot_win(self, totals: Logs) -> Flags:
         """Of which sentences (B) nothing that is open can win any more, given their best open beginnings."""
-        done = self.scores[:, 0] >= totals / self.limits**self.alpha  # free words up to the longest length
+        done = self.scores[:, 0] >= totals / self.most  # free words up to the longest length
         return done if self.enough is None else done | (self.ended >= self.enough)
 
     def _go_on(self, opened: _Candidates, stay: Flags) -> Numbers | None:
@@ -202,7 +205,7 @@ class _Search:
         rank = order.argsort(axis=1)  # (B', W') which beginning each row holds
         new = opened.chosen(each, rank)  # (B', W')
         index = (each * width + new.parents).flatten()  # (R)
-        self.sentences, self.limits = self.sentences[left], self.limits[left]
+        self.sentences, self.limits, self.most = self.sentences[left], self.limits[left], self.most[left]
         self.scores, self.ended = self.scores[left], self.ended[left]
         self.order, self.totals = order, new.totals
         if self.trace is not None:

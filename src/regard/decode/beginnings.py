@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from regard.decode.lengths import Alpha, normaliser
 from regard.decode.step import Hypothesis, S, State, Step, hypothesis, not_a_number
 
 NOTHING = float("-inf")
@@ -57,8 +58,9 @@ def parted(candidates: Sequence[Beginning], size: int, end: int, *, last: bool) 
 class Finished:
     """The best finished texts of one sentence, and whether an open one could still be among them."""
 
-    def __init__(self, end: int, limit: int, alpha: float, best: int) -> None:
-        self.end, self.limit, self.alpha, self.best = end, limit, alpha, best
+    def __init__(self, end: int, limit: int, alpha: Alpha, best: int) -> None:
+        self.end, self.alpha, self.best = end, alpha, best
+        self.most = normaliser(alpha)(limit)  # what the longest text is divided by
         self.texts: list[Hypothesis] = []
 
     def add(self, new: Sequence[Beginning]) -> None:
@@ -70,7 +72,7 @@ class Finished:
         """The bound of `regard.decode.beam`: not even free words up to the longest length would be enough."""
         if len(self.texts) < self.best:
             return not opened
-        return all(self.texts[-1].score >= one.total / self.limit**self.alpha for one in opened)
+        return all(self.texts[-1].score >= one.total / self.most for one in opened)
 
 
 def check_numbers(values: Sequence[float]) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.beginnings import NOTHING, Beginning, Finished, check_numbers, go_on, parted, word_logs
+from regard.decode.lengths import Alpha
 from regard.decode.step import Hypothesis, S, Step, check_longest
 from regard.decode.top import top
 
@@ -33,7 +34,7 @@ def diverse_beam(
     end: int,
     longest: Sequence[int],
     strength: float = 0.5,
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     best: int = 1,
     never: Tensor | None = None,
 ) -> list[list[list[Hypothesis]]]:
@@ -43,10 +44,10 @@ def diverse_beam(
     those of `regard.decode.beam`. Two groups may well find the same text.
     """
     check_longest(longest, first.size(0))
-    if groups < 1 or size < 1 or best < 1 or strength < 0 or alpha < 0:
+    if groups < 1 or size < 1 or best < 1 or strength < 0:
         raise RegardError(
-            f"No {groups} groups of size {size}, best {best}, strength {strength} and alpha {alpha}.",
-            fix="Use groups, size and best of 1 or more, strength and alpha of 0 or more.",
+            f"No {groups} groups of size {size}, best {best} and strength {strength}.",
+            fix="Use groups, size and best of 1 or more, and strength of 0 or more.",
         )
     sentences = [
         [_Group(size, end, limit, alpha, best, row) for _ in range(groups)] for row, limit in enumerate(longest)
@@ -77,7 +78,7 @@ def diverse_beam(
 class _Group:
     """One of the beams of a sentence."""
 
-    def __init__(self, size: int, end: int, limit: int, alpha: float, best: int, row: int) -> None:
+    def __init__(self, size: int, end: int, limit: int, alpha: Alpha, best: int, row: int) -> None:
         self.size, self.end, self.limit = size, end, limit
         self.finished = Finished(end, limit, alpha, best)
         self.opened = [Beginning(row)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.lengths import Normaliser, power
+from regard.decode.lengths import Alpha, normaliser
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, not_a_number
 
 MOST = 100_000
@@ -39,20 +39,18 @@ def exhaustive(
     *,
     end: int,
     longest: Sequence[int],
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     best: int = 1,
     never: Tensor | None = None,
-    normaliser: Normaliser | None = None,
     most: int = MOST,
 ) -> list[list[Hypothesis]]:
     """The `best` of all texts of each sentence, best first; fewer where there are fewer.
 
-    Arguments and scores are those of `regard.decode.beam`: log p / |y|^alpha, END counted. A `normaliser`
-    (`regard.decode.lengths`) is what log p is divided by instead. Texts that the model holds impossible (probability 0)
-    are none. More than `most` texts are refused.
+    Arguments and scores are those of `regard.decode.beam`: log p / |y|^alpha, END counted. Texts that the
+    model holds impossible (probability 0) are none. More than `most` texts are refused.
     """
     check_longest(longest, first.size(0))
-    divide_by = normaliser or power(alpha)
+    divide_by = normaliser(alpha)
     finished: list[list[tuple[float, Hypothesis]]] = [[] for _ in longest]
     sentences = np.arange(first.size(0))  # (R) of which sentence each beginning is
     limits = np.array(longest)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.decode.lengths import Alpha
 from regard.decode.rows import Flags, Logs, Numbers, closed_up, on_host
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis
 from regard.decode.top import best
@@ -21,7 +22,7 @@ def greedy(
     *,
     end: int,
     longest: Sequence[int],
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     never: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[Hypothesis]:
@@ -63,7 +64,7 @@ def greedy(
     ]
 
 
-def _cut(tokens: list[int], logs: list[float], end: int, limit: int, alpha: float) -> Hypothesis:
+def _cut(tokens: list[int], logs: list[float], end: int, limit: int, alpha: Alpha) -> Hypothesis:
     """What was written up to END or the limit; rows that wait to leave the batch write on behind it."""
     size = tokens.index(end) + 1 if end in tokens[:limit] else limit
     return hypothesis(tokens[:size], logs[:size], end, alpha)
@@ -72,7 +73,7 @@ def _cut(tokens: list[int], logs: list[float], end: int, limit: int, alpha: floa
 class _Path:
     """Greedy search as a trace sees it: one open candidate for each sentence."""
 
-    def __init__(self, trace: Trace, alpha: float, sentences: int) -> None:
+    def __init__(self, trace: Trace, alpha: Alpha, sentences: int) -> None:
         self.trace, self.alpha = trace, alpha
         self.numbers = trace.begin(sentences)  # (B)
 

@@ -4,11 +4,15 @@
     gnmt    ((5 + |y|) / 6)^alpha   Wu et al. 2016: gentler with very short texts
 
 |y| counts END, too: its probability is in the sum. Both never fall with the length, which the bound of a beam needs.
+Searches take either: `alpha=0.6` is a power, `alpha=gnmt(0.6)` the other form.
 """
 
 from collections.abc import Callable
 
+from regard.base.errors import RegardError
+
 Normaliser = Callable[[int], float]
+Alpha = float | Normaliser
 
 
 def power(alpha: float) -> Normaliser:
@@ -17,6 +21,7 @@ def power(alpha: float) -> Normaliser:
     >>> power(0.5)(9)
     3.0
     """
+    _check(alpha)
     return lambda length: float(length**alpha)
 
 
@@ -26,4 +31,19 @@ def gnmt(alpha: float) -> Normaliser:
     >>> gnmt(1.0)(1), gnmt(2.0)(7)
     (1.0, 4.0)
     """
+    _check(alpha)
     return lambda length: float(((5 + length) / 6) ** alpha)
+
+
+def normaliser(alpha: Alpha) -> Normaliser:
+    """What a search was given, as a function: a number is the alpha of a power.
+
+    >>> normaliser(2)(3), normaliser(gnmt(1.0))(7)
+    (9.0, 2.0)
+    """
+    return alpha if callable(alpha) else power(alpha)
+
+
+def _check(alpha: float) -> None:
+    if not alpha >= 0:
+        raise RegardError(f"There is no alpha of {alpha}: longer texts would count for less.", fix="Use 0 or more.")

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.beginnings import NOTHING, Beginning, Finished, check_numbers, go_on, parted, word_logs
+from regard.decode.lengths import Alpha
 from regard.decode.phrases import ROOT, Phrases
 from regard.decode.step import Hypothesis, S, Step, check_longest
 from regard.decode.top import top
@@ -46,7 +47,7 @@ def required_beam(
     size: int,
     end: int,
     longest: Sequence[int],
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     best: int = 1,
     never: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
@@ -98,7 +99,7 @@ class _Grid:
     """The beams of one sentence."""
 
     def __init__(
-        self, phrases: Sequence[Sequence[int]], size: int, end: int, limit: int, alpha: float, best: int, row: int
+        self, phrases: Sequence[Sequence[int]], size: int, end: int, limit: int, alpha: Alpha, best: int, row: int
     ) -> None:
         self.phrases = Phrases(list(dict.fromkeys(tuple(phrase) for phrase in phrases)))
         self.all = frozenset(range(len(self.phrases.phrases)))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters as Filters  # used to live here
+from regard.decode.lengths import Alpha
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, not_a_number
 
 NOTHING = float("-inf")
@@ -74,7 +75,7 @@ def sample(
     longest: Sequence[int],
     generator: torch.Generator,
     filters: Filters | None = None,
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     never: Tensor | None = None,
 ) -> list[Hypothesis]:
     """One text for each row, drawn as `sampled` draws it."""

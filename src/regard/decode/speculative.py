@@ -20,6 +20,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters, draw
+from regard.decode.lengths import Alpha
 from regard.decode.step import Hypothesis, S, State, Step, check_longest, hypothesis, not_a_number
 
 D = TypeVar("D", bound=State)
@@ -55,7 +56,7 @@ def speculative(
     generator: torch.Generator,
     ahead: int = 4,
     filters: Filters | None = None,
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     never: Tensor | None = None,
 ) -> Speculated:
     """One text for each row of `first` (R, k), drawn as `regard.decode.sample` would; the draft is `ahead` by so many.

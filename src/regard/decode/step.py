@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.decode.lengths import Alpha, normaliser
 
 
 class State(Protocol):
@@ -38,7 +39,7 @@ class Hypothesis:
     logs: tuple[float, ...]
     """The log-probability that the model gave each token."""
     score: float
-    """sum(logs) / len(tokens) ** alpha."""
+    """sum(logs) / len(tokens) ** alpha, or in another form of `regard.decode.lengths`."""
     ended: bool
     """Whether it came to its end, or was cut off at its longest length."""
 
@@ -52,9 +53,9 @@ class Hypothesis:
         return self.tokens[:-1] if self.ended else self.tokens
 
 
-def hypothesis(tokens: Sequence[int], logs: Sequence[float], end: int, alpha: float) -> Hypothesis:
+def hypothesis(tokens: Sequence[int], logs: Sequence[float], end: int, alpha: Alpha) -> Hypothesis:
     """A hypothesis with its score; a model whose numbers are not numbers is refused here."""
-    score = sum(logs) / len(tokens) ** alpha
+    score = sum(logs) / normaliser(alpha)(len(tokens))
     if score != score:  # NaN
         raise not_a_number()
     return Hypothesis(tuple(tokens), tuple(logs), score, ended=tokens[-1] == end)

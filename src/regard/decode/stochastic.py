@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.beginnings import Beginning, check_numbers, go_on
+from regard.decode.lengths import Alpha
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis
 from regard.decode.top import top
 
@@ -48,7 +49,7 @@ def stochastic_beam(
     end: int,
     longest: Sequence[int],
     generator: torch.Generator,
-    alpha: float = 1.0,
+    alpha: Alpha = 1.0,
     never: Tensor | None = None,
 ) -> list[list[Drawn]]:
     """`size` different texts of each sentence (fewer where there are fewer), in the order in which they were drawn.
@@ -125,5 +126,5 @@ def _closed(one: _Open, end: int, *, last: bool) -> _Open:
     return replace(one, over=last or one.beginning.tokens[-1] == end)
 
 
-def _told(one: _Open, end: int, alpha: float) -> Drawn:
+def _told(one: _Open, end: int, alpha: Alpha) -> Drawn:
     return Drawn(hypothesis(one.beginning.tokens, one.beginning.logs, end, alpha), one.perturbed)

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.decode.lengths import Alpha, normaliser
+
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
 Look = Callable[[], NDArray[np.floating[Any]]]
 Numbers = NDArray[np.int64]
@@ -70,12 +72,12 @@ class Trace:
             looked = zip(read.tolist(), self.look(), strict=True)
             self.looks |= {number: row for number, row in looked if number >= 0}
 
-    def consider(self, parent: int, token: int, log: float, alpha: float, fate: str) -> int:
+    def consider(self, parent: int, token: int, log: float, alpha: Alpha, fate: str) -> int:
         """One candidate more; its number comes back."""
         before = self.candidates[parent]
         total, place = before.total + log, before.place + 1
         number = len(self.candidates)
-        score = total / place**alpha
+        score = total / normaliser(alpha)(place)
         self.candidates.append(
             Candidate(number, before.sentence, place, parent, int(token), float(log), total, score, fate)
         )

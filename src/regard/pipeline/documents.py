@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from regard.pipeline.translator import Translation, Translator
+from regard.pipeline.answers import Translation
+from regard.pipeline.translator import Translator
 from regard.text.sentences import sentences
 
 

@@ -1,44 +1,36 @@
 """Text in one language to text in another, with an encoder-decoder."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.beam import beam as beam_search
-from regard.decode.greedy import greedy
-from regard.decode.step import Hypothesis
+from regard.decode.constraints import constrained
+from regard.decode.filters import Filters
+from regard.decode.lengths import Alpha
+from regard.decode.step import State, Step
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.swift import Swift
-from regard.pipeline.batches import by_length
+from regard.pipeline import wishes as wished
+from regard.pipeline.answers import NOTHING, Translation, answer
+from regard.pipeline.batches import by_length, windows
+from regard.pipeline.chance import generator_of
 from regard.pipeline.limits import learned_positions
-from regard.pipeline.quiet import quiet
+from regard.pipeline.quick import Quick
+from regard.pipeline.searches import Beam, Search, Task
 from regard.pipeline.sources import Into, padded, sources_of
+from regard.pipeline.streaming import pieces
+from regard.pipeline.wishes import Wishes
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
 
 FACTOR, EXTRA = 2, 50  # how long a translation may become, unless said otherwise
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A text, and how it came about."""
-
-    text: str
-    score: float
-    """The log-probability of all tokens, END included, divided by their number to the power of alpha."""
-    tokens: tuple[int, ...]
-    """As they were written, END included if there was one."""
-    logs: tuple[float, ...]
-    """The log-probability of each token."""
-    ended: bool
-    """Whether it came to its end; a text that did not was cut off at its longest length."""
-
-
-NOTHING = Translation("", 0.0, (), (), ended=True)
+WINDOW = 2048  # texts that are sorted by length and worked on together
 
 
 class Translator:
@@ -53,18 +45,23 @@ class Translator:
         self.model = model
         self.vocabularies = vocabularies
         self.settings = settings
-        self._swift: Swift | None = None  # laid out anew when the weights have changed
+        self._quick = Quick(model)
 
     def translate(
         self,
         texts: Sequence[str],
         beam: int = 5,
-        alpha: float = 1.0,
+        alpha: Alpha = 1.0,
         batch_tokens: int = 4096,
         longest: int | None = None,
         into: Into = None,
         enough: int | None = None,
         report: Callable[[int], None] | None = None,
+        *,
+        search: Search | None = None,
+        best: int = 1,
+        wishes: Wishes | None = None,
+        seed: int | None = None,
     ) -> list[Translation]:
         """One translation for each text, in their order.
 
@@ -75,6 +72,10 @@ class Translator:
         tags of languages. `enough` stops a beam as soon as so many of its texts are finished, quicker than the exact
         bound by which it stops otherwise. `report` is told how many texts were translated, after each batch.
 
+        `search` is any other way to look for a text (`regard.pipeline.searches`), instead of a beam. Of the `best`
+        texts that it finds, the first is the translation and the others are its `alternatives`. `wishes` say what
+        the translations must begin with, have, or not have. The same `seed` draws the same texts from the same batches.
+
         A text without words (empty or white space) has an empty translation. Tokens that are no text (pad, begin,
         mask, classify, separate, tags of languages) are never written. The model may be in training: it is used
         without dropout and left as it was.
@@ -83,33 +84,69 @@ class Translator:
             raise RegardError("One text was given, where a list is expected.", fix=f"translate([{texts[:20]!r}])")
         if beam < 1 or batch_tokens < 1:
             raise RegardError(f"No beam of {beam} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both.")
-        sources = self._sources(texts, into)
-        lengths = self._longest(sources, longest)
+        search, wishes = search or Beam(beam, alpha, enough), wishes or Wishes()
+        wishes.check(len(texts))
+        sources = self.sources(texts, into)
+        lengths = self.longest(sources, longest)
         translations = [NOTHING] * len(sources)
         places = [place for place, source in enumerate(sources) if source]
         if report is not None and len(places) < len(sources):
             report(len(sources) - len(places))
-        learning = self.model.training
-        with quiet(self.model), torch.inference_mode():
-            swift = self._laid_out(learning)
-            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=beam):
+        generator, target, by_risk = generator_of(seed, self.device), self.vocabularies.target, search.by_risk
+        with self.ready(), torch.inference_mode():
+            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=search.rows):
                 chosen = [places[number] for number in batch]
-                most = [lengths[place] for place in chosen]
-                found = self._search(swift, [sources[place] for place in chosen], most, beam, alpha, enough)
-                for place, hypothesis in zip(chosen, found, strict=True):
-                    translations[place] = self._told(hypothesis)
+                task = self.task([sources[place] for place in chosen], [lengths[place] for place in chosen], generator)
+                found = search.find(self._obeying(replace(task, best=best), wishes, chosen))
+                for place, hypotheses in zip(chosen, found, strict=True):
+                    translations[place] = answer(Translation, hypotheses, target, best, by_risk=by_risk)
                 if report is not None:
                     report(len(chosen))
         return translations
 
-    def _sources(self, texts: Sequence[str], into: Into) -> list[list[int]]:
-        """As in training; nothing for a text without words."""
+    def translated(self, texts: Iterable[str], window: int = WINDOW, **options: Any) -> Iterator[Translation]:
+        """Any number of texts, from a generator or a file: `window` of them are held, sorted and translated at a time.
+
+        `options` are those of `translate`, but for what is said of each text. Stop asking, and nothing more is done.
+        """
+        for some in windows(texts, window):
+            yield from self.translate(some, **options)
+
+    def stream(
+        self,
+        text: str,
+        longest: int | None = None,
+        into: Into = None,
+        filters: Filters | None = None,
+        seed: int | None = None,
+    ) -> Iterator[str]:
+        """A translation piece by piece, as it is written: greedily, or drawn through `filters`.
+
+        Stop asking, and nothing more is computed.
+        """
+        sources = self.sources([text], into)
+        lengths = self.longest(sources, longest)  # faults are told now, not at the first piece
+        filters = filters or Filters(temperature=0)
+        return self._streamed(sources, lengths, filters, generator_of(seed, self.device)) if sources[0] else iter(())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    def ready(self) -> AbstractContextManager[None]:
+        """The model without dropout, laid out for steps of one token."""
+        return self._quick.ready()
+
+    def sources(self, texts: Sequence[str], into: Into) -> list[list[int]]:
+        """Their tokens, framed as in training; nothing for a text without words."""
         found = sources_of(texts, self.vocabularies, self.settings, into)
         normalise = self.vocabularies.source.normalise
         return [source if normalise(text).strip() else [] for text, source in zip(texts, found, strict=True)]
 
-    def _longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
-        limit = learned_positions(self.settings.decoder)
+    def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
+        """How many tokens the translation of each may have."""
+        limit = self.positions
         if longest is None:
             lengths = [FACTOR * len(source) + EXTRA for source in sources]
             return lengths if limit is None else [min(length, limit) for length in lengths]
@@ -118,32 +155,46 @@ class Translator:
             raise RegardError(f"A translation cannot have {longest} tokens.", fix=f"Give at least 1{most}.")
         return [longest] * len(sources)
 
-    def _laid_out(self, learning: bool) -> Swift:
-        """The model for steps of one token; while it learns, nothing of it is kept from one call to the next."""
-        if learning:
-            self._swift = None
-            return Swift(self.model)
-        if self._swift is None or not self._swift.fits():
-            self._swift = Swift(self.model)
-        return self._swift
+    @property
+    def positions(self) -> int | None:
+        """How many positions the decoder has learned; None: it knows no end."""
+        return learned_positions(self.settings.decoder)
 
-    def _search(
-        self, swift: Swift, sources: list[list[int]], longest: list[int], size: int, alpha: float, enough: int | None
-    ) -> list[Hypothesis]:
-        device = next(self.model.parameters()).device
+    def begin(self, source: Tensor, real: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
+        """Read sources (B, S); what comes back writes on, in at most `capacity` steps. Only while it is `ready`."""
+        return self._quick.step, self.model.start(source, real, capacity=capacity)
+
+    def task(self, sources: list[list[int]], longest: list[int], generator: torch.Generator) -> Task:
+        """Sources that are read, and all that a search needs to write their translations."""
         target = self.vocabularies.target
-        source, real = padded(sources, self.vocabularies.source.specials.pad, device)  # (B, S)
-        state = self.model.start(source, real, capacity=max(longest))
+        source, real = padded(sources, self.vocabularies.source.specials.pad, self.device)  # (B, S)
+        step, state = self.begin(source, real, max(longest))
         first = source.new_full((len(sources), 1), target.specials.begin)
-        end, never = target.specials.end, never_written(target, device)
-        step = swift.step
-        if size == 1:
-            return greedy(step, state, first, end=end, longest=longest, alpha=alpha, never=never)
-        found = beam_search(
-            step, state, first, size=size, end=end, longest=longest, alpha=alpha, enough=enough, never=never
-        )
-        return [hypotheses[0] for hypotheses in found]
+        never = never_written(target, self.device)
+        return Task(step, state, first, target.specials.end, longest, never, generator)
 
-    def _told(self, found: Hypothesis) -> Translation:
-        text = self.vocabularies.target.decode(found.text)
-        return Translation(text, found.score, found.tokens, found.logs, found.ended)
+    def _obeying(self, task: Task, wishes: Wishes, places: list[int]) -> Task:
+        """The same task under constraints, for the texts at these places."""
+        target = self.vocabularies.target
+        if wishes.required is not None:
+            task = replace(task, required=[wished.required(target, wishes.required[place]) for place in places])
+        if wishes.begins is None and not wishes.forbidden:
+            return task
+        begins = [""] * len(places) if wishes.begins is None else [wishes.begins[place] for place in places]
+        step, state = constrained(
+            task.step,
+            task.state,
+            len(places),
+            sink=target.specials.pad,
+            forbidden=wished.forbidden(target, wishes.forbidden),
+            forced=[tuple(ids) for ids in target.encode_ids(begins)],
+        )
+        return replace(task, step=step, state=state)
+
+    @torch.inference_mode()
+    def _streamed(
+        self, sources: list[list[int]], lengths: list[int], filters: Filters, generator: torch.Generator
+    ) -> Iterator[str]:
+        with self.ready():
+            task = self.task(sources, lengths, generator)
+            yield from pieces(task, filters, self.vocabularies.target.stream())

@@ -9,6 +9,7 @@ row that "writes" it, or of the row that "reads" it, which knows already which t
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -17,11 +18,12 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.measure.alignment import Links
 from regard.nn.record import Record
+from regard.pipeline.answers import Translation
 from regard.pipeline.batches import by_length
 from regard.pipeline.forced import Row
 from regard.pipeline.quiet import quiet
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.sources import padded
+from regard.pipeline.sources import Into, padded
 from regard.pipeline.translator import Translator
 
 Rows = Literal["writes", "reads"]
@@ -54,6 +56,26 @@ def align_words(
                 read = table[: len(pair.labels)] if rows == "writes" else table[1 : len(pair.reads)]
                 links[place] = _links(translator, pair, read)
     return links
+
+
+def aligned(
+    translator: Translator, sources: Sequence[str], found: Sequence[Translation], *, into: Into = None
+) -> list[Translation]:
+    """Translations with their `alignment`: an empty one has no links."""
+    places = [place for place, one in enumerate(found) if one.tokens]
+    each = [into if into is None or isinstance(into, str) else into[place] for place in places]
+    links = (
+        align_words(
+            translator,
+            [sources[place] for place in places],
+            [found[place].text for place in places],
+            into=None if into is None else [str(one) for one in each],
+        )
+        if places
+        else []
+    )
+    new = {place: tuple(sorted(some)) for place, some in zip(places, links, strict=True)}
+    return [replace(one, alignment=new.get(place, ())) for place, one in enumerate(found)]
 
 
 def _weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:

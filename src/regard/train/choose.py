@@ -27,6 +27,7 @@ LEAST, MOST = 200, 300_000  # updates
 TIMES = 3  # times through the corpus: a model that is slower than that in the time there is is too large
 FEW_TIMES = 20  # so few times through the corpus, even a small one is not learned by heart
 SENTENCE = 25  # characters of a short sentence
+NORMS = "Norms: before each sublayer, which learns steadily at any rate; after it (2017) short runs may never get going."
 WORD = 12  # characters: examples that are usually no longer are words, and are read letter by letter
 SYLLABLES = 512  # pieces for words: letters, and the commonest groups of them
 SPECIALS = 7  # special tokens of a vocabulary
@@ -130,6 +131,8 @@ class Draft:
         model = self._model(row, pieces)
         reasons.insert(0, self._why(row, model))
         reasons.append(_dropout(row))
+        if self.job == "translate" and self.preset is None:
+            reasons.append(NORMS)
         data = self._data(row, model, reasons)
         length = self.length(row, data.longest)
         epoch = self.epoch(row)
@@ -185,6 +188,8 @@ class Draft:
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack):
                 changes |= {f"{stack}.dropout.{place}": row.dropout for place in ("embedding", "sublayer")}
+                if job == "translate" and self.preset is None:
+                    changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
         for table in ("source", "target", "tokens"):
             if getattr(getattr(model, table, None), "kind", "") == "tokens":
                 changes[f"{table}.vocabulary"] = pieces

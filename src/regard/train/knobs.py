@@ -57,15 +57,17 @@ def _schedule(job: Job, row: Row, plan: Plan, reasons: list[str]) -> Schedule:
     """A warm-up that fits the number of updates, and a fall that fits the job."""
     falls_slowly = job == "translate" and not plan.hurried
     warmup = max(1, min(row.warmup, plan.updates // (4 if falls_slowly else 10)))
-    rise = f"Learning rate: up to {row.peak:g} over {warmup:,} updates"
+    # Fewer tokens an update make its gradient noisier; Adam's steps shrink with the square root of the batch.
+    peak = float(f"{row.peak * min(1.0, plan.update_tokens / row.update_tokens) ** 0.5:.2g}")
+    rise = f"Learning rate: up to {peak:g} over {warmup:,} updates"
     if falls_slowly:
         reasons.append(f"{rise}, then down with 1 / sqrt(update), which need not know when training ends.")
-        return InverseSqrt(peak=row.peak, warmup=warmup)
+        return InverseSqrt(peak=peak, warmup=warmup)
     if job == "continue":
         reasons.append(f"{rise}, then down to a tenth along a cosine, as nanoGPT.")
-        return Cosine(peak=row.peak, warmup=warmup, end=0.1)
+        return Cosine(peak=peak, warmup=warmup, end=0.1)
     reasons.append(f"{rise}, then straight down to 0: the most that a fixed number of updates gives.")
-    return Linear(peak=row.peak, warmup=warmup, end=0.0)
+    return Linear(peak=peak, warmup=warmup, end=0.0)
 
 
 def validation(job: Job, plan: Plan, pairs: int, reasons: list[str]) -> Validation:

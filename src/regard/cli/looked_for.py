@@ -1,0 +1,85 @@
+"""Options that say how a text is looked for, and the search that they mean: what `translate` and `generate` share."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.decode.filters import Filters
+    from regard.decode.lengths import Alpha
+    from regard.pipeline.searches import Search
+
+DRAWN = "Drawing words"  # the heading of these options in the help
+
+TopK = Annotated[int | None, typer.Option(min=1, help="The k likeliest words only.", rich_help_panel=DRAWN)]
+TopP = Annotated[
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="The likeliest words that together reach p.", rich_help_panel=DRAWN),
+]
+MinP = Annotated[
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="Words of at least this share of the likeliest.", rich_help_panel=DRAWN),
+]
+Typical = Annotated[
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="The least surprising words that reach this.", rich_help_panel=DRAWN),
+]
+Repetition = Annotated[
+    float, typer.Option(min=0.0, help="Above 1: words that were written become rarer.", rich_help_panel=DRAWN)
+]
+Ngram = Annotated[
+    int | None, typer.Option(min=1, help="Never the same n tokens in a row twice.", rich_help_panel=DRAWN)
+]
+Seed = Annotated[int | None, typer.Option(help="The same seed draws the same text.", rich_help_panel=DRAWN)]
+Temperature = Annotated[
+    float,
+    typer.Option(
+        min=0.0, help="0 takes the likeliest word; 1 draws as the model says; more is wilder.", rich_help_panel=DRAWN
+    ),
+]
+
+
+class Way(StrEnum):
+    """The searches, as the command line names them."""
+
+    beam = "beam"
+    sample = "sample"
+    diverse = "diverse"
+    stochastic = "stochastic"
+    risk = "risk"
+
+
+class Lengths(StrEnum):
+    """The forms of `regard.decode.lengths`."""
+
+    power = "power"
+    gnmt = "gnmt"
+
+
+def length_of(form: Lengths, alpha: float) -> "Alpha":
+    """What log p is divided by."""
+    from regard.decode.lengths import gnmt
+
+    return gnmt(alpha) if form is Lengths.gnmt else alpha
+
+
+def search_of(way: Way, count: int, alpha: "Alpha", filters: "Filters") -> "Search":
+    """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
+    from regard.decode.filters import Filters
+    from regard.pipeline import searches  # torch: only when it is needed
+
+    drawn = way in (Way.sample, Way.risk)
+    if not drawn and filters != Filters():
+        raise RegardError(f"A search by '{way}' draws no words.", fix="Say --search sample or --search risk.")
+    makers: dict[Way, Any] = {
+        Way.beam: lambda: searches.Beam(count, alpha),
+        Way.sample: lambda: searches.Sampling(count, filters),
+        Way.diverse: lambda: searches.DiverseBeam(groups=count, alpha=alpha),
+        Way.stochastic: lambda: searches.StochasticBeam(count),
+        Way.risk: lambda: searches.MinimumRisk(count) if filters == Filters() else searches.MinimumRisk(count, filters),
+    }
+    found: Search = makers[way]()
+    return found

@@ -1,0 +1,44 @@
+"""A model while it writes: without dropout, and laid out for steps of one token."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from regard.decode.step import Step
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.swift import Swift
+from regard.pipeline.quiet import quiet
+
+
+class Quick:
+    """Lays a model out once, and anew when its weights have changed.
+
+    While the model learns, nothing of the lay-out is kept from one use to the next.
+    """
+
+    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
+        self._model = model
+        self._swift: Swift | None = None
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """In here `step` may be asked for. (A generator must not switch gradients off: callers do.)"""
+        learning = self._model.training
+        with quiet(self._model):
+            if learning or self._swift is None or not self._swift.fits():
+                with torch.inference_mode():
+                    self._swift = Swift(self._model)
+            try:
+                yield
+            finally:
+                if learning:
+                    self._swift = None
+
+    @property
+    def step(self) -> Step[Any]:
+        """As the model's own, and quicker."""
+        assert self._swift is not None  # noqa: S101 - `ready` has laid it out
+        return self._swift.step
