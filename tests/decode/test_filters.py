@@ -149,3 +149,16 @@ def test_drawing_from_what_does_not_sum_to_one() -> None:
 def test_numbers_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(RegardError, match="fix"):
         Filters(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 3.0])  # nearly flat: 256 words are too few; peaked: they are enough
+def test_a_share_of_many_words(sharpness: float) -> None:
+    logits = sharpness * torch.randn(5, 2000, generator=torch.Generator().manual_seed(1))
+    found = Filters(top_p=0.8).probabilities(logits)
+    for row, left in zip(logits.softmax(dim=1).tolist(), found, strict=True):
+        order = sorted(range(len(row)), key=lambda word: -row[word])
+        reached = [sum(row[word] for word in order[:n]) for n in range(len(order))]
+        kept = order[: next(n for n, share in enumerate(reached) if share >= 0.8)]
+        assert (len(kept) > 256) == (sharpness < 1)
+        assert left.nonzero()[:, 0].tolist() == sorted(kept)
+        assert left[kept[0]] == pytest.approx(row[kept[0]] / sum(row[word] for word in kept), rel=1e-4)

@@ -23,6 +23,8 @@ from regard.base.errors import RegardError
 from regard.decode.top import first as likeliest
 from regard.decode.top import top
 
+HEAD = 256  # words among which a share of the probability is looked for first
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -87,10 +89,10 @@ class Filters:
         words = None
         if self.top_k is not None and self.top_k < logits.size(1):
             logits, words = top(logits, self.top_k)  # (R, k), best first
-        elif self.top_p is not None and self.top_p < 1:
-            logits, words = logits.sort(dim=1, descending=True, stable=True)  # (R, V)
         probabilities = logits.softmax(dim=1)
         if self.top_p is not None and self.top_p < 1:
+            if words is None:
+                probabilities, words = _best_of(probabilities, self.top_p)  # (R, n), best first
             probabilities = _reaching(probabilities, self.top_p)
         if self.min_p is not None:
             likely = probabilities >= self.min_p * probabilities.amax(dim=1, keepdim=True)
@@ -130,6 +132,17 @@ def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
 
 def _whole(probabilities: Tensor) -> Tensor:
     return probabilities / probabilities.sum(dim=1, keepdim=True)
+
+
+def _best_of(probabilities: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """As many of the likeliest words as any row needs to reach this share, best first: (R, V) -> (R, n), (R, n).
+
+    A few hundred nearly always do, and are found much sooner than all words are sorted.
+    """
+    values, words = top(probabilities, min(HEAD, probabilities.size(1)))
+    if bool((values.sum(dim=1) > share).all()):
+        return values, words
+    return probabilities.sort(dim=1, descending=True, stable=True)
 
 
 def _reaching(probabilities: Tensor, share: float) -> Tensor:
