@@ -1,5 +1,6 @@
 """`regard translate` and `regard generate`, as a user meets them."""
 
+import gzip
 import io
 import json
 import sys
@@ -211,3 +212,12 @@ def test_many_ways_to_generate(writing: str) -> None:
     assert "guesses taken" in drafted.errors
     beam = command("generate", writing, "Two young", "--tokens", "6", "--search", "beam", "--count", "2")
     assert beam.code == 0, beam.errors
+
+
+def test_packed_files_are_read(translating: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt.gz"
+    source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
+    done = command("translate", translating, "--input", str(source), "--longest", "7")
+    assert done.output.split("\n")[:-1] == expected(translating, LINES)
+    whole = command("translate", translating, "--input", str(source), "--longest", "7", "--document")
+    assert whole.code == 0, whole.errors

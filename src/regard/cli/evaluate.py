@@ -1,7 +1,6 @@
 """`regard evaluate`: how good a model is, or a file of translations, and whether it is better than another."""
 
 import json
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -269,8 +268,7 @@ def _translated(translator: "Translator", asked: Asked, corpus: Corpus) -> list[
 def _lines(path: Path | None) -> list[str] | None:
     if path is None:
         return None
-    with ExitStack() as stack:
-        return list(lines_of(None, path, stack)[0])
+    return list(lines_of(None, path)[0])
 
 
 def _references(paths: list[Path]) -> list[tuple[str, ...]] | None:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -31,15 +30,14 @@ def fill(
 
     refuse_early(texts, source, None)
     filler = opened(folder, Filler)
-    with ExitStack() as stack:
-        lines, _, window = lines_of(texts, source, stack)
-        for some in windows(lines, window):
-            for text, found in zip(some, filler.fill(some, best=best, gap=gap), strict=True):
-                if as_json:
-                    sys.stdout.write(json.dumps({"source": text, **asdict(found)}, ensure_ascii=False) + "\n")
-                    continue
-                sys.stdout.write(f"{found.text}\n")
-                for candidates in found.gaps:
-                    told = ", ".join(f"{one.text} {one.probability:.1%}" for one in candidates)
-                    sys.stdout.write(f"  {told}\n")
-            sys.stdout.flush()
+    lines, _, window = lines_of(texts, source)
+    for some in windows(lines, window):
+        for text, found in zip(some, filler.fill(some, best=best, gap=gap), strict=True):
+            if as_json:
+                sys.stdout.write(json.dumps({"source": text, **asdict(found)}, ensure_ascii=False) + "\n")
+                continue
+            sys.stdout.write(f"{found.text}\n")
+            for candidates in found.gaps:
+                told = ", ".join(f"{one.text} {one.probability:.1%}" for one in candidates)
+                sys.stdout.write(f"  {told}\n")
+        sys.stdout.flush()

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -28,18 +27,17 @@ def label(
 
     refuse_early(texts, source, None)
     labeller = opened(folder, Labeller)
-    with ExitStack() as stack:
-        lines, _, window = lines_of(texts, source, stack)
-        for some in windows(lines, window):
-            found: Sequence[Label | Tagged] = (
-                labeller.label(some) if labeller.settings.task == "classify" else labeller.tag(some)
-            )
-            for text, one in zip(some, found, strict=True):
-                if as_json:
-                    sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
-                elif isinstance(one, Label):
-                    sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")
-                else:
-                    words = zip(one.words, one.tags, strict=True)
-                    sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
-            sys.stdout.flush()
+    lines, _, window = lines_of(texts, source)
+    for some in windows(lines, window):
+        found: Sequence[Label | Tagged] = (
+            labeller.label(some) if labeller.settings.task == "classify" else labeller.tag(some)
+        )
+        for text, one in zip(some, found, strict=True):
+            if as_json:
+                sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
+            elif isinstance(one, Label):
+                sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")
+            else:
+                words = zip(one.words, one.tags, strict=True)
+                sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
+        sys.stdout.flush()

@@ -49,8 +49,8 @@ def score(
 
     scorer = Scorer.load(folder)
     with ExitStack() as stack:
-        lines, total, size = lines_of(texts, given, stack)
-        sources = None if source is None else iter(lines_of(None, source, stack)[0])
+        lines, total, size = lines_of(texts, given)
+        sources = None if source is None else iter(lines_of(None, source)[0])
         told = stack.enter_context(progress("scoring", total, hidden=size == 1 or sys.stdout.isatty()))
         count = 0
         for some in windows(lines, size):

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,16 +28,18 @@ def refuse_early(texts: list[str] | None, source: Path | None, output: Path | No
         raise RegardError("The output would overwrite the input.", where=str(output), fix="Choose another name.")
 
 
-def lines_of(texts: list[str] | None, source: Path | None, stack: ExitStack) -> tuple[Iterable[str], int | None, int]:
+def lines_of(texts: list[str] | None, source: Path | None) -> tuple[Iterable[str], int | None, int]:
     """The texts, how many there are (None: nobody knows), and how many lines to take at a time."""
     if texts:
         return texts, len(texts), WINDOW
     if source is None:
         one = sys.stdin.isatty()  # a person waits for every line
-        return _decoded(sys.stdin.buffer, "standard input"), None, 1 if one else WINDOW
-    with source.open("rb") as file:
-        total = sum(1 for _ in file)
-    return _decoded(stack.enter_context(source.open("rb")), str(source)), total, WINDOW
+        return _decoded(sys.stdin.buffer), None, 1 if one else WINDOW
+    from regard.data.example import Defects
+    from regard.data.open import blocks  # also .gz, .xz and .zst
+
+    total = sum(len(block.lines) for block in blocks(str(source), Defects()))
+    return (line for block in blocks(str(source), Defects()) for line in block.lines), total, WINDOW
 
 
 def one_line(text: str) -> str:
@@ -47,7 +49,9 @@ def one_line(text: str) -> str:
 
 def whole_text(source: Path | None) -> str:
     """A file, or standard input, as one text."""
-    content = sys.stdin.buffer.read() if source is None else source.read_bytes()
+    from regard.data.open import unpacked  # also .gz, .xz and .zst
+
+    content = sys.stdin.buffer.read() if source is None else b"".join(unpacked(str(source)))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,14 +59,14 @@ def whole_text(source: Path | None) -> str:
         raise RegardError(f"The text is not UTF-8: {error.reason}.", where=where, fix="Convert it to UTF-8.") from error
 
 
-def _decoded(lines: BinaryIO, name: str) -> Iterator[str]:
-    """Lines end with a line feed and nothing else, as everywhere in Regard; a carriage return before it goes."""
+def _decoded(lines: BinaryIO) -> Iterator[str]:
+    """Standard input, line by line as it comes; lines end as in every file that Regard reads (`regard.data.open`)."""
     for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise RegardError(
-                f"The line is not UTF-8: {error.reason}.", where=f"{name}:{number}", fix="Convert the file to UTF-8."
+                f"The line is not UTF-8: {error.reason}.", where=f"standard input:{number}", fix="Convert it to UTF-8."
             ) from error
 
 

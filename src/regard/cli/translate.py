@@ -99,7 +99,7 @@ def translate(
         if document:
             _translate_whole(translator, texts, source, out, as_json, options)
             return
-        lines, total, window = lines_of(texts, source, stack)
+        lines, total, window = lines_of(texts, source)
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
         )
