@@ -1,0 +1,132 @@
+"""Multi30k English-German, Transformer-tiny (Wu et al. 2021): train some seeds, choose on validation, test once.
+
+    python examples/multi30k/run.py --data ../shared/data/multi30k/tok --out multi30k --seeds 1 2 3
+    python examples/multi30k/run.py ... --score          # only score the runs that are there
+
+Each seed is one `regard train` with RECIPE (stop it, start it again: it goes on). Of every run, the model (`best` or
+`average`) and the alpha of a beam of 5 are chosen by the BLEU of the validation set; the test sets are translated once,
+with what was chosen. Figures go to the terminal and to RESULTS.json beside the runs.
+"""
+
+import argparse
+import gzip
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.measure.overlap import bleu, chrf
+from regard.pipeline.load import load
+from regard.pipeline.translator import Translator
+
+RECIPE: dict[str, Any] = {
+    "tokenizer.vocabulary": 10_000,
+    "model.encoder.placement": "pre",
+    "model.encoder.final_norm": True,
+    "model.decoder.placement": "pre",
+    "model.decoder.final_norm": True,
+    "train.update_tokens": 4096,
+    "train.schedule.kind": "linear",
+    "train.schedule.peak": 0.0035,
+    "train.schedule.warmup": 500,
+    "train.precision": "bfloat16",
+    "train.average": 10,
+    "train.save_every": 100,
+    "validation.every": 500,
+    "validation.metric": "bleu",
+    "validation.sentences": 1014,
+    "validation.patience": 0,
+    "device.threads": 1,
+    "device.attention": "float32",
+    "device.loss_rows": 1024,
+}
+UPDATES = 6500
+TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+ALPHAS = (0.6, 0.8, 1.0, 1.2, 1.4)
+BEAM = 5
+
+
+def main() -> None:
+    """Train what is not there, then score all of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the tokenised files")
+    parser.add_argument("--out", type=Path, default=Path("multi30k"))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--score", action="store_true", help="train nothing")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    runs = {seed: asked.out / f"seed{seed}" for seed in asked.seeds}
+    if not asked.score:
+        for seed, run in runs.items():
+            train(asked.data, run, seed, asked.updates)
+    found = {str(seed): scored(asked.data, run) for seed, run in runs.items()}
+    (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for test in TESTS:
+        print(f"{test}: mean BLEU {statistics.fmean(seed['tests'][test]['bleu'] for seed in found.values()):.2f}")
+
+
+def train(data: Path, run: Path, seed: int, updates: int) -> None:
+    """One seed, from the beginning or from where it stopped."""
+    command = [sys.executable, "-m", "regard", "train"]
+    if run.exists():
+        command += ["--resume", str(run)]
+    else:
+        for option, split in (("", "train"), ("validation-", "val")):
+            command += [
+                f"--{option}source",
+                str(_path(data, split, "en")),
+                f"--{option}target",
+                str(_path(data, split, "de")),
+            ]
+        command += ["--languages", "en", "de", "--preset", "tiny", "--updates", str(updates), "--seed", str(seed)]
+        command += ["--out", str(run)]
+        for name, value in RECIPE.items():
+            command += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    subprocess.run(command, check=True)  # noqa: S603 - our own command
+
+
+def scored(data: Path, run: Path) -> dict[str, Any]:
+    """What is best on validation, and what it scores on the test sets."""
+    torch.set_num_threads(1)
+    sources, references = (_lines(data, "val", language) for language in ("en", "de"))
+    tried: dict[tuple[str, float], float] = {}
+    for name in ("best", "average"):
+        if (run / name).is_dir():
+            translator = _translator(run / name)
+            for alpha in ALPHAS:
+                found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
+                tried[name, alpha] = bleu(found, references, tokenize="none").value
+    name, alpha = max(tried, key=lambda choice: tried[choice])
+    print(f"{run}: {name}, alpha {alpha}, validation BLEU {tried[name, alpha]:.2f}", flush=True)
+    translator, tests = _translator(run / name), {}
+    for test in TESTS:
+        sources, references = (_lines(data, test, language) for language in ("en", "de"))
+        found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
+        score = bleu(found, references, tokenize="none")
+        tests[test] = {"bleu": score.value, "chrf": chrf(found, references).value, "signature": score.signature}
+        print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)
+    return {"model": name, "alpha": alpha, "validation": tried[name, alpha], "tests": tests}
+
+
+def _translator(folder: Path) -> Translator:
+    found = load(folder)
+    assert isinstance(found, Translator)  # noqa: S101 - `train` made it
+    return found
+
+
+def _path(data: Path, split: str, language: str) -> Path:
+    return data / f"{split}.lc.norm.tok.{language}.gz"
+
+
+def _lines(data: Path, split: str, language: str) -> list[str]:
+    with gzip.open(_path(data, split, language), "rt", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+if __name__ == "__main__":
+    main()

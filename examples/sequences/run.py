@@ -1,0 +1,109 @@
+"""Not only translation: commands to actions (SCAN) and words to sounds (CMUdict), by `regard train` without a config.
+
+    python examples/sequences/run.py scan --data ../shared/data/scan --minutes 20
+    python examples/sequences/run.py cmudict --data ../shared/data/cmudict --minutes 20
+
+Both corpora become two files of lines; the rest is `regard train --source ... --target ... --minutes 20`.
+
+SCAN      the `simple` split of Lake and Baroni 2018: exact match of the actions
+CMUdict   one word in twenty (by the sha1 of the word) is tested, another validates; stress is removed from the sounds.
+          A word may have several pronunciations: training sees all, and the nearest one counts in the test.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from regard.measure.edits import error_rate
+from regard.measure.exact import exact_match
+from regard.pipeline.load import load
+from regard.pipeline.translator import Translator
+
+Pairs = list[tuple[str, str]]
+
+
+def main() -> None:
+    """Prepare, train, test."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=["scan", "cmudict"])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("sequences"))
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    splits = scan(asked.data) if asked.task == "scan" else cmudict(asked.data)
+    folder = asked.out / asked.task
+    files = written(splits, folder)
+    run = folder / "run"
+    options = ["--resume", str(run)] if run.exists() else [*files, "--out", str(run), "--minutes", str(asked.minutes)]
+    threads = [] if run.exists() else ["--set", f"device.threads={asked.threads}"]
+    subprocess.run([sys.executable, "-m", "regard", "train", *options, *threads], check=True)  # noqa: S603 - ours
+    translator = load(run)
+    assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
+    torch.set_num_threads(asked.threads)
+    print(json.dumps(tested(translator, splits["test"])))
+
+
+def scan(data: Path) -> dict[str, Pairs]:
+    """Train and test of the `simple` split."""
+    found: dict[str, Pairs] = {}
+    for split in ("train", "test"):
+        path = next(data.rglob(f"tasks_{split}_simple.txt.gz"))
+        found[split] = [tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in _lines(path)]  # type: ignore[misc]
+    return found
+
+
+def cmudict(data: Path) -> dict[str, Pairs]:
+    """Every word goes into one split with all its pronunciations."""
+    found: dict[str, Pairs] = {"train": [], "valid": [], "test": []}
+    for line in _lines(next(data.rglob("cmudict.dict.gz"))):
+        word, *sounds = line.partition("#")[0].split()
+        word = word.partition("(")[0]
+        place = int(hashlib.sha1(word.encode(), usedforsecurity=False).hexdigest(), 16) % 20
+        split = {0: "test", 1: "valid"}.get(place, "train")
+        found[split].append((word, " ".join(sound.rstrip("012") for sound in sounds)))
+    return {split: list(dict.fromkeys(pairs)) for split, pairs in found.items()}
+
+
+def written(splits: dict[str, Pairs], folder: Path) -> list[str]:
+    """The files of training and validation, and the options that name them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options = []
+    for split, prefix in (("train", "--"), ("valid", "--validation-")):
+        for number, side in enumerate(("source", "target")):
+            if split in splits:
+                path = folder / f"{split}.{side}"
+                path.write_text("".join(f"{pair[number]}\n" for pair in splits[split]), encoding="utf-8")
+                options += [f"{prefix}{side}", str(path)]
+    return options
+
+
+def tested(translator: Translator, pairs: Pairs) -> dict[str, float]:
+    """Exact match with any reference, and errors per token of the nearest one, both in percent."""
+    right: dict[str, list[str]] = defaultdict(list)
+    for source, target in pairs:
+        right[source].append(target)
+    references = [tuple(some) for some in right.values()]
+    found = [one.text for one in translator.translate(list(right), beam=5)]
+    return {
+        "exact match": exact_match(found, references).value,
+        "error rate": error_rate(found, references).value,
+        "tested": len(references),
+    }
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        yield from (line.rstrip("\n") for line in file)
+
+
+if __name__ == "__main__":
+    main()
