@@ -1,8 +1,11 @@
-"""A whole training update, data and records included, against bare loops over batches that lie ready.
+"""A whole training update, data and records included, against bare loops, and against other people's tools.
 
-    python -m bench.train            # some eight minutes; the first time also a vocabulary and shards
-    python -m bench.train --quick    # under one minute: smaller batches for tiny, no 6x384
+    python -m bench.train            # some twenty minutes; the first time also a vocabulary and shards
+    python -m bench.train --quick    # under one minute: smaller batches for tiny, no 6x384, fewer precisions
     python -m bench.train --control --only tiny
+    python -m bench.train --only peers nanogpt_small nanogpt_medium
+
+Against bare loops over batches that lie ready:
 
 tiny           Transformer-tiny (4+4 layers, width 128, dropout 0.3, label smoothing 0.1) on Multi30k en-de, one byte
                BPE of 10,000 for both, batches of 4096 tokens; `together2` accumulates two of them in an update.
@@ -21,6 +24,15 @@ the same seeds, and plain the same loss without dropout. A ratio is the median o
 `float32/bfloat16` is our float32 time / our bfloat16 time, and `around/step` the share of an update that is not the
 engine's: about what `step/bare` lacks, free of the noise between two loops. The last line is JSON; `step/bare` is
 tiny's.
+
+Against peers, each with its own loop in its own process, in turns (`bench.peers.contest`): real target tokens per
+CPU-second, one thread, the same allocator, ours in bfloat16 with what the probe chooses.
+
+peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, all that it has
+                 on a CPU) and Hugging Face Seq2SeqTrainer with a Marian of the same shape (the faster of float32 and
+                 bfloat16)
+nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder; float32, all that it has on a CPU)
+nanogpt_medium   the same for *6x384*; `.._autocast` is its model under an autocast that its script does not have
 """
 
 import argparse
@@ -29,122 +41,33 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
 from bench import lean, rivals
 from bench.loops import Bare, Ours, idle, plain_pieces, prebuilt, same_kernels
-from bench.peers import ROOT
+from bench.peers import contest as peers
+from bench.shapes import CLIP, OURS, RATE, Shape, ours, read, shakespeare, tiny
 from bench.timing import again_with_tuned_malloc, quartiles, race, ratio, table
-from regard.config.codec import runs
 from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.run import Run
 from regard.models.build import build
-from regard.store.run_folder import RunFolder
-from regard.train.corpora import Corpora, corpora
-from regard.train.events import Event
 from regard.train.fit import _resolved
-from regard.train.trainer import Trainer
 
-OURS = "regard"
-SHARED = ROOT / "../shared/data"
-KEPT = ROOT / "build/bench/train"  # vocabularies and shards, made once
-RATE, CLIP = 1e-3, 1.0
+NAMES = ("tiny", "together2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 CLOSE = 1e-4
 CHECKED = 2  # updates
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A model, its data and its batches."""
-
-    name: str
-    corpus: str
-    seconds: float  # of the heat against bare; the other one takes half of it
-    changes: dict[str, Any] = field(default_factory=dict)
-    heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # who runs against ours, in turn
-    updates: int = 100  # that all go through before they begin again
-
-    def run(self, precision: str = "float32") -> Run:
-        """The settings of a run."""
-        return runs().parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
-
-
-COMMON: dict[str, Any] = {
-    "train": {
-        "updates": 10**9,
-        "schedule": {"kind": "constant", "peak": RATE},
-        "optimizer": {"kind": "adam"},
-        "clip": CLIP,
-        "save_every": 10**9,
-    },
-    "device": {"name": "cpu", "threads": 1, "attention": "float32", "loss_rows": 0},
-}
-CORPORA: dict[str, dict[str, Any]] = {
-    "multi30k": {
-        "data": {
-            "train": [
-                {
-                    "kind": "lines",
-                    "source": str(SHARED / "multi30k/train.en.gz"),
-                    "target": str(SHARED / "multi30k/train.de.gz"),
-                }
-            ],
-            "longest": 256,
-        },
-        "tokenizer": {"kind": "byte_bpe", "vocabulary": 10_000},
-        "model": {"preset": "tiny"},
-    },
-    "tinyshakespeare": {
-        "data": {"train": [{"kind": "documents", "path": str(SHARED / "tinyshakespeare/input.txt.gz")}]},
-        "tokenizer": {"kind": "character"},
-        "model": {"preset": "gpt2"},
-    },
-}
-
-
-def tiny(seconds: float, tokens: int = 4096, together: int = 1) -> Shape:
-    """Translation."""
-    changes = {
-        "data.batch_tokens": tokens,
-        "train.update_tokens": together * tokens,
-        "train.label_smoothing": 0.1,
-        "device.loss_rows": 256,
-    }
-    if together == 1:
-        return Shape("tiny", "multi30k", seconds, changes)
-    return Shape(f"together{together}", "multi30k", seconds, changes, heats=(("bare",),), updates=50)
-
-
-def shakespeare(seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64) -> Shape:
-    """Characters."""
-    rows = 12 if context == 64 else 16
-    changes = {
-        "model.width": width,
-        "model.decoder.layers": layers,
-        "model.decoder.position.length": context,
-        "model.decoder.attention.heads": heads,
-        "model.decoder.feedforward.hidden": 4 * width,
-        "model.decoder.dropout": {},
-        "data.longest": context,
-        "data.batch_tokens": rows * context,
-        "train.update_tokens": rows * context,
-    }
-    name = "shakespeare" if width == 128 else f"shakespeare_{layers}x{width}"
-    return Shape(name, "tinyshakespeare", seconds, changes)
 
 
 def contest(shape: Shape, place: Path, names: Collection[str]) -> dict[str, Ours | Bare]:
     """Ours and the loops of these names, checked."""
     run = shape.run()
-    read = _read(run, shape.corpus)
-    run = _resolved(run, read)
-    ours = _ours(shape, run, read, place / OURS)
-    updates = prebuilt(ours.trainer.loader, shape.updates)
+    known = read(run, shape.corpus)
+    run = _resolved(run, known)
+    first = ours(shape, run, known, place / OURS)
+    updates = prebuilt(first.trainer.loader, shape.updates)
     smoothing = run.train.label_smoothing
 
     def bare() -> Bare:
@@ -152,42 +75,28 @@ def contest(shape: Shape, place: Path, names: Collection[str]) -> dict[str, Ours
         return Bare(model, same_kernels(model, smoothing, run.device.loss_rows or 0), updates, RATE, CLIP)
 
     def plain() -> Bare:
-        model = _lean(ours.trainer.model, run)
+        model = _lean(first.trainer.model, run)
         made = Bare(model, plain_pieces(model, smoothing), updates, RATE, CLIP)
-        _check_plain(ours, made)
+        _check_plain(first, made)
         return made
 
     def narrow() -> Ours:
-        return _ours(shape, _resolved(shape.run("bfloat16"), read), read, place / "bfloat16")
+        return ours(shape, _resolved(shape.run("bfloat16"), known), known, place / "bfloat16")
 
     def around() -> Ours:
-        made = _ours(shape, run, read, place / "around")
+        made = ours(shape, run, known, place / "around")
         made.trainer.engine = idle(made.trainer)
         return made
 
     makers: dict[str, Callable[[], Ours | Bare]] = {"plain": plain, "bfloat16": narrow, "around": around}
     same = {name: bare() for name in ("bare", "control") if name in names}
-    _check_bare(ours, list(same.values()), run.seed)
+    _check_bare(first, list(same.values()), run.seed)
     tokens = sum(ready.labels.numel() for update in updates for ready in update) / len(updates)
     print(f"\n{shape.name}: {len(updates)} updates of {tokens:,.0f} target tokens on average")
-    return {OURS: ours, **same, **{name: make() for name, make in makers.items() if name in names}}
+    return {OURS: first, **same, **{name: make() for name, make in makers.items() if name in names}}
 
 
-def _read(run: Run, corpus: str) -> Corpora:
-    place = RunFolder(KEPT / corpus)
-    if not place.shards.is_dir():
-        print(f"preparing {corpus}, once")
-    place.path.mkdir(parents=True, exist_ok=True)
-    return corpora(run, place, lambda _: None)
-
-
-def _ours(shape: Shape, run: Run, read: Corpora, place: Path) -> Ours:
-    place.mkdir(parents=True)
-    heard: list[Event] = []
-    return Ours(Trainer(run, RunFolder(place), read, heard.append), heard, shape.updates)
-
-
-def _lean(ours: nn.Module, run: Run) -> nn.Module:
+def _lean(model_of_ours: nn.Module, run: Run) -> nn.Module:
     """The leanest model of the same shape with the same weights."""
     model, length = run.model, run.data.longest
     assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
@@ -197,10 +106,10 @@ def _lean(ours: nn.Module, run: Run) -> nn.Module:
     if isinstance(model, EncoderDecoder):
         assert isinstance(model.source, Tokens)  # noqa: S101
         made = lean.Translator(model.source.vocabulary, *sizes, part.dropout.sublayer, length)
-        rivals.copy_weights(ours, made, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
+        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
     else:
         made = lean.Writer(model.tokens.vocabulary, *sizes, length)
-        rivals.copy_weights(ours, made, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
+        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
     return made.train()
 
 
@@ -260,7 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smaller batches and few rounds: under a minute")
     parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
-    parser.add_argument("--only", choices=("tiny", "together2", "shakespeare", "shakespeare_6x384"))
+    parser.add_argument("--only", choices=NAMES, nargs="+", default=NAMES, help="some of the contests")
     parser.add_argument("--control", action="store_true", help="race a second bare loop: their distance is noise")
     options = parser.parse_args()
     if not options.plain_malloc:
@@ -270,14 +179,17 @@ def main() -> None:
     malloc = "plain" if options.plain_malloc else "tuned"
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, 1 thread, {malloc} malloc")
     if options.quick:
-        shapes = [tiny(14.0, tokens=1024), tiny(7.0, tokens=1024, together=2), shakespeare(7.0)]
+        shapes = [tiny(7.0, tokens=1024), tiny(4.0, tokens=1024, together=2), shakespeare(4.0)]
     else:
         shapes = [tiny(150.0), tiny(80.0, together=2), shakespeare(40.0), shakespeare(80.0, 6, 6, 384, 256)]
     results: dict[str, float] = {}
     for shape in shapes:
-        if options.only in (None, shape.name):
+        if shape.name in options.only:
             with tempfile.TemporaryDirectory() as place:
                 results |= compete(shape, Path(place), control=options.control)
+    for other in peers.contests(options.quick):
+        if other.name in options.only:
+            results |= peers.compete(other)
     print(f"\n{time.perf_counter() - began:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
     print(json.dumps(results))
 

@@ -1,5 +1,6 @@
 """Whole or absent, and every change noticed."""
 
+import errno
 import os
 import random
 import stat
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import MANIFEST, locked, new_folder, recover, seal, verify, write_atomic
+from regard.base.files import MANIFEST, locked, needing_room, new_folder, recover, seal, verify, write_atomic
 
 
 @pytest.fixture
@@ -186,3 +187,15 @@ def test_a_linked_folder_is_a_stranger(folder: Path, tmp_path: Path) -> None:
 def test_without_a_manifest_nothing_is_good(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="no manifest"):
         verify(tmp_path)
+
+
+def test_a_full_disk_is_said_with_its_place_and_what_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(RegardError) as caught, needing_room(tmp_path / "step", 12_345):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert "The disk is full: No space left on device. 12,345 bytes are needed, and" in caught.value.what
+    assert caught.value.where == str(tmp_path / "step")
+    with pytest.raises(RegardError) as caught, needing_room(tmp_path):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded", "a/file")
+    assert (caught.value.what, caught.value.where) == ("The disk is full: Disk quota exceeded.", "a/file")
+    with pytest.raises(PermissionError), needing_room(tmp_path):
+        raise PermissionError(errno.EACCES, "Permission denied")

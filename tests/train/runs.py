@@ -79,8 +79,7 @@ def fingerprints(folder: Path) -> dict[str, str]:
     named: Sequence[tuple[str, Path]] = [
         ("metrics", folder / "metrics.jsonl"),
         *((f"checkpoint/{path.name}", path) for path in newest.iterdir()),
-        *((f"best/{path.name}", path) for path in (folder / "best").iterdir()),
-        *((f"average/{path.name}", path) for path in (folder / "average").iterdir()),
+        *((f"{name}/{path.name}", path) for name in ("best", "average") for path in (folder / name).glob("*")),
     ]
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named} | {"newest": newest.name}
 

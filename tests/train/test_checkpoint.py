@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from regard.base.errors import DamagedError, RegardError
 from regard.train.checkpoint import Checkpoint, Checkpoints
@@ -115,3 +116,19 @@ def test_a_checkpoint_of_the_same_step_is_replaced(kept: Checkpoints) -> None:
     kept.save(1, Checkpoint({"w": torch.zeros(1)}, {}, {}, {"progress": {"update": 1}, "again": True}))
     assert json.loads((kept.path(1) / "state.json").read_text())["again"] is True
     assert kept.steps() == [1]
+
+
+def test_a_full_disk_costs_the_new_checkpoint_only(kept: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.save(1, made(1))
+
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(RegardError, match=r"The disk is full: .*\d bytes are needed") as caught:
+        kept.save(2, made(2))
+    assert "step-00000002" in str(caught.value.where)
+    assert [path.name for path in kept.folder.iterdir()] == ["step-00000001"]
+    monkeypatch.setattr("safetensors.torch.save_file", lambda *_, **__: (_ for _ in ()).throw(SafetensorError("odd")))
+    with pytest.raises(SafetensorError, match="odd"):
+        kept.save(2, made(2))

@@ -15,11 +15,14 @@ import regard
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
 from regard.config.codec import runs
+from regard.config.model import EncoderDecoder
+from regard.config.tables import plain
+from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
 from regard.train.events import Event, Finished, Said, Started, Updated, Validated, Working
-from regard.train.fit import differences, fit, resume
+from regard.train.fit import _check_changes, differences, fit, resume
 from regard.train.schedule import rate
 from tests.train.runs import FAMILIES, corpus, fingerprints, metrics, small_run
 
@@ -368,3 +371,28 @@ def test_a_device_that_is_not_there_is_said_before_anything_is_done(tmp_path: Pa
     with pytest.raises(RegardError, match="no device 'gpu'"):
         fit(run, tmp_path / "run")
     assert not (tmp_path / "run" / "vocabulary").exists()
+
+
+def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
+    run = small_run("translate", corpus(tmp_path))
+    before = plain(run)
+    del before["model"]["growth"], before["train"]["clip"]
+    _check_changes(before, run, accepted=False, longer=False, where="run.toml")
+    before["train"]["clip"] = 0.123
+    with pytest.raises(RegardError, match=r"train\.clip: was 0\.123"):
+        _check_changes(before, run, accepted=False, longer=False, where="run.toml")
+
+
+def test_how_far_sources_may_grow_is_found_in_the_corpus(tmp_path: Path) -> None:
+    """Every word of a source becomes twelve."""
+    (tmp_path / "in").write_text("".join(f"go {n}\n" for n in range(300)), encoding="utf-8")
+    (tmp_path / "out").write_text("".join("left right " * 12 + f"{n}\n" for n in range(300)), encoding="utf-8")
+    files = {**corpus(tmp_path), "all.en": str(tmp_path / "in"), "all.de": str(tmp_path / "out")}
+    fit(small_run("translate", files, {"train.updates": 2}), tmp_path / "run")
+    settings = read_model(tmp_path / "run").settings
+    assert isinstance(settings, EncoderDecoder)
+    assert settings.growth > 5
+    translator = regard.load(tmp_path / "run")
+    assert isinstance(translator, Translator)
+    (source,) = translator.sources(["go 1"], None)
+    assert translator.longest([source], None) == [math.ceil(settings.growth * len(source)) + 50]

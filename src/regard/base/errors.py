@@ -29,7 +29,19 @@ class RegardError(Exception):
             lines.append(f"  where: {self.where}")
         if self.fix is not None:
             lines.append(f"  fix:   {self.fix}")
-        return "\n".join(lines)
+        return _visible("\n".join(lines))
+
+
+def _visible(text: str) -> str:
+    r"""What a terminal would obey, or nobody would see, written out: names in files may come from strangers.
+
+    >>> print(_visible("\x1b[2Jgood\nmodel"))
+    \x1b[2Jgood
+    model
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(one if one == "\n" or one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _restore(kind: type[RegardError], arguments: tuple[Any, ...], state: dict[str, Any]) -> RegardError:
@@ -54,10 +66,13 @@ class Fault:
 class ConfigError(RegardError):
     """A configuration with faults: it names every one of them at once."""
 
-    def __init__(self, faults: Sequence[Fault], *, where: str | None = None) -> None:
+    def __init__(self, faults: Sequence[Fault], *, where: str | None = None, more: int = 0) -> None:
+        """`more` counts those that nobody wants to read."""
         self.faults = tuple(faults)
-        count = "1 fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        total = len(self.faults) + more
+        count = "1 fault" if total == 1 else f"{total:,} faults"
         lines = [f"The configuration has {count}:", *(f"  - {fault}" for fault in self.faults)]
+        lines += [f"  - and {more:,} more."] if more else []
         super().__init__("\n".join(lines), where=where)
 
 

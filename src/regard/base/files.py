@@ -5,19 +5,57 @@ temporary name beside the target, reach the disk, and only then take the target'
 by `manifest.json`, written last: the name, size and sha256 of every file in it.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
+from regard.base import limits
+from regard.base.documents import parse_json
 from regard.base.errors import DamagedError, RegardError
 
 MANIFEST = "manifest.json"
+# Parts of a name that mean the same on every system: no drives, devices or separators of Windows, nothing unseen.
+_NAME = re.compile(r"""(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[^\\/:*?"<>|]{1,255}(?<![. ])""", re.IGNORECASE)
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """The bytes of a plain file of at most `most`: no pipe that never answers, no device that never ends."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is opened without waiting
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        what = f"The file cannot be read: {error.strerror}."
+        raise DamagedError(what, where=str(path), fix="Put a plain file there that you may read.") from error
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            raise DamagedError("This is no plain file.", where=str(path), fix="Put the file itself there.")
+        content = file.read(most + 1) if facts.st_size <= most else b""
+    if max(facts.st_size, len(content)) > most:
+        what = f"The file has {facts.st_size:,} bytes, and at most {most:,} are read."
+        raise DamagedError(what, where=str(path), fix="Take a good copy: none that Regard writes is so large.")
+    return content
+
+
+def read_json(path: Path, fix: str = "Take a good copy.") -> Any:
+    """What a JSON file holds; `DamagedError` if that is none, `FileNotFoundError` if there is no file."""
+    content = read_plain(path, limits.DOCUMENT)
+    try:
+        return parse_json(content)
+    except ValueError as error:
+        raise DamagedError(f"The file is damaged: {error}.", where=str(path), fix=fix) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -91,6 +129,23 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def needing_room(path: Path, size: int | None = None) -> Iterator[None]:
+    """Say of a full disk where it is full and, if that is known, how many bytes what is written there needs."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        free = shutil.disk_usage(path.parent).free
+        needed = "" if size is None else f" {size:,} bytes are needed, and {free:,} are free."
+        raise RegardError(
+            f"The disk is full: {error.strerror}.{needed}",
+            where=str(error.filename or path),
+            fix="Make room and go on (a run: `regard train --resume`): nothing that was there before is lost.",
+        ) from error
+
+
 def seal(folder: Path) -> None:
     """Flush every file to disk, then write the manifest: from here on the folder can be verified."""
     files: dict[str, dict[str, int | str]] = {}
@@ -104,30 +159,64 @@ def seal(folder: Path) -> None:
     write_atomic(folder / MANIFEST, _canonical(files))
 
 
-def verify(folder: Path) -> None:
-    """Raise `DamagedError` unless the folder holds exactly what its manifest says; name every difference."""
+def verify(folder: Path, *, most: int | None = None, unread: Collection[str] = ()) -> None:
+    """Raise `DamagedError` unless the folder holds exactly what its manifest says; name the differences.
+
+    A file of more than `most` bytes is a fault as well. Of those in `unread` the size alone is compared.
+    """
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
         raise DamagedError("The folder has no manifest.", where=str(manifest), fix="It was never finished.")
     files = _parse(manifest)
+    present = dict(_present(folder))
     faults = []
     for name, facts in files.items():
-        path = folder / name
-        if path.is_symlink() or not path.is_file():
-            faults.append(f"{name} is missing")
-        elif path.stat().st_size != facts["bytes"]:
-            faults.append(f"{name} has {path.stat().st_size} bytes, not {facts['bytes']}")
-        elif sha256(path) != facts["sha256"]:
+        size = present.get(name)
+        if size is None:
+            faults.append(f"{name} is missing" + (": a link or pipe stands there" if name in present else ""))
+        elif size != facts["bytes"]:
+            faults.append(f"{name} has {size} bytes, not {facts['bytes']}")
+        elif name in unread:
+            continue
+        elif most is not None and size > most:
+            faults.append(f"{name} has {size} bytes, and no more than {most} are believed")
+        elif sha256(folder / name) != facts["sha256"]:
             faults.append(f"{name} has other content (sha256 differs)")
-    inside = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
-    present = {path.relative_to(folder).as_posix() for path in inside}
-    faults += [f"{name} is not in the manifest" for name in sorted(present - files.keys() - {MANIFEST})]
+    faults += [f"{_short(name)} is not in the manifest" for name in sorted(present.keys() - files.keys() - {MANIFEST})]
     if faults:
+        more = f"; and {len(faults) - limits.TOLD} more" if len(faults) > limits.TOLD else ""
         raise DamagedError(
-            "The folder is not what its manifest says: " + "; ".join(faults) + ".",
+            "The folder is not what its manifest says: " + "; ".join(faults[: limits.TOLD]) + more + ".",
             where=str(folder),
             fix="Take a good copy: a damaged file is never used.",
         )
+
+
+def _present(folder: Path) -> Iterator[tuple[str, int | None]]:
+    """Everything in a folder but folders, with the size of what is a plain file; links are not followed."""
+    waiting, count = [(folder, "")], 0
+    while waiting:
+        place, before = waiting.pop()
+        try:
+            with os.scandir(place) as found:
+                entries = list(islice(found, limits.FILES - count + 1))
+        except OSError as error:
+            what = f"A folder in it cannot be read: {error.strerror}."
+            raise DamagedError(what, where=str(folder), fix="Take a good copy.") from error
+        count += len(entries)
+        if count > limits.FILES:
+            fix = "A model or checkpoint has a few: this is none."
+            raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", where=str(folder), fix=fix)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((place / entry.name, f"{before}{entry.name}/"))
+            else:
+                is_plain = entry.is_file(follow_symlinks=False)
+                yield before + entry.name, entry.stat(follow_symlinks=False).st_size if is_plain else None
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 80 else f"{name[:77]}..."
 
 
 def sha256(path: Path) -> str:
@@ -156,22 +245,22 @@ def _canonical(files: dict[str, dict[str, int | str]]) -> bytes:
 
 
 def _parse(manifest: Path) -> dict[str, dict[str, int | str]]:
-    content = manifest.read_bytes()
+    content = read_plain(manifest, limits.SETTINGS)
+    fix, why = "Take a good copy: nothing here can be trusted.", ""
     try:
-        files = json.loads(content)["files"]
+        files = parse_json(content)["files"]
         good = _canonical(files) == content  # any flipped bit, even in a space, shows here
-        good = good and all(_inside(name) and {"bytes", "sha256"} == facts.keys() for name, facts in files.items())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        for name in [name for name, facts in files.items() if not _is_good(name, facts)]:
+            good, why = False, f": it says of {_short(name)!r} what is said of no file in this folder"
+    except (ValueError, KeyError, TypeError, AttributeError):
         good, files = False, {}
     if not good:
-        raise DamagedError(
-            "The manifest is damaged.",
-            where=str(manifest),
-            fix="Take a good copy: nothing here can be trusted.",
-        )
+        raise DamagedError(f"The manifest is damaged{why}.", where=str(manifest), fix=fix)
     return files
 
 
-def _inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts and name != MANIFEST
+def _is_good(name: str, facts: dict[str, Any]) -> bool:
+    """Whether this is a file inside the folder, and what is said of it a size and a hash."""
+    kinds = {"bytes": int, "sha256": str}
+    is_inside = name != MANIFEST and name.isprintable() and all(map(_NAME.fullmatch, name.split("/")))
+    return is_inside and {key: type(value) for key, value in facts.items()} == kinds

@@ -48,7 +48,7 @@ def translate(
         list[Path] | None, typer.Option("--with", metavar="FOLDER", help="Models that translate together. Repeat.")
     ] = None,
     longest: Annotated[
-        int | None, typer.Option(min=1, help="The most tokens of a translation; twice the source + 50 if not given.")
+        int | None, typer.Option(min=1, help="The most tokens of a translation; else as in training, + 50.")
     ] = None,
     into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
     batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens of source in a batch, beams counted.")] = 4096,

@@ -174,6 +174,8 @@ class EncoderDecoder(Model):
     encoder: Stack
     decoder: CrossStack
     head: Words = Words()
+    growth: Annotated[float, Field(gt=0, le=1000)] = 2.0
+    """How many target tokens a source token may become, before a text is cut off; training finds it in the corpus."""
 
     @property
     def target_tokens(self) -> Tokens:

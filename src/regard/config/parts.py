@@ -8,7 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Size = Annotated[int, Field(gt=0)]
+from regard.base import limits
+
+Size = Annotated[int, Field(gt=0, le=limits.SIZE)]
+Heads = Annotated[int, Field(gt=0, le=limits.HEADS)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -148,9 +151,9 @@ class ProjectionBias(Frozen):
 class Attention(Frozen):
     """Who looks at whom, with how many heads, and how a score is made."""
 
-    heads: Size
+    heads: Heads
     """Query heads."""
-    key_value_heads: Size | None = None
+    key_value_heads: Heads | None = None
     """Key and value heads: as many as heads (MHA), fewer (GQA) or one (MQA)."""
     key_dim: Size | None = None
     """d_k, the size of a head's queries and keys; width / heads if not given."""
@@ -214,7 +217,7 @@ class Dropout(Frozen):
 class Stack(Frozen):
     """Layers of one shape, and what stands before and after them."""
 
-    layers: Size
+    layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
     placement: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
     norm: Norm = LayerNorm()

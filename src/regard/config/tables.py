@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -18,8 +19,10 @@ import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from regard.base import limits
+from regard.base.documents import parse_toml
 from regard.base.errors import ConfigError, Fault, RegardError
-from regard.base.files import write_atomic
+from regard.base.files import read_plain, write_atomic
 
 Table = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -68,10 +71,12 @@ class Kind(Generic[Settings]):
         try:
             return self._adapter.validate_python(table)
         except ValidationError as error:
-            raise ConfigError(list(self._faults(error, table)), where=where) from None
+            faults = list(islice(self._faults(error, table), limits.TOLD))
+            more = max(0, error.error_count() - len(faults)) if len(faults) == limits.TOLD else 0
+            raise ConfigError(faults, where=where, more=more) from None
 
     def _faults(self, error: ValidationError, table: Table) -> Iterator[Fault]:
-        for details in error.errors():
+        for details in error.errors(include_url=False):
             path = _path(details["loc"], table)
             match details["type"]:
                 case "inconsistent":
@@ -118,10 +123,10 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 def read(path: Path) -> Table:
     """The tables of a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_plain(path, limits.SETTINGS))
     except OSError as error:
         raise RegardError(f"The file cannot be read: {error.strerror}.", where=str(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
 
 
@@ -165,7 +170,10 @@ def _index(inner: list[Any], key: str, path: str) -> int:
 
 
 def _show(details: ErrorDetails) -> str:
-    shown = repr(details["input"])
+    try:
+        shown = repr(details["input"])
+    except ValueError:  # Python writes no more than a few thousand digits
+        shown = "a number of too many digits"
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
@@ -176,7 +184,7 @@ def _path(location: tuple[int | str, ...], table: Table) -> str:
     for part in location:
         if isinstance(here, dict) and part in (here.get(tag) for tag in TAGS) and part not in here:
             continue
-        parts.append(str(part))
+        parts.append(str(part)[:80])
         if isinstance(here, list | tuple) and isinstance(part, int):
             here = here[part]
         else:

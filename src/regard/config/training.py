@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from regard.base import limits
 from regard.config.parts import Frozen, Positive, Rate, Size
 
 Count = Annotated[int, Field(ge=0)]
@@ -116,7 +117,10 @@ Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | 
 
 
 class Spiking(Frozen):
-    """When a loss or gradient is a spike: not finite, or `sigmas` above the mean of the last `window` updates."""
+    """When a loss or gradient is a spike: not finite, or far above the mean of the last `window` updates.
+
+    Far is `sigmas` deviations, where a deviation counts as at least a twelfth of the mean: hard batches are no spikes.
+    """
 
     sigmas: Positive = 6.0
     window: Annotated[int, Field(ge=8)] = 128
@@ -202,7 +206,7 @@ class Device(Frozen):
 
     name: str = "auto"
     """ "cpu", "cuda", "cuda:1", "mps"; "auto" takes a GPU if there is one."""
-    threads: Size | None = None
+    threads: Annotated[int, Field(gt=0, le=limits.THREADS)] | None = None
     """Threads of a CPU. Sums depend on it in their last digits, so a resumed run keeps it."""
     attention: Literal["float32", "compute"] | None = None
     """Whether attention stays float32 under a lower precision: faster on CPUs where sentences are short."""

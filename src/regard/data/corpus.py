@@ -9,13 +9,14 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Lines
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.guess import guess
-from regard.data.open import PIECE, files, opened
+from regard.data.open import PIECE, files, is_url, opened
 from regard.data.readers import read
 
 __all__ = ["Corpus", "Facts", "guess"]
@@ -86,6 +87,9 @@ def _files(path: str) -> list[str]:
 
 def _facts(path: str) -> Facts:
     digest, size = hashlib.sha256(), 0
+    if not is_url(path) and Path(path).exists() and not Path(path).is_file():
+        what = "This is no plain file, and a corpus is read more than once."
+        raise CorpusError(what, where=path, fix="Write the text into a file first.")
     with opened(path) as file:
         while piece := file.read(PIECE):
             digest.update(piece)

@@ -25,6 +25,8 @@ from regard.base.extras import optional
 from regard.data.example import CorpusError, Defects, Where
 
 PIECE = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
+PART = 1 << 11  # bytes unpacked at a time
+GROWTH, GROWN = 300, 1 << 26  # a packed file that has grown so many times, and to so many bytes, is no text
 LONGEST = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
 PACKED = (".gz", ".xz", ".zst")
 BOM = "\ufeff"
@@ -228,8 +230,9 @@ def _packing(path: str) -> _Packing | None:
 
 def _unpack(pieces: Iterator[bytes], path: str, packing: _Packing) -> Iterator[bytes]:
     """A packed file is one or more streams one after another; the last must be whole."""
-    unpacker = packing.new()
-    for piece in pieces:
+    unpacker, read, made = packing.new(), 0, 0
+    for piece in _cut(pieces):
+        read += len(piece)
         while piece:
             if unpacker.eof:
                 piece = piece.lstrip(b"\0")  # padding between streams
@@ -237,12 +240,23 @@ def _unpack(pieces: Iterator[bytes], path: str, packing: _Packing) -> Iterator[b
                     break
                 unpacker = packing.new()
             try:
-                yield unpacker.decompress(piece)
+                unpacked = unpacker.decompress(piece)
             except packing.fault as error:
                 raise CutError(f"The packed file is damaged: {error}.", where=path, fix="Take a good copy.") from error
+            made += len(unpacked)
+            if made > GROWN and made > GROWTH * read:
+                what = f"The packed file grows more than {GROWTH}-fold: it was made to fill the memory."
+                raise CutError(what, where=path, fix="Unpack it by hand, and look at what it holds.")
+            yield unpacked
             piece = unpacker.unused_data
     if not unpacker.eof:
         raise CutError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
+
+
+def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Small parts of pieces: four bytes can unpack to 128 KiB, and a part is unpacked at once."""
+    for piece in pieces:
+        yield from (piece[start : start + PART] for start in range(0, len(piece), PART))
 
 
 def _state(path: str, file: BinaryIO) -> tuple[int, int] | None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import write_atomic
+from regard.base.files import read_json, write_atomic
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.shards import FORMAT, Shards, load, save
@@ -112,13 +112,14 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, tho
     """The shards of a folder; `weights` by source replace those that it was prepared with."""
     path = folder / CORPUS
     try:
-        content = json.loads(path.read_bytes())
-        shards, known = content["shards"], content["weights"]
+        content = read_json(path, "Run `regard prepare` again.")
+        shards = {str(name): str(digest) for name, digest in content["shards"].items()}
+        known = {str(source): float(weight) for source, weight in content["weights"].items()}
     except FileNotFoundError:
         raise DamagedError(
             "The corpus was never finished.", where=str(path), fix="Run `regard prepare` again: it goes on."
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", where=str(path), fix="Run `regard prepare` again.") from error
     loaded = [load(folder, name, expected=sha256, thorough=thorough) for name, sha256 in sorted(shards.items())]
     return Shards(loaded, {**known, **(weights or {})})

@@ -5,18 +5,18 @@ that fsspec knows will do (s3:// and gs:// need its packages). What arrives is v
 """
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from regard.base.documents import parse_json
 from regard.base.errors import DamagedError
 from regard.base.extras import optional
 from regard.base.files import write_atomic
 from regard.data.prepare import CORPUS
-from regard.data.shards import Shards, Tokens, load, mapped
+from regard.data.shards import NAME, Shards, Tokens, load, mapped
 
 
 class RemoteShards(Shards):
@@ -35,14 +35,20 @@ class RemoteShards(Shards):
         self._coming: dict[int, Future[Path]] = {}
         self._thread = ThreadPoolExecutor(1, "prefetch")
         cache.mkdir(parents=True, exist_ok=True)
-        corpus = json.loads(self._read(CORPUS))
-        names = sorted(corpus["shards"])
         self._facts: list[dict[str, Any]] = []
-        for name in names:
-            self._facts.append(json.loads(self._fetch(f"{name}.json", corpus["shards"][name]).read_bytes()))
-            self._fetch(f"{name}.idx", self._facts[-1]["sha256"]["idx"])
+        try:
+            corpus = parse_json(self._read(CORPUS))
+            names, known = sorted(corpus["shards"]), dict(corpus["weights"])
+            for name in names:
+                if not NAME.fullmatch(name):  # what is fetched gets this name in the cache
+                    raise ValueError(f"{name[:80]!r} is no name of a shard")
+                self._facts.append(parse_json(self._fetch(f"{name}.json", corpus["shards"][name]).read_bytes()))
+                self._fetch(f"{name}.idx", self._facts[-1]["sha256"]["idx"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what, fix = f"The corpus is damaged: {error}.", "Prepare it to the end, then copy it there."
+            raise DamagedError(what, where=url, fix=fix) from error
         shards = [load(cache, name, expected=corpus["shards"][name], without_tokens=True) for name in names]
-        super().__init__(shards, {**corpus["weights"], **(weights or {})})
+        super().__init__(shards, {**known, **(weights or {})})
 
     def tokens(self, number: int) -> Tokens:
         """The tokens of a shard: from the cache, or when they have arrived."""

@@ -9,20 +9,45 @@ without files: a shard's arrays may be in memory as well as mapped from disk.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
 
+from regard.base import limits
+from regard.base.documents import parse_json
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import sha256, write_atomic
+from regard.base.files import read_plain, sha256, write_atomic
 from regard.data.example import Where
 
 Tokens = NDArray[np.uint16] | NDArray[np.uint32]
 FORMAT = 1
+NAME = re.compile(r"\w[\w-]*")  # of a shard: never a path to elsewhere
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What `.json` says."""
+
+    format: int
+    source: str
+    streams: tuple[Literal["source", "target", "tags"], ...]
+    samples: Annotated[int, Field(ge=0, le=limits.SIZE)]
+    tokens: dict[str, Annotated[int, Field(ge=0, le=limits.SIZE)]]
+    width: Literal[2, 4]
+    files: tuple[str, ...]
+    languages: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+    made_from: dict[str, str]
+    sha256: dict[Literal["bin", "idx"], str]
+
+
+_FACTS = TypeAdapter(_Facts)
 
 
 @dataclass(frozen=True)
@@ -95,40 +120,54 @@ def load(
     `expected` is the sha256 that `.json` must have; `without_tokens` leaves `.bin` for later.
     """
     path = folder / f"{name}.json"
+    if not NAME.fullmatch(name):
+        raise DamagedError(f"There is no shard of the name {name[:80]!r}.", where=str(folder), fix=_AGAIN)
     try:
-        content = path.read_bytes()
+        content = read_plain(path, limits.DOCUMENT)
     except FileNotFoundError:
         raise DamagedError("The shard was never finished.", where=str(path), fix=_AGAIN) from None
     known = hashlib.sha256(content).hexdigest()
     if expected is not None and known != expected:
         raise DamagedError("The shard is not the one that the corpus names.", where=str(path), fix=_AGAIN)
     try:
-        facts: dict[str, Any] = json.loads(content)
-        if facts["format"] != FORMAT:
-            raise RegardError(f"The shard has format {facts['format']}, not {FORMAT}.", where=str(path), fix=_AGAIN)
-        streams, samples, width = tuple(facts["streams"]), int(facts["samples"]), int(facts["width"])
-        count = sum(facts["tokens"].values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        described = parse_json(content)
+        if isinstance(described, dict) and described.get("format", FORMAT) != FORMAT:
+            what = f"The shard has format {str(described['format'])[:80]}, not {FORMAT}."
+            raise RegardError(what, where=str(path), fix=_AGAIN)
+        facts = _FACTS.validate_python(described)
+    except ValueError as error:
         raise DamagedError("The shard's description is damaged.", where=str(path), fix=_AGAIN) from error
+    columns, count = len(facts.streams) + len(COLUMNS), sum(facts.tokens.values())
+    table = mapped(folder / f"{name}.idx", "<u4", columns * facts.samples).reshape(columns, facts.samples)
+    kind = f"<u{facts.width}"
+    tokens = np.zeros(0, kind) if without_tokens else mapped(folder / f"{name}.bin", kind, count)
     if thorough:
-        for suffix, wanted in facts["sha256"].items():
+        for suffix, wanted in facts.sha256.items():
             part = folder / f"{name}.{suffix}"
-            if not part.is_file() or sha256(part) != wanted:
-                raise DamagedError("The file is missing or has other content.", where=str(part), fix=_AGAIN)
-    columns = len(streams) + len(COLUMNS)
-    table = mapped(folder / f"{name}.idx", "<u4", columns * samples).reshape(columns, samples)
-    return Shard(
+            if sha256(part) != wanted:
+                raise DamagedError("The file has other content.", where=str(part), fix=_AGAIN)
+    shard = Shard(
         name=name,
-        source=facts["source"],
-        streams=streams,
-        tokens=np.zeros(0, f"<u{width}") if without_tokens else mapped(folder / f"{name}.bin", f"<u{width}", count),
+        source=facts.source,
+        streams=facts.streams,
+        tokens=tokens,
         table=table,
-        files=tuple(facts["files"]),
-        languages=tuple(tuple(pair) for pair in facts["languages"]),
-        labels=tuple(facts["labels"]),
-        made_from=facts["made_from"],
+        files=facts.files,
+        languages=facts.languages,
+        labels=facts.labels,
+        made_from=facts.made_from,
         sha256=known,
     )
+    _check_table(shard, count, folder / f"{name}.idx")
+    return shard
+
+
+def _check_table(shard: Shard, count: int, path: Path) -> None:
+    """Lengths that add up to the tokens, and numbers that stand for something."""
+    most = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
+    wrong = [name for name, end in most.items() if shard.column(name).max(initial=0) >= max(end, 1)]
+    if wrong or int(shard.lengths.sum(dtype=np.int64)) != count:
+        raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_AGAIN)
 
 
 _AGAIN = "Run `regard prepare` again: it keeps what is good and makes the rest anew."

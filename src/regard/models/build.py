@@ -7,10 +7,11 @@
 """
 
 import math
-from typing import TypeVar, assert_never, overload
+from typing import Any, TypeVar, assert_never, overload
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from regard.config import model as config
 from regard.config import parts
@@ -47,10 +48,22 @@ def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
     On another device: `with torch.device("cuda"): build(...)`. On "meta" nothing is drawn, and
     `initialise(model, settings)` fills the model once it has been materialised.
     """
+    if torch.get_default_device().type == "meta":
+        with _Undrawn():
+            return _assemble(settings)
     model = _assemble(settings)
-    if next(model.parameters()).device.type != "meta":
-        initialise(model, settings, seed)
+    initialise(model, settings, seed)
     return model
+
+
+class _Undrawn(TorchFunctionMode):
+    """Functions of `nn.init` do nothing: what has no numbers needs none, and torch would load its compiler for them."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Torch asks here before it does anything."""
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 def _assemble(settings: config.AnyModel) -> AnyModel:

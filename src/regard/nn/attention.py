@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.nn.attend import Sight, explicit, fused
 from regard.nn.context import Context
@@ -50,14 +51,21 @@ class Attention(nn.Module):
 
     def ask(self, x: Tensor) -> Tensor:
         """Queries (B, H, T, K) of x (B, T, D)."""
-        query = self.query(x).unflatten(-1, (-1, self.key_dim)).transpose(1, 2)  # (B, H, T, K)
-        return query if self.query_norm is None else self.query_norm(query)
+        return self._heads(self._kept(self.query(x)), self.key_dim, self.query_norm)
 
     def answer(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Keys (B, G, S, K) and values (B, G, S, V) of x (B, S, D)."""
-        key = self.key(x).unflatten(-1, (-1, self.key_dim)).transpose(1, 2)  # (B, G, S, K)
-        value = self.value(x).unflatten(-1, (-1, self.value_dim)).transpose(1, 2)  # (B, G, S, V)
-        return key if self.key_norm is None else self.key_norm(key), value
+        key = self._heads(self._kept(self.key(x)), self.key_dim, self.key_norm)
+        return key, self._heads(self._kept(self.value(x)), self.value_dim, None)
+
+    def _kept(self, projected: Tensor) -> Tensor:
+        """float32, where attention stays so: before heads are parted and turned, which is dear in mixed types."""
+        narrow = self.in_float32 and torch.is_autocast_enabled(projected.device.type)
+        return projected.float() if narrow else projected
+
+    def _heads(self, projected: Tensor, size: int, norm: nn.Module | None) -> Tensor:
+        heads = projected.unflatten(-1, (-1, size)).transpose(1, 2)  # (B, T, H size) -> (B, H, T, size)
+        return heads if norm is None else norm(heads)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, seen: Sight, record: Record | None) -> Tensor:
         """Weigh the values and join the heads: (B, T, D)."""
@@ -84,8 +92,7 @@ class SelfAttention(Attention):
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """What each token of x (B, T, D) learns from the others."""
-        query = self.ask(x)  # (B, H, T, K)
-        key, value = self.answer(x)  # (B, G, T, K), (B, G, T, V)
+        query, key, value = self.ask_and_answer(x)  # (B, H, T, K), (B, G, T, K), (B, G, T, V)
         if context.angles is not None:
             query = context.position.on_heads(query, context.angles)
             key = context.position.on_heads(key, context.angles)
@@ -95,6 +102,28 @@ class SelfAttention(Attention):
                 key, value = key.clone(), value.clone()
         seen = context.own[self.layer % len(context.own)]
         return self.attend(query, key, value, seen, context.record)
+
+    def ask_and_answer(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of the same x.
+
+        Under the autocast of a CPU they come from one product: x is rounded once, and narrow products are so quick that
+        the calls around them count. In float32 that gains nothing.
+        """
+        each = (self.query, self.key, self.value)
+        narrow = x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+        if not narrow or any(type(one) is not nn.Linear for one in each):  # what stands in a Linear's place is asked
+            return self.ask(x), *self.answer(x)
+        maybe: list[Tensor | None] = [one.bias for one in each]
+        biases = [bias for bias in maybe if bias is not None]
+        if len(biases) in (1, 2):
+            return self.ask(x), *self.answer(x)
+        weights: list[Tensor] = [one.weight for one in each]
+        weight, bias = torch.cat(weights), torch.cat(biases) if biases else None
+        joined = self._kept(F.linear(x, weight, bias))  # (B, T, H K + G K + G V)
+        parts = joined.split([one.out_features for one in each], dim=-1)
+        sizes, norms = (self.key_dim, self.key_dim, self.value_dim), (self.query_norm, self.key_norm, None)
+        query, key, value = (self._heads(*part) for part in zip(parts, sizes, norms, strict=True))
+        return query, key, value
 
     if TYPE_CHECKING:
         __call__ = forward

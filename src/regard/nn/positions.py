@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-Angles = tuple[Tensor, Tensor]  # cosines and sines, (1|B, 1, T, K)
+Angles = tuple[Tensor, Tensor]  # cosines and signed sines, (1|B, 1, T, K)
 
 
 class Position(nn.Module):
@@ -87,24 +87,21 @@ class Rotary(Position):
         self.interleaved = interleaved
 
     def angles(self, positions: Tensor) -> Angles:
-        """Cosines and sines of every position's angles, one for each dimension of a head."""
+        """Cosines and sines of every position's angles, for each dimension of a head; -sine for the first of a pair."""
         waves = _waves(positions, self.key_dim, self.theta)  # (1|B, T, K/2)
+        cosines, sines = waves.cos(), waves.sin()
         if self.interleaved:
-            waves = waves.repeat_interleave(2, dim=-1)  # (1|B, T, K)
-        else:
-            waves = torch.cat((waves, waves), dim=-1)  # (1|B, T, K)
-        return waves.cos()[:, None], waves.sin()[:, None]  # (1|B, 1, T, K)
+            return cosines.repeat_interleave(2, dim=-1)[:, None], _interleaved(-sines, sines)[:, None]  # (1|B, 1, T, K)
+        return torch.cat((cosines, cosines), dim=-1)[:, None], torch.cat((-sines, sines), dim=-1)[:, None]
 
     def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:
         """Turn each pair (a, b) into (a cos - b sin, b cos + a sin); narrow heads are turned in float32."""
         cosines, sines = angles
         if self.interleaved:
-            first, second = heads[..., 0::2], heads[..., 1::2]  # (B, H, T, K/2)
-            quarter = torch.stack((-second, first), dim=-1).flatten(-2)  # (B, H, T, K)
+            swapped = _interleaved(heads[..., 1::2], heads[..., 0::2])  # (B, H, T, K)
         else:
-            first, second = heads.chunk(2, dim=-1)  # (B, H, T, K/2)
-            quarter = torch.cat((-second, first), dim=-1)  # (B, H, T, K)
-        return (heads * cosines + quarter * sines).to(heads.dtype)
+            swapped = heads.roll(self.key_dim // 2, dims=-1)  # (B, H, T, K)
+        return (heads * cosines + swapped * sines).to(heads.dtype)
 
 
 class Alibi(Position):
@@ -164,6 +161,11 @@ def alibi_slopes(heads: int) -> list[float]:
     if power < heads:
         slopes += alibi_slopes(2 * power)[0::2][: heads - power]
     return slopes
+
+
+def _interleaved(first: Tensor, second: Tensor) -> Tensor:
+    """One of each in turn, (..., K/2) twice -> (..., K)."""
+    return torch.stack((first, second), dim=-1).flatten(-2)
 
 
 def _waves(positions: Tensor, width: int, base: float) -> Tensor:

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import MANIFEST, new_folder, verify
+from regard.base.files import MANIFEST, new_folder, read_json, verify
 from regard.store.model_folder import find_model
 
 FILE = "calibration.json"
@@ -35,8 +35,8 @@ def read_temperature(folder: Path) -> float:
     if not path.exists():
         return 1.0
     try:
-        temperature = json.loads(path.read_text(encoding="utf-8"))["temperature"]
-    except (ValueError, KeyError, TypeError) as error:
+        temperature = read_json(path)["temperature"]
+    except (DamagedError, KeyError, TypeError) as error:
         raise DamagedError("This is no fitted temperature.", where=str(path), fix="Fit it again.") from error
     if not isinstance(temperature, float) or not 0 < temperature < float("inf"):
         raise DamagedError(f"There is no temperature of {temperature!r}.", where=str(path), fix="Fit it again.")

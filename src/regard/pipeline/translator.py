@@ -1,5 +1,6 @@
 """Text in one language to text in another, with an encoder-decoder."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -29,7 +30,7 @@ from regard.pipeline.written import never_written
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
 
-FACTOR, EXTRA = 2, 50  # how long a translation may become, unless said otherwise
+EXTRA = 50  # tokens that a translation may have beyond what the model has seen sources grow to
 WINDOW = 2048  # texts that are sorted by length and worked on together
 
 
@@ -67,10 +68,11 @@ class Translator:
 
         `beam` 1 is greedy. `alpha` is explained in `regard.decode.beam`. A batch holds `batch_tokens` tokens of
         source at most, padding and beams counted. `longest` is the most tokens that a translation may have, END
-        included; if it is not given, 2 x the tokens of the source + 50, or less if the model has learned fewer
-        positions. `into` names the language to write, for all texts or for each, where the model was trained with
-        tags of languages. `enough` stops a beam as soon as so many of its texts are finished, quicker than the exact
-        bound by which it stops otherwise. `report` is told how many texts were translated, after each batch.
+        included; if it is not given, the tokens of the source x `settings.growth` (2, or more where the corpus of
+        training had more) + 50, or less if the model has learned fewer positions. `into` names the language to write,
+        for all texts or for each, where the model was trained with tags of languages. `enough` stops a beam as soon as
+        so many of its texts are finished, quicker than the exact bound by which it stops otherwise. `report` is told
+        how many texts were translated, after each batch.
 
         `search` is any other way to look for a text (`regard.pipeline.searches`), instead of a beam. Of the `best`
         texts that it finds, the first is the translation and the others are its `alternatives`. `wishes` say what
@@ -148,7 +150,7 @@ class Translator:
         """How many tokens the translation of each may have."""
         limit = self.positions
         if longest is None:
-            lengths = [FACTOR * len(source) + EXTRA for source in sources]
+            lengths = [math.ceil(self.settings.growth * len(source)) + EXTRA for source in sources]
             return lengths if limit is None else [min(length, limit) for length in lengths]
         if longest < 1 or (limit is not None and longest > limit):
             most = "" if limit is None else f" and at most {limit}, which is where the learned positions end"

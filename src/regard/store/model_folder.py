@@ -13,13 +13,15 @@ from pathlib import Path
 
 from torch import Tensor
 
+from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, new_folder, verify
 from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
 from regard.models.build import AnyModel, build
-from regard.store.weights import fill, load_tensors, save_tensors
+from regard.store.room import check_room, parameters
+from regard.store.weights import count_numbers, fill, load_tensors, save_tensors
 from regard.text.vocabularies import Vocabularies
 
 MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
@@ -57,10 +59,13 @@ def write_model(
 def read_model(path: Path) -> StoredModel:
     """The model of a folder (or of a run's folder: its best), verified against its manifest."""
     path = find_model(path)
-    verify(path)
+    verify(path, most=limits.DOCUMENT, unread=(WEIGHTS,))  # how large the weights may be, the settings tell
     settings = codec.load(path / MODEL)
     vocabularies = Vocabularies.load(path)
     check_sizes(settings, vocabularies, where=str(path))
+    size = check_room(settings, where=str(path / MODEL))
+    verify(path, most=2 * size + limits.DOCUMENT)
+    _check_count(settings, path / WEIGHTS)
     model = build(settings, seed=0)
     fill(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
     return StoredModel(settings, vocabularies, model.eval(), path)
@@ -89,6 +94,17 @@ def check_sizes(settings: Settings, vocabularies: Vocabularies, *, where: str) -
                 where=where,
                 fix="Use the vocabulary that the model was trained with.",
             )
+
+
+def _check_count(settings: Settings, weights: Path) -> None:
+    """Before a model is built, its file must have as many numbers as it: settings are soon written."""
+    wanted, found = parameters(settings), count_numbers(weights)
+    if wanted != found:
+        raise RegardError(
+            f"The model has {wanted:,} parameters, and the file {found:,} numbers.",
+            where=str(weights),
+            fix="Is it another model's file?",
+        )
 
 
 def _sizes(settings: Settings, vocabularies: Vocabularies) -> list[tuple[str, int, int]]:

@@ -13,6 +13,7 @@ log.txt         what a person was told
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.base.files import flush_file, flush_folder, locked, recover
+from regard.base.files import flush_file, flush_folder, locked, needing_room, recover
 from regard.store.model_folder import BEST, RUN
 
 
@@ -49,6 +50,11 @@ class RunFolder:
     def shards(self) -> Path:
         """`train` and `validation` as tokens."""
         return self.path / "shards"
+
+    @property
+    def examples(self) -> Path:
+        """The first validation examples as text."""
+        return self.path / "validation.jsonl"
 
     @property
     def metrics(self) -> Path:
@@ -84,12 +90,34 @@ class RunFolder:
     def held(self) -> Iterator[None]:
         """Nobody else may train in this folder meanwhile; what a killed run left half-made goes or is undone."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with locked(self.path):
+        with locked(self.path), needing_room(self.path):
+            self._check_plain()
             recover(self.best)
             recover(self.average)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             yield
+
+    def _check_plain(self) -> None:
+        """What a run writes, cuts and removes must be its own, and not lead to somebody's file elsewhere."""
+        files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
+        folders = [place for path in (self.best, self.average) for place in (path, path.with_name(f"{path.name}.old"))]
+        for path in (*files, *_all_in(self.vocabulary, self.shards, self.checkpoints, *folders)):
+            if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+                fix = "Put the file or folder itself there; a run as a whole may be linked to."
+                raise RegardError("This is no plain file or folder.", where=str(path), fix=fix)
+        for path in (self.metrics, self.timing, self.log):
+            if path.exists() and path.stat().st_nlink > 1:
+                fix = "Copy it: what is appended here would be appended there as well."
+                raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
+
+
+def _all_in(*folders: Path) -> Iterator[Path]:
+    """These folders and everything in them; links are not followed."""
+    for folder in folders:
+        yield folder
+        for place, names, files in os.walk(folder):
+            yield from (Path(place) / name for name in (*names, *files))
 
 
 class Journal:

@@ -3,14 +3,22 @@
 A tied output matrix is the embedding table under a second name; the file holds it once, and the tie is the model's own.
 """
 
-from collections.abc import Mapping
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import safetensors.torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
+
+PICKLES = (b"\x80", b"PK")  # how a pickle begins, and an archive with one in it
+_SYSTEM = re.compile(r"\(os error (\d+)\)")  # how safetensors tells of an error of the system's, a full disk say
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -21,17 +29,46 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors; the same tensors give the same bytes."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    safetensors.torch.save_file(whole, path, metadata={"format": "pt"})
+    try:
+        safetensors.torch.save_file(whole, path, metadata={"format": "pt"})
+    except SafetensorError as error:
+        if (found := _SYSTEM.search(str(error))) is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read tensors; nothing in the file is ever executed."""
-    try:
+    with _whole(path):
         return safetensors.torch.load_file(path)
+
+
+def count_numbers(path: Path) -> int:
+    """How many numbers the tensors of a file have, by its header alone."""
+    with _whole(path), safe_open(path, "pt") as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - it is no dict
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """What a file that is not whole, or describes itself without end, says of itself."""
+    fix = "Take a good copy of the folder."
+    try:
+        with path.open("rb") as file:
+            begin = file.read(8)
+        header = int.from_bytes(begin, "little")
+        if header > limits.HEADER and begin.startswith(PICKLES):
+            what = (
+                "This is a pickle, or a file of torch.save: whoever loads one runs what it says, and Regard loads none."
+            )
+            raise DamagedError(what, where=str(path), fix="Ask for the weights as safetensors.")
+        if header > limits.HEADER:
+            raise SafetensorError(f"its header has {header:,} bytes, and at most {limits.HEADER:,} are read")
+        yield
     except FileNotFoundError:
-        raise DamagedError("The file is missing.", where=str(path), fix="Take a good copy of the folder.") from None
+        raise DamagedError("The file is missing.", where=str(path), fix=fix) from None
     except SafetensorError as error:
-        raise DamagedError(f"This is no whole safetensors file: {error}.", where=str(path)) from error
+        raise DamagedError(f"This is no whole safetensors file: {error}.", where=str(path), fix=fix) from error
 
 
 def fill(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) -> None:
@@ -42,6 +79,8 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) -> None
     for name in own.keys() & weights.keys():
         if own[name].shape != weights[name].shape:
             faults.append(f"{name} is {tuple(weights[name].shape)}, not {tuple(own[name].shape)}")
+        elif not weights[name].is_floating_point():
+            faults.append(f"{name} is {weights[name].dtype}, which no weight is")
     if faults:
         told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
         raise RegardError(f"The weights do not fit the model: {told}.", where=where, fix="Is it another model's file?")

@@ -94,13 +94,14 @@ def write(specials: Specials, ids: dict[str, int]) -> dict[str, Any]:
     return {"added_tokens": added, "post_processor": template}
 
 
-def read(document: dict[str, Any]) -> SpecialIds:
+def read(document: dict[str, Any], where: str | None = None) -> SpecialIds:
     """The ids by role, from a file's document."""
     template = document.get("post_processor") or {}
     found = {name: entry["ids"][0] for name, entry in template.get("special_tokens", {}).items() if entry["ids"]}
     if missing := [role for role in ROLES if role not in found]:
         raise RegardError(
             f"The file does not say which token has the role: {', '.join(missing)}.",
+            where=where,
             fix="Learn it with `regard tokenizer learn`, or add the roles to `special_tokens` of a TemplateProcessing.",
         )
     languages = {name.removeprefix(LANGUAGE): found[name] for name in found if name.startswith(LANGUAGE)}

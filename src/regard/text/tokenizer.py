@@ -9,19 +9,22 @@ is the bytes of its file. `specials` explains where the roles of special tokens 
 """
 
 import hashlib
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import tokenizers
+from pydantic_core import to_json
 
+from regard.base import limits
+from regard.base.documents import parse_json
 from regard.base.errors import RegardError
-from regard.base.files import write_atomic
-from regard.text import specials, units
+from regard.base.files import read_plain, write_atomic
+from regard.text import specials, trusted, units
 from regard.text.stream import Pieces, Stream
 
 
@@ -43,11 +46,11 @@ class Tokenizer:
     def __init__(self, content: bytes, where: str = "tokenizer.json") -> None:
         self.content = content
         document, self.core = _parse(content, where)
-        self.specials = specials.read(document)
+        self.specials = specials.read(document, where)
         self.size: int = self.core.get_vocab_size(with_added_tokens=True)
         self.core.encode_special_tokens = True  # "<pad>" in a text is text
         self._document = document
-        self._normaliser = units.chosen(document["normalizer"])
+        self._normaliser = units.chosen(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
         self._extra = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
         self._where = where
@@ -56,9 +59,10 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         """Read a `tokenizer.json`."""
         try:
-            content = path.read_bytes()
+            content = read_plain(path, limits.DOCUMENT)
         except OSError as error:
-            raise RegardError(f"The vocabulary cannot be read: {error.strerror}.", where=str(path)) from error
+            what, fix = f"The vocabulary cannot be read: {error.strerror}.", "Learn one with `regard tokenizer learn`."
+            raise RegardError(what, where=str(path), fix=fix) from error
         return cls(content, where=str(path))
 
     def save(self, path: Path) -> None:
@@ -78,17 +82,13 @@ class Tokenizer:
 
     def encode_ids(self, texts: list[str]) -> list[list[int]]:
         """Ids alone, of many texts: the quick way."""
-        try:
+        with _calm(texts, self._where):
             return [encoding.ids for encoding in self.core.encode_batch_fast(texts, add_special_tokens=False)]
-        except TypeError as error:
-            raise _no_text(texts, error) from error
 
     def encode_plain(self, texts: list[str]) -> list[tokenizers.Encoding]:
         """What `tokenizers` itself returns, with offsets and its own (finer) words."""
-        try:
+        with _calm(texts, self._where):
             return self.core.encode_batch(texts, add_special_tokens=False)
-        except TypeError as error:
-            raise _no_text(texts, error) from error
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text; special tokens are left out, and what was unknown shows as its token, e.g. <unk>."""
@@ -129,7 +129,7 @@ class Tokenizer:
     @cached_property
     def pieces(self) -> Pieces:
         """What each id stands for, as text."""
-        return Pieces(self.vocabulary, self._document["decoder"], self.specials, self._where)
+        return Pieces(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
 
     @property
     def model(self) -> dict[str, Any]:
@@ -151,13 +151,36 @@ class Tokenizer:
 
 def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
     try:
-        return json.loads(content), tokenizers.Tokenizer.from_buffer(content)
-    except Exception as error:  # tokenizers raises plain Exception
-        raise RegardError(
-            f"This is not a vocabulary that `tokenizers` can read: {error}.",
+        document = parse_json(content)
+        trusted.check(document)
+        return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # what was checked, and nothing else
+    except BaseException as error:
+        if not isinstance(error, Exception) and not _is_panic(error):
+            raise
+        raise RegardError(  # tokenizers raises plain Exception
+            f"This is not a vocabulary that `tokenizers` can read: {str(error)[:200]}.",
             where=where,
             fix="Learn one with `regard tokenizer learn`.",
         ) from error
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Whether a library written in Rust gave up: no Exception, and of a class that nobody can import."""
+    return type(error).__name__ == "PanicException"
+
+
+@contextmanager
+def _calm(texts: Sequence[object], where: str) -> Iterator[None]:
+    """Errors that teach for what `tokenizers` says of texts that are none, or of a vocabulary that makes it panic."""
+    try:
+        yield
+    except TypeError as error:
+        raise _no_text(texts, error) from error
+    except BaseException as error:
+        if not _is_panic(error):
+            raise
+        what = f"The vocabulary cannot cut this text: {str(error)[:200]}."
+        raise RegardError(what, where=where, fix="Use a vocabulary that `regard tokenizer learn` made.") from error
 
 
 def _no_text(texts: Sequence[object], error: TypeError) -> Exception:

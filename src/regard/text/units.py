@@ -31,6 +31,8 @@ from regard.config.run import (
 MARK = "▁"  # U+2581, as SentencePiece writes a space
 _END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
 _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
+PATTERNS = ({"String": " "}, {"Regex": _END})  # what is replaced by marks
+NORMALISERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
 Join = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
 

@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
+from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import new_folder, recover, verify
+from regard.base.files import needing_room, new_folder, read_json, recover, verify
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
@@ -44,10 +45,13 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints of a run, oldest first."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        """`say` hears of every checkpoint that cannot be used."""
+    def __init__(self, folder: Path, say: Callable[[str], None], size: int | None = None) -> None:
+        """`say` hears of every checkpoint that cannot be used; `size` is that of the model's weights in bytes."""
         self.folder = folder
         self._say = say
+        # An optimizer remembers two numbers a weight: what is larger belongs to no checkpoint of this model.
+        self._most = None if size is None else 3 * size + limits.DOCUMENT
+        self._faults: dict[int, str] = {}  # of those that were looked at
         folder.mkdir(parents=True, exist_ok=True)
         for older in folder.glob("*.old"):
             recover(older.with_suffix(""))
@@ -63,11 +67,14 @@ class Checkpoints:
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint; one of the same step is replaced."""
-        with new_folder(self.path(step), replace=True) as folder:
-            for name, file in FILES.items():
-                save_tensors(getattr(checkpoint, name), folder / file)
-            (folder / STATE).write_text(json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        return self.path(step)
+        path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in FILES.items()}
+        state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
+        size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
+        with needing_room(path, size), new_folder(path, replace=True) as folder:
+            for file, group in tensors.items():
+                save_tensors(group, folder / file)
+            (folder / STATE).write_text(state, encoding="utf-8")
+        return path
 
     def load(self, step: int) -> Checkpoint:
         """Read one of them; raises `DamagedError` unless it is exactly what was written."""
@@ -79,12 +86,16 @@ class Checkpoints:
 
     def state(self, step: int) -> dict[str, Any]:
         """The numbers alone of one of them; all of it is verified."""
-        verify(self.path(step))
-        return dict(json.loads((self.path(step) / STATE).read_text(encoding="utf-8")))
+        verify(self.path(step), most=self._most)
+        path = self.path(step) / STATE
+        state = read_json(path)
+        if not isinstance(state, dict):
+            raise DamagedError("This is no state of a run.", where=str(path), fix="Take a good copy.")
+        return state
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """The weights alone of one of them; all of it is verified."""
-        verify(self.path(step))
+        verify(self.path(step), most=self._most)
         return load_tensors(self.path(step) / FILES["weights"])
 
     def newest(self, among: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
@@ -115,7 +126,7 @@ class Checkpoints:
                 return step, found
         if steps:
             raise RegardError(
-                f"None of the {len(steps)} checkpoints is whole.",
+                f"None of the {len(steps)} checkpoints is whole. Of the newest: {self._faults[steps[-1]]}",
                 where=str(self.folder),
                 fix="Bring one back from a copy, or start anew in another folder.",
             )
@@ -125,6 +136,7 @@ class Checkpoints:
         try:
             return read(step)
         except DamagedError as error:
+            self._faults[step] = error.what
             self._say(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
             return None
 

@@ -5,13 +5,16 @@ What is there already is kept if it was made from the same: a resumed run opens 
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import new_folder, write_atomic
+from regard.base.files import new_folder, read_json, write_atomic
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
@@ -23,8 +26,8 @@ from regard.text.learn import learn, learn_both
 from regard.text.vocabularies import Vocabularies
 from regard.train.events import Listener, Said, Working
 
-EXAMPLES = "validation.jsonl"
 KEPT = 2000  # validation examples that are kept as raw text, to be translated and shown
+LINE = 2 * limits.DOCUMENT  # bytes of one of them
 PARALLEL = 20_000_000  # bytes of text below which starting worker processes takes longer than the work
 
 
@@ -54,19 +57,32 @@ def corpora(run: Run, folder: RunFolder, tell: Listener) -> Corpora:
         return _given(run, Path(run.data.prepared))
     if not folder.corpus.is_file():  # before anything is made of the files: a change from here on is noticed
         facts = {name: list(fact) for name, fact in _whole(run).facts().items()}
-        write_atomic(folder.corpus, (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())
+        content = (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+        if len(content) > limits.DOCUMENT:
+            what = f"The corpus has {len(facts):,} files: the names of so many are not read again."
+            raise RegardError(what, where=str(folder.corpus), fix="Join them into fewer.")
+        write_atomic(folder.corpus, content)
     parts = _parts(run)
     vocabularies = _vocabularies(run, parts["train"], folder, tell)
     shards = {name: _shards(name, part, vocabularies, folder, tell) for name, part in parts.items()}
     if "validation" in parts:
-        _keep_examples(parts["validation"], folder.path / EXAMPLES)
-    return Corpora(vocabularies, shards["train"], shards.get("validation"), _kept_examples(folder.path / EXAMPLES))
+        _keep_examples(parts["validation"], folder.examples)
+    return Corpora(vocabularies, shards["train"], shards.get("validation"), _kept_examples(folder.examples))
 
 
 def check_corpus(run: Run, folder: RunFolder) -> None:
     """Raise unless the files of the corpus are what they were when the run began."""
     if run.data.prepared is None and folder.corpus.is_file():
-        _whole(run).check(json.loads(folder.corpus.read_bytes()))
+        _whole(run).check(_facts_before(folder.corpus))
+
+
+def _facts_before(path: Path) -> dict[str, Sequence[int | str]]:
+    """Size and sha256 of each file when the run began."""
+    facts = read_json(path)
+    if not isinstance(facts, dict) or not all(isinstance(fact, list) and len(fact) == 2 for fact in facts.values()):
+        fix = "Bring the file back from a copy, or remove it if you know that the corpus is what it was."
+        raise DamagedError("This does not say what the files of the corpus were.", where=str(path), fix=fix)
+    return facts
 
 
 def _whole(run: Run) -> Corpus:
@@ -126,6 +142,11 @@ def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFold
 
 
 def _check_vocabularies(shards: Shards, vocabularies: Vocabularies, where: Path) -> None:
+    size = max(vocabularies.source.size, vocabularies.target.size)
+    for shard in shards.shards:
+        if shard.tokens.max(initial=0) >= size:
+            what = f"Shard {shard.name} has tokens that the vocabulary of {size:,} does not know."
+            raise DamagedError(what, where=str(where), fix="Make it again from the text.")
     made_from = shards.shards[0].made_from
     for side, vocabulary in (("source", vocabularies.source), ("target", vocabularies.target)):
         if made_from.get(side, vocabulary.fingerprint) != vocabulary.fingerprint:
@@ -153,8 +174,20 @@ def _keep_examples(part: Corpus, path: Path) -> None:
 def _kept_examples(path: Path) -> tuple[Pair, ...]:
     if not path.is_file():
         return ()
-    lines: Iterable[str] = path.read_text(encoding="utf-8", errors="surrogatepass").split("\n")
-    return tuple(Pair(*json.loads(line)) for line in lines if line)
+    try:
+        with path.open("rb") as file:
+            lines = iter(partial(file.readline, LINE + 1), b"")
+            return tuple(_pair(json.loads(line.decode("utf-8", "surrogatepass"))) for line in lines)
+    except (ValueError, TypeError, RecursionError) as error:
+        fix = "Remove the file and resume: it is made again from the text."
+        raise DamagedError(f"A validation example is damaged: {error}.", where=str(path), fix=fix) from error
+
+
+def _pair(fields: list[Any]) -> Pair:
+    source, target, label, languages = fields
+    if not (isinstance(source, str) and isinstance(target, str | None) and isinstance(languages, list)):
+        raise TypeError("it is no text")
+    return Pair(source, target, label, languages)
 
 
 def _given(run: Run, folder: Path) -> Corpora:

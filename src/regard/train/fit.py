@@ -6,23 +6,30 @@ resume(Path("my-model"))          # the same run, from its last checkpoint on
 Both do the same: what a start has already made (vocabulary, shards, probe, checkpoints) is found and kept.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from regard.base import limits
 from regard.base.errors import RegardError
 from regard.config.codec import runs
+from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.tables import Table, change, plain
 from regard.data.example import CorpusError
+from regard.data.shards import Shards
 from regard.store.model_folder import RUN
+from regard.store.room import check_room
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import Corpora, check_corpus, corpora
 from regard.train.events import Event, Finished, Listener, Said
 from regard.train.probe import probed
+from regard.train.progress import Progress
 from regard.train.signals import Asked, listening
 from regard.train.trainer import Trainer
 
@@ -72,11 +79,13 @@ def resume(
         wanted = _lengthened(run, updates, more)
         if changes:
             wanted = runs().parse(plain(wanted), changes, where=str(place.run))
-        _check_changes(
-            _before(place, run), wanted, "config" in accept, longer=wanted.train.updates != run.train.updates
-        )
+        state = _newest_state(place, run)
+        before = plain(run) if state is None else state["run"]  # what the newest checkpoint was made with
+        longer = wanted.train.updates != run.train.updates
+        _check_changes(before, wanted, "config" in accept, longer=longer, where=str(place.run))
         _check_data(run, place, accept, listeners)
-        _check_unfinished(place, wanted)
+        if state is not None:
+            _check_unfinished(state, wanted, place)
         return _go(wanted, place, listeners, pause_at)
 
 
@@ -135,9 +144,17 @@ def _resolved(run: Run, read: Corpora) -> Run:
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
         changes["model.head.labels"] = list(read.train.labels)
+    if isinstance(run.model, EncoderDecoder):
+        changes["model.growth"] = max(run.model.growth, _growth(read.train))
     if not run.model.languages and len(read.train.languages) == 1:
         changes["model.languages"] = list(read.train.languages[0])
     return runs().parse(change(table, changes), where=RUN)
+
+
+def _growth(pairs: Shards) -> float:
+    """Target tokens for each source token, END counted: as many as all but one in a thousand pairs have."""
+    ratios = [(shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards]
+    return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
 
 
 def _with_device(run: Run) -> Run:
@@ -147,10 +164,11 @@ def _with_device(run: Run) -> Run:
         name = "cuda" if torch.cuda.is_available() else "cpu"
         return runs().parse(plain(run), {"device.name": name}, where=RUN)
     try:
-        torch.empty(0, device=name)
+        if not torch.ones(1, device=name).item():
+            raise RuntimeError("it keeps no numbers")
     except (RuntimeError, AssertionError) as error:
         raise RegardError(
-            f"There is no device '{name}' here: {str(error).splitlines()[0]}",
+            f"There is no device '{name}' here: {str(error).splitlines()[0][:200]}",
             where="device.name",
             fix="Say another: --set device.name=cpu (and, to go on with a run that had it, --accept config).",
         ) from error
@@ -164,29 +182,42 @@ def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:
     return runs().parse(plain(run), {"train.updates": total}) if total != run.train.updates else run
 
 
-def _before(folder: RunFolder, run: Run) -> Table:
-    """The settings that the newest checkpoint was made with; the file's where there is none."""
-    state = Checkpoints(folder.checkpoints, lambda _: None).newest_state()
-    return plain(run) if state is None else state["run"]
+def _newest_state(folder: RunFolder, run: Run) -> Table | None:
+    """What the newest checkpoint says beside its tensors, if there is one."""
+    size = check_room(run.model, where=str(folder.run))
+    state = Checkpoints(folder.checkpoints, lambda _: None, size).newest_state()
+    if state is not None:
+        Progress.of(state, where=str(folder.checkpoints))
+    return state
 
 
-def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool) -> None:
+def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool, where: str) -> None:
+    before = plain(runs().parse(before, where=where))  # settings that an older version did not have had their defaults
     changed = [one for one in differences(before, plain(wanted)) if not (longer and one[0] == "train.updates")]
     fixed = [one for one in changed if one[0].startswith(FIXED) and one[0] not in FREE]
     if fixed:
         told = _told(fixed)
         raise RegardError(
-            f"The run's tokens were made with other settings:\n{told}", fix="Take the changes back, or start a new run."
+            f"The run's tokens were made with other settings:\n{told}",
+            where=where,
+            fix="Take the changes back, or start a new run.",
         )
     if changed and not accepted:
         raise RegardError(
             f"The settings are not those that the run has had so far:\n{_told(changed)}",
+            where=where,
             fix="Take the changes back, or say that you mean them: --accept config.",
         )
 
 
 def _told(changed: Sequence[tuple[str, Any, Any]]) -> str:
-    return "\n".join(f"  - {path}: was {old!r}, is {new!r}" for path, old, new in changed)
+    lines = [f"  - {path}: was {_short(old)}, is {_short(new)}" for path, old, new in changed[: limits.TOLD]]
+    return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
 def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
@@ -200,10 +231,7 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
             listener(Said(f"{error.what} The run goes on with the tokens that it has.", "warning"))
 
 
-def _check_unfinished(folder: RunFolder, run: Run) -> None:
-    state = Checkpoints(folder.checkpoints, lambda _: None).newest_state()
-    if state is None:
-        return
+def _check_unfinished(state: Table, run: Run, folder: RunFolder) -> None:
     progress = state["progress"]
     done, total = progress["update"], run.train.updates
     if total < done:
@@ -212,9 +240,9 @@ def _check_unfinished(folder: RunFolder, run: Run) -> None:
             where=str(folder.path),
             fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
         )
-    before = state["run"]
-    is_freed = done < total and run.validation.patience != before["validation"]["patience"]
-    if progress["finished"] and total == before["train"]["updates"] and not is_freed:
+    changed = {path for path, _, _ in differences(state["run"], plain(run))}
+    is_freed = done < total and "validation.patience" in changed
+    if progress["finished"] and "train.updates" not in changed and not is_freed:
         fix = "Use its model, or go on with --more N" + (" or another validation.patience." if done < total else ".")
         raise RegardError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix

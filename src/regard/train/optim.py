@@ -142,7 +142,7 @@ class Optimizers:
         if faults:
             told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
             fix = "Resume with the model and the optimizer of the run that saved it."
-            raise RegardError(f"The state does not fit the optimizer: {told}.", fix=fix)
+            raise RegardError(f"The state does not fit the optimizer: {told}.", where="the optimizer's state", fix=fix)
 
 
 def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:

@@ -1,8 +1,11 @@
 """Where a run stands, as plain values: what a checkpoint keeps beside tensors."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from regard.base.errors import DamagedError
 from regard.data.order import Position
 
 
@@ -28,7 +31,19 @@ class Progress:
         return asdict(self)
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> "Progress":
-        """From JSON."""
-        position = values["position"]
-        return cls(**{**values, "position": None if position is None else Position(**position)})
+    def of(cls, state: dict[str, Any], *, where: str) -> "Progress":
+        """From the state of a checkpoint, as JSON; whatever is not of its kind there is damage."""
+        try:
+            values = dict(state["progress"])
+            if not isinstance(state["run"], dict) or {one.name for one in fields(cls)} != values.keys():
+                raise TypeError("other fields")
+            checked = TypeAdapter(cls).validate_python(values)  # a copy: numbers must come back as they were written
+            counts = [checked.update, checked.tokens, checked.best_update, checked.waited, checked.spikes]
+            position = checked.position
+            counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
+            if min(counts) < 0:
+                raise ValueError("less than nothing")
+        except (KeyError, TypeError, ValueError) as error:
+            fix = "Bring the checkpoint back from a copy, or start anew."
+            raise DamagedError("The checkpoint does not say where the run stands.", where=where, fix=fix) from error
+        return cls(**{**values, "position": position})

@@ -20,6 +20,7 @@ from regard.data.shards import Shards
 from regard.models.build import build
 from regard.nn.attention import keep_float32
 from regard.nn.stack import Stack
+from regard.store.room import check_room
 from regard.store.run_folder import Journal, RunFolder
 from regard.store.weights import fill, weights_of
 from regard.train.average import Ema, mean
@@ -46,6 +47,7 @@ class Trainer:
         self.run, self.folder, self.tell = run, folder, tell
         settings = run.train
         self.device = torch.device(run.device.name)
+        size = check_room(run.model, where=str(folder.run))
         self.model = build(run.model, seed=run.seed).to(self.device).train()
         self._switch_kernels()
         self.objective = Objective(
@@ -66,7 +68,7 @@ class Trainer:
         noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.longest)
         self.loader = self._loader(corpora.train, corpora, together=run.together, noise=noise)
         self.validator = self._validator(corpora)
-        self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")))
+        self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")), size)
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
         self.progress = Progress()
         self.guard = Guard(settings.spikes)
@@ -303,7 +305,7 @@ class Trainer:
         self.engine.optimizers.load(checkpoint.optimizer)
         if self.ema is not None:
             self.ema.load(checkpoint.ema or checkpoint.weights)  # none was kept: it begins here
-        self.progress = Progress.of(checkpoint.state["progress"])
+        self.progress = Progress.of(checkpoint.state, where=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
         self.guard = Guard(self.run.train.spikes, self.progress.losses, self.progress.spikes)

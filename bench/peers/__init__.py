@@ -1,0 +1,60 @@
+"""Other people's tools, raced against ours.
+
+    python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
+    python -m bench.peers joeynmt     # JoeyNMT, for bench.train
+
+Those that do not fit into the project's own environment get one of theirs under build/peers, where the benchmarks
+find it. Nothing of theirs is kept here: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop that each has,
+as it is installed, and let it run in turns (`turns`) against Regard's (`contest`).
+"""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PLACE = ROOT / "build/peers"
+# One pip call a line, in this order.
+NEEDS = {
+    "data": (
+        ("torch==2.13.0",),
+        ("datasets", "grain", "tokenizers", "pydantic", "tomli-w"),
+        ("lightning-utilities", "boto3", "requests", "tifffile", "obstore"),
+        ("--no-deps", "litdata"),  # it asks for torchvision, which it needs for images only
+        ("--no-deps", "--editable", str(ROOT)),
+    ),
+    "joeynmt": (
+        ("torch==2.13.0",),
+        ("numpy<2", "protobuf<3.21", "tensorboard<2.15", "setuptools<81", "importlib_metadata", "packaging"),
+        ("datasets", "matplotlib", "pyyaml", "sacrebleu", "sentencepiece", "six", "subword-nmt", "numpy<2"),
+        ("--no-deps", "joeynmt==2.3.0"),  # it asks for linters and boards, too
+    ),
+}
+
+
+def make(name: str) -> None:
+    """A fresh environment with the peers of one benchmark."""
+    folder = PLACE / name
+    venv.create(folder, with_pip=True, clear=True)
+    for packages in NEEDS[name]:
+        print(f"pip install {' '.join(packages)}", flush=True)
+        subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", *packages], check=True)  # noqa: S603
+
+
+def python(name: str) -> Path | None:
+    """The interpreter that has a peer: as the environment says (JOEYNMT_PYTHON=...), or made by `make`, or none."""
+    said = os.environ.get(f"{name.upper()}_PYTHON")
+    found = Path(said) if said else PLACE / name / "bin/python"
+    return found if found.exists() else None
+
+
+def enter(name: str) -> None:
+    """Start this very command again with the peers' Python, if it is there and not running it already."""
+    found = PLACE / name / "bin/python"
+    if not found.exists():
+        print(f"No peers: make them with `python -m bench.peers {name}`.")
+    elif Path(sys.prefix).resolve() != (PLACE / name).resolve():
+        sys.stdout.flush()
+        os.execv(found, [str(found), *sys.orig_argv[1:]])  # noqa: S606 - the same program, no shell

@@ -1,0 +1,76 @@
+"""nanoGPT's own `train.py` on tinyshakespeare, from the folder that NANOGPT names; its model and loop as they are.
+
+On a CPU its script computes in float32 whatever it is told. "bfloat16" puts torch's autocast around its model's forward
+pass from outside: what a user would gain by editing that one line.
+"""
+
+import gzip
+import importlib
+import json
+import os
+import pickle
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bench.peers.turns import Turns
+
+NEVER = 10**9
+
+
+def main(settings: dict[str, Any]) -> None:
+    folder = Path(os.environ["NANOGPT"]).resolve()
+    Turns(per_update=settings["rows"] * settings["context"])
+    with tempfile.TemporaryDirectory() as place:
+        prepare(Path(settings["text"]), folder, Path(place))
+        os.chdir(place)
+        sys.path.insert(0, str(folder))
+        if settings["precision"] == "bfloat16":
+            their = importlib.import_module("model").GPT
+            their.forward = torch.autocast("cpu", dtype=torch.bfloat16)(their.forward)
+        sys.argv = ["train.py", "config/train_shakespeare_char.py", *arguments(settings, updates=NEVER)]
+        sys.argv += [f"--eval_interval={NEVER}", "--eval_iters=1", f"--log_interval={NEVER}"]
+        runpy.run_path(str(folder / "train.py"), run_name="__main__")
+
+
+def arguments(settings: dict[str, Any], updates: int) -> list[str]:
+    """Its options for a shape."""
+    options = {
+        "device": "cpu",
+        "dtype": "float32",
+        "compile": False,
+        "out_dir": "out",
+        "block_size": settings["context"],
+        "batch_size": settings["rows"],
+        "n_layer": settings["layers"],
+        "n_head": settings["heads"],
+        "n_embd": settings["width"],
+        "dropout": 0.0,
+        "max_iters": updates,
+        "lr_decay_iters": updates,
+    }
+    return [f"--{name}={value}" for name, value in options.items()]
+
+
+def prepare(text: Path, folder: Path, place: Path) -> None:
+    """A working folder: its scripts, and the characters of a text as it wants them, the last tenth for validation."""
+    for name in ("train.py", "model.py", "configurator.py", "config"):
+        (place / name).symlink_to(folder / name)
+    letters = gzip.decompress(text.read_bytes()).decode()
+    known = {letter: number for number, letter in enumerate(sorted(set(letters)))}
+    ids = np.array([known[letter] for letter in letters], dtype=np.uint16)
+    data = place / "data/shakespeare_char"
+    data.mkdir(parents=True)
+    cut = int(len(ids) * 0.9)
+    ids[:cut].tofile(data / "train.bin")
+    ids[cut:].tofile(data / "val.bin")
+    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(known)}))  # the form that its script reads
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

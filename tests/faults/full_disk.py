@@ -1,0 +1,61 @@
+"""R5: the disk is full, once at each call of a save that needs room, and from each `write` on for good.
+
+The run ends with an error that names the path and what is needed; nothing that was there before is lost; a restart
+leaves no temporary file and ends with the same files as a run whose disk was never full.
+"""
+
+import re
+from unittest import mock
+
+from tests.faults.frozen import DONE, END, FAILED, SAVE, Frozen, Window, frozen, room
+from tests.faults.naive import NaiveCheckpoints
+from tests.faults.syscalls import Call
+from tests.faults.verdict import Verdict
+
+GROWING = {"mkdir", "openat", "ftruncate", "write", "renameat", "rename", "fsync"}  # calls that may find no room
+_BYTES = re.compile(r"[\d,]+ bytes")
+
+
+def prove(quick: bool = False) -> Verdict:
+    """At every call of save and rotate, and of the end of a run; or, quick, at every fourth one of save and rotate."""
+    verdict = Verdict("R5", "full disks lost something, said nothing of use or left something behind")
+    for window in (SAVE,) if quick else (SAVE, END):
+        _strike(verdict, window, 4 if quick else 1)
+    naive = Verdict("naive", "")
+    with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
+        _strike(naive, SAVE, 12 if quick else 1)
+    lost = [one for one in naive.violations if "it cannot be resumed" in one]
+    verdict.require("the naive saver was not found out", bool(lost))
+    verdict.notes.append(f"with a naive saver {len(lost)} of {naive.faults} lose the run")
+    return verdict
+
+
+def _strike(verdict: Verdict, window: Window, step: int) -> None:
+    def experiment(run: Frozen) -> None:
+        calls = run.calls()
+        if calls is None:
+            return
+        faults = [(call, end) for call in calls if _grows(call) for end in ("", "+") if not end or call.name == "write"]
+        for call, end in faults[::step]:
+            found = run.strike(call.injecting("error=ENOSPC", end))
+            if found is None:
+                return
+            traced, message = found
+            broken = run.broken() + _untold(run, window, traced.code, message)
+            verdict.injected(f"{window.name}, {call}{end}", broken)
+
+    with room() as folder:
+        frozen(folder, window, experiment)
+
+
+def _grows(call: Call) -> bool:
+    return call.name in GROWING and not (call.name == "openat" and "O_CREAT" not in call.rest)
+
+
+def _untold(run: Frozen, window: Window, code: int, message: str) -> list[str]:
+    """What the error should have said and did not."""
+    if code != FAILED:
+        return ["it went on as if nothing had happened" if code == DONE else f"it ended with {code}: {message[-200:]}"]
+    missing = [] if str(run.folder) in message else [f"no path in: {message}"]
+    is_saving = f"step-{window.update:08}" in message  # there it is known what is needed
+    return missing + ([f"no bytes in: {message}"] if is_saving and not _BYTES.search(message) else [])

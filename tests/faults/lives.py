@@ -1,0 +1,88 @@
+"""Lives of a run: children start it or go on with it, one after the other, until it is finished or was hurt enough."""
+
+import os
+import random
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.config.run import Run
+from regard.train.fit import fit, resume
+from tests.faults.frozen import is_finished
+from tests.faults.phases import MARKED, Phases
+from tests.faults.verdict import Verdict
+from tests.train.runs import fingerprints
+
+HURTS = 10  # in a life; then it may end in peace
+DELAYS = {"between": 0.5, "gradients": 0.02, "step": 0.003, "validate": 0.03, "rotate": 0.001}  # seconds; others 0.01
+Work = Callable[[Run, Path], int]  # what a child does: start or go on with the run in that folder; its exit code
+Hurt = Callable[[int], tuple[str, list[str]] | None]  # the fault and what it broke; None: the child was gone already
+
+
+@dataclass
+class Lives:
+    """Children of this process, hurt at phases that chance picks."""
+
+    run: Run
+    folder: Path
+    work: Work
+    phases: Phases = field(default_factory=Phases)
+    draw: random.Random = field(default_factory=lambda: random.Random(2))
+    weights: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARKED, 1))
+
+    def __post_init__(self) -> None:
+        fit(self.run, self.folder / "undisturbed")  # in this process: what it imports, the children need not
+        self.wanted = fingerprints(self.folder / "undisturbed")
+
+    def hurt(self, verdict: Verdict, faults: int, hurt: Hurt) -> None:
+        """So many faults in as many lives as that takes; each life must end as the undisturbed one did."""
+        missed = 0
+        while faults > verdict.faults and missed <= faults:
+            place, first = self.folder / "life", verdict.faults
+            for child in self._children(place):
+                if (done := hurt(child)) is None:
+                    missed += 1
+                else:
+                    verdict.injected(*done)
+                if verdict.faults in (faults, first + HURTS):
+                    break
+            differing = ", ".join(self._differences(place))
+            verdict.require(f"after fault {verdict.faults} other files at the end: {differing}", not differing)
+            shutil.rmtree(place)
+        verdict.require(f"{missed} faults came too late or were not heeded", missed <= faults)
+
+    def _children(self, place: Path) -> Iterator[int]:
+        """Children that have come to a phase that chance picked, until one finishes the run before it comes there."""
+        while not is_finished(place):
+            (phase,) = self.draw.choices(list(self.weights), list(self.weights.values()))
+            child = self._start(place)
+            status = self.phases.wait(child, phase, self.draw.randint(1, 3))
+            if status is None:
+                time.sleep(self.draw.uniform(0, DELAYS.get(phase, 0.01)))
+                yield child
+            elif status != 0:
+                raise AssertionError(f"a child that nobody hurt ended with {os.waitstatus_to_exitcode(status)}")
+
+    def _start(self, place: Path) -> int:
+        self.phases.wipe()
+        child = os.fork()
+        if child == 0:
+            code = 99
+            try:
+                self.phases.mark()
+                code = self.work(self.run, place)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        return child
+
+    def _differences(self, place: Path) -> Iterator[str]:
+        if not is_finished(place):
+            resume(place) if (place / "run.toml").is_file() else fit(self.run, place)
+        now = fingerprints(place)
+        names = sorted(self.wanted.keys() | now.keys())
+        yield from (name for name in names if self.wanted.get(name) != now.get(name))

@@ -1,0 +1,74 @@
+"""What a training process is doing at this instant, seen from its parent: a byte of shared memory says it.
+
+The child marks its phases itself, so that after a SIGKILL the byte still holds what it was doing when it died.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from functools import wraps
+from mmap import mmap
+from typing import Any
+
+from regard.train.checkpoint import Checkpoints
+from regard.train.engine import Engine
+from regard.train.publish import Publisher
+from regard.train.validate import Validator
+
+MARKED: dict[str, tuple[type, str]] = {
+    "load": (Checkpoints, "newest"),
+    "gradients": (Engine, "gradients"),
+    "step": (Engine, "step"),
+    "validate": (Validator, "__call__"),
+    "publish": (Publisher, "_write"),
+    "save": (Checkpoints, "save"),
+    "rotate": (Checkpoints, "rotate"),
+}
+PHASES = ("between", *MARKED)  # "between" is all that is in no other one: preparing, the journal, the loop itself
+
+
+class Phases:
+    """The board that both look at: the phase now, and how often each has begun."""
+
+    def __init__(self) -> None:
+        self._board = mmap(-1, 1 + len(PHASES))
+
+    @property
+    def now(self) -> str:
+        """What the child does, or did last."""
+        return PHASES[self._board[0]]
+
+    def begun(self, phase: str) -> int:
+        """How often a phase has begun (up to 255)."""
+        return self._board[1 + PHASES.index(phase)]
+
+    def wipe(self) -> None:
+        """Before another child."""
+        self._board[:] = bytes(len(self._board))
+
+    def mark(self) -> None:
+        """In the child: from now on every phase is marked."""
+        for number, (kind, method) in enumerate(MARKED.values(), 1):
+            setattr(kind, method, self._marked(number, getattr(kind, method)))
+
+    def _marked(self, number: int, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def marking(*arguments: Any, **options: Any) -> Any:
+            before = self._board[0]
+            self._board[0] = number
+            self._board[1 + number] = min(self._board[1 + number] + 1, 255)
+            try:
+                return method(*arguments, **options)
+            finally:
+                self._board[0] = before
+
+        return marking
+
+    def wait(self, child: int, phase: str, times: int) -> int | None:
+        """Until the child has begun a phase so many times ("between" is always): None, or its status if it ended."""
+        while phase != "between" and self.begun(phase) < times:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return status
+            time.sleep(0.0002)
+        return None

@@ -1,0 +1,85 @@
+"""R3: SIGTERM, Ctrl-C, Ctrl-C twice in all phases of `regard train`: it leaves soon, with its code; all is saved."""
+
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from regard.cli import main
+from regard.config.codec import runs
+from regard.config.run import Run
+from tests.faults.frozen import is_finished, room, smallest
+from tests.faults.lives import Lives
+from tests.faults.verdict import Verdict
+
+SAVED, AT_ONCE, FINISHED = 75, 130, 0
+SECONDS = 10.0  # that it may take to leave
+MEANS = {  # signals one after the other, and codes that are promised then
+    "SIGTERM": ((signal.SIGTERM,), {SAVED}),
+    "Ctrl-C": ((signal.SIGINT,), {SAVED}),
+    "Ctrl-C twice": ((signal.SIGINT, signal.SIGINT), {SAVED, AT_ONCE}),
+}
+
+
+def prove(quick: bool = False) -> Verdict:
+    """100 times; or, quick, 3."""
+    verdict = Verdict("R3", "signals were not obeyed in 10 s with their code, or left a trace")
+    codes: Counter[str] = Counter()
+    slowest = 0.0
+    with room() as folder:
+        lives = Lives(smallest(folder), folder, command)
+
+        def send(child: int) -> tuple[str, list[str]] | None:
+            nonlocal slowest
+            means = list(MEANS)[verdict.faults % len(MEANS)]
+            signals, promised = MEANS[means]
+            began = time.monotonic()
+            for number in signals:
+                os.kill(child, number)
+                time.sleep(lives.draw.uniform(0, 0.02))
+            code = _ended(child)
+            if code == FINISHED and is_finished(folder / "life"):
+                return None  # too late: that was its last update
+            slowest = max(slowest, time.monotonic() - began)
+            codes[f"{means} {code}"] += 1
+            return means, [] if code in promised else [f"it ended with {code}"]
+
+        lives.hurt(verdict, 3 if quick else 100, send)
+    verdict.notes += [
+        ", ".join(f"{name} x {count}" for name, count in sorted(codes.items())),
+        f"at most {slowest:.1f} s",
+    ]
+    return verdict
+
+
+def _ended(child: int) -> int | None:
+    """Its exit code; None if it did not leave, and was killed."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def command(run: Run, place: Path) -> int:
+    """`regard train`, as a user starts it or goes on."""
+    file = place.with_name("run.toml")
+    if not file.is_file():
+        runs().save(run, file)
+    arguments = ["--resume", str(place)] if (place / "run.toml").is_file() else [str(file), "--out", str(place)]
+    sys.argv = ["regard", "train", *arguments]
+    with Path(os.devnull).open("w") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        try:
+            main()
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        finally:
+            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    return 0

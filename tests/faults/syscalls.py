@@ -1,0 +1,94 @@
+"""Faults at a chosen system call of a process, by strace: a signal as it enters the call, or an error instead of it.
+
+A call is named by what it is and how often it came before: the 3rd `write`. Processes that are forked from one state
+make the same calls, so that one undisturbed process tells what there is to hit.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+STRACE = shutil.which("strace")
+FILES = "%file,%desc"  # all calls that take a path or an open file
+MEMORY = frozenset({"mmap"})  # takes an open file in other programs: here it only ever asks for memory
+PR_SET_PTRACER = 0x59616D61  # of Linux: who may trace this process
+_CALL = re.compile(r"(\w+)\((.*)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call of a process."""
+
+    name: str
+    number: int  # of those of this name, from 1
+    rest: str  # its arguments and result, as strace writes them
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+    def injecting(self, fault: str, until: str = "") -> list[str]:
+        """Options of strace: `signal=KILL` or `error=ENOSPC` at this call, or with "+" at it and all that follow."""
+        return ["-e", f"trace={self.name}", "-e", f"inject={self.name}:{fault}:when={self.number}{until}"]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """How a traced process ended, and the calls it made."""
+
+    code: int  # as in `subprocess`: below 0 it is a signal
+    calls: list[Call]
+
+
+def why_not() -> str | None:
+    """Why nothing can be traced here; None if it can."""
+    if STRACE is None:
+        return "strace is not installed (apt-get install strace)"
+    tried = subprocess.run([STRACE, "-q", "-o", os.devnull, "true"], capture_output=True, check=False)  # noqa: S603
+    return (
+        None if tried.returncode == 0 else "strace may not trace processes here (in a container: --cap-add=SYS_PTRACE)"
+    )
+
+
+def fork_traced(options: list[str]) -> Traced | None:
+    """Fork as `os.fork` does: None in the child, which strace holds by then; in the parent, how the child ended."""
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1))  # strace is no ancestor of this process
+        os.kill(os.getpid(), signal.SIGSTOP)  # until strace holds it
+        return None
+    os.waitpid(child, os.WUNTRACED)
+    with tempfile.NamedTemporaryFile("r") as log:
+        tracer = subprocess.Popen(  # noqa: S603 - the program that STRACE found
+            [str(STRACE), "-q", "-s", "256", "-p", str(child), "-o", log.name, *options]
+        )
+        while not _is_held(child):
+            if tracer.poll() is not None:
+                os.kill(child, signal.SIGKILL)
+                raise OSError("strace may not trace here")
+            time.sleep(0.0005)
+        os.kill(child, signal.SIGCONT)
+        _, status = os.waitpid(child, 0)
+        tracer.wait()
+        return Traced(os.waitstatus_to_exitcode(status), _calls(log.read()))
+
+
+def _is_held(process: int) -> bool:
+    return "TracerPid:\t0\n" not in Path(f"/proc/{process}/status").read_text()
+
+
+def _calls(log: str) -> list[Call]:
+    seen: Counter[str] = Counter()
+    calls = []
+    for line in log.split("\n"):
+        if (found := _CALL.match(line)) and found[1] not in MEMORY:
+            seen[found[1]] += 1
+            calls.append(Call(found[1], seen[found[1]], found[2]))
+    return calls

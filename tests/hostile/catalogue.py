@@ -1,0 +1,11 @@
+"""All attacks, in the order of their files."""
+
+from tests.hostile import corpora, links, manifests, pickles, settings, states, tensors, vocabularies
+from tests.hostile.attack import ATTACKS, Attack
+
+KINDS = (pickles, links, manifests, settings, states, tensors, vocabularies, corpora)  # as the page lists them
+
+
+def all_attacks() -> list[Attack]:
+    """Every one that is enlisted."""
+    return list(ATTACKS)

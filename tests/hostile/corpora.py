@@ -1,0 +1,150 @@
+"""Texts and shards that burst or lead elsewhere."""
+
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.base.files import sha256
+from tests.hostile.attack import attack
+from tests.hostile.place import Place
+
+DAMAGED = "damaged|not the one|bytes, not|does not belong"
+
+
+def _shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
+    """Another description of the shard, which the corpus then names as its own."""
+    name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
+    place.edit(name, change)
+    _trusted(place, name)
+
+
+def _trusted(place: Place, name: str) -> None:
+    digest = sha256(place.folder / name)
+    place.edit("corpus.json", lambda corpus: corpus["shards"].update({name.removesuffix(".json"): digest}))
+
+
+@attack("prepared", "shard")
+def shard_outside(place: Place) -> None:
+    """A shard whose name leads out of the folder."""
+    for path in place.folder.glob("*.*"):
+        (place.outside / path.name).write_bytes(path.read_bytes())
+
+    def change(corpus: dict[str, Any]) -> None:
+        corpus["shards"] = {f"../outside/{name}": digest for name, digest in corpus["shards"].items()}
+
+    place.edit("corpus.json", change)
+
+
+@attack("prepared", DAMAGED)
+def shard_of_strange_width(place: Place) -> None:
+    """Tokens of a billion bytes each."""
+    _shard(place, lambda facts: facts.update(width=10**9))
+
+
+@attack("prepared", DAMAGED)
+def shard_of_negative_size(place: Place) -> None:
+    """A shard of minus one sample."""
+    _shard(place, lambda facts: facts.update(samples=-1))
+
+
+@attack("prepared", DAMAGED)
+def shard_of_endless_samples(place: Place) -> None:
+    """A shard of 10^18 samples."""
+    _shard(place, lambda facts: facts.update(samples=10**18))
+
+
+@attack("prepared", DAMAGED)
+def shard_of_wrong_types(place: Place) -> None:
+    """Streams, files and hashes that are numbers."""
+    _shard(place, lambda facts: facts.update(streams=[1, 2], files=3, sha256=4, languages=5))
+
+
+@attack("prepared", DAMAGED)
+def deep_shard(place: Place) -> None:
+    """A description of 100,000 lists inside each other."""
+    name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
+    (place.folder / name).write_text("[" * 100_000 + "]" * 100_000)
+    _trusted(place, name)
+
+
+@attack("prepared", DAMAGED)
+def samples_beyond_the_tokens(place: Place) -> None:
+    """Lengths that add up to more than the tokens there are, and files that have no name."""
+    path = next(place.folder.glob("*.idx"))
+    table = np.fromfile(path, dtype="<u4")
+    table[:] = 4_000_000_000
+    table.tofile(path)
+
+
+@attack("prepared", "damaged")
+def deep_corpus(place: Place) -> None:
+    """corpus.json with 100,000 lists inside each other."""
+    (place.folder / "corpus.json").write_text("[" * 100_000 + "]" * 100_000)
+
+
+@attack("prepared", "damaged")
+def corpus_of_wrong_types(place: Place) -> None:
+    """corpus.json whose shards are a list and whose weights are words."""
+    place.edit("corpus.json", lambda corpus: corpus.update(shards=[1], weights="heavy"))
+
+
+@attack("corpus", "packed file grows")
+def gzip_bomb(place: Place) -> Path:
+    """A .gz of 100 KB that unpacks to 100 MB without a line's end."""
+    path = place.folder / "bomb.txt.gz"
+    with gzip.open(path, "wb", compresslevel=6) as file:
+        for _ in range(25):
+            file.write(bytes(1 << 22))
+    return path
+
+
+@attack("corpus", "packed file grows")
+def xz_bomb(place: Place) -> Path:
+    """A .xz of 15 KB that unpacks to 100 MB."""
+    path = place.folder / "bomb.txt.xz"
+    path.write_bytes(lzma.compress(bytes(100 << 20), preset=0))
+    return path
+
+
+@attack("corpus", "packed file grows")
+def zstandard_bomb(place: Place) -> Path:
+    """A .zst of 30 KB that unpacks to a gigabyte."""
+    import zstandard
+
+    path = place.folder / "bomb.txt.zst"
+    packer = zstandard.ZstdCompressor().compressobj()
+    with path.open("wb") as file:
+        for _ in range(256):
+            file.write(packer.compress(bytes(1 << 22)))
+        file.write(packer.flush())
+    return path
+
+
+@attack("corpus", "Not JSON")
+def deep_line(place: Place) -> Path:
+    """A line of 100,000 lists inside each other."""
+    path = place.folder / "deep.jsonl"
+    path.write_text('{"source": "good"}\n' + "[" * 100_000 + "]" * 100_000 + "\n")
+    return path
+
+
+@attack("corpus", "defines an entity")
+def billion_laughs(place: Place) -> Path:
+    """A translation memory whose entities stand for a billion laughs."""
+    path = place.folder / "laughs.tmx"
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    path.write_text(f'<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY l0 "ha">{entities}]><tmx>&l9;</tmx>')
+    return path
+
+
+@attack("corpus", "Not JSON|no JSON")
+def line_of_no_json(place: Place) -> Path:
+    """A number of 100,000 digits where an object must be."""
+    path = place.folder / "digits.jsonl"
+    path.write_text(json.dumps({"source": "good"}) + "\n" + "9" * 100_000 + "\n")
+    return path

@@ -1,0 +1,150 @@
+"""Manifests that lie or burst: about names, sizes, hashes, or with more JSON than a folder can need."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tests.hostile.attack import attack
+from tests.hostile.place import Place
+
+DEEP = 100_000
+NAME = "manifest.json"
+Files = dict[str, Any]
+
+
+def _rewritten(place: Place, change: Callable[[Files], object]) -> None:
+    """The manifest with other facts, written as Regard writes one."""
+    path = place.folder / NAME
+    manifest = json.loads(path.read_bytes())
+    change(manifest["files"])
+    path.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+def _named(place: Place, name: str) -> None:
+    """One more file that the manifest claims."""
+    _rewritten(place, lambda files: files.update({name: {"bytes": 5, "sha256": "0" * 64}}))
+
+
+@attack("load", "manifest is damaged")
+def escape_upwards(place: Place) -> None:
+    """A name that climbs out of the folder: ../outside/victim.txt."""
+    _named(place, "../outside/victim.txt")
+
+
+@attack("load", "manifest is damaged")
+def escape_by_root(place: Place) -> None:
+    """A name that is an absolute path."""
+    _named(place, "/etc/passwd")
+
+
+@attack("load", "manifest is damaged")
+def name_with_nul(place: Place) -> None:
+    """A name with a NUL in it."""
+    _named(place, "model\0.toml")
+
+
+@attack("load", "manifest is damaged")
+def endless_name(place: Place) -> None:
+    """A name of 100,000 letters."""
+    _named(place, "x" * 100_000)
+
+
+@attack("load", "manifest is damaged")
+def name_for_the_terminal(place: Place) -> None:
+    """A name that would clear the screen and write a lie on it."""
+    _named(place, "\x1b[2J\x1b[HAll is well.\r")
+
+
+@attack("load", r"\\x1b\[2JAll is well\. is not in the manifest")
+def file_for_the_terminal(place: Place) -> None:
+    """A file in the folder whose name would clear the screen and write a lie on it."""
+    (place.folder / "\x1b[2JAll is well.").touch()
+
+
+@attack("load", "manifest is damaged")
+def names_of_windows(place: Place) -> None:
+    """Files named as the devices and drives of Windows, present and sealed."""
+    for name in ("NUL", "aux.txt", "C:evil", "..\\up"):
+        (place.folder / name).write_text("there")
+    place.seal()
+
+
+@attack("load", "has other content")
+def lie_about_content(place: Place) -> None:
+    """Weights of the promised size with one byte changed."""
+    path = place.folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@attack("load", "bytes, not 1000000000000000000")
+def lie_about_size(place: Place) -> None:
+    """A manifest that claims an exabyte of weights."""
+    _rewritten(place, lambda files: files["model.safetensors"].update(bytes=10**18))
+
+
+@attack("load", "manifest is damaged")
+def facts_of_wrong_types(place: Place) -> None:
+    """Sizes that are lists, hashes that are numbers."""
+    _rewritten(place, lambda files: files.update({"model.toml": {"bytes": [1], "sha256": 1e300}}))
+
+
+@attack("load", "manifest is damaged")
+def deep_manifest(place: Place) -> None:
+    """100,000 lists inside each other."""
+    (place.folder / NAME).write_text("[" * DEEP + "]" * DEEP)
+
+
+@attack("load", "manifest is damaged")
+def manifest_with_keys_twice(place: Place) -> None:
+    """The same file twice, with another hash each time."""
+    path = place.folder / NAME
+    text = path.read_text()
+    path.write_text(text.replace('"files": {', '"files": {"model.toml": {"bytes": 1, "sha256": ""},', 1))
+
+
+@attack("load", r"manifest\.json")
+def endless_manifest(place: Place) -> None:
+    """A manifest of 16 GB that takes no room on the disk."""
+    os.truncate(place.folder / NAME, 16 << 30)
+
+
+@attack("load", "bytes, and at most")
+def crowded_manifest(place: Place) -> None:
+    """A manifest that names 30,000 files."""
+    _rewritten(place, lambda files: files.update({f"f{n}": {"bytes": 1, "sha256": ""} for n in range(30_000)}))
+
+
+@attack("load", "manifest is damaged")
+def manifest_of_no_text(place: Place) -> None:
+    """Bytes that are not UTF-8."""
+    (place.folder / NAME).write_bytes(b'{"files": {"\xff\xfe": 1}}')
+
+
+@attack("load", "manifest is damaged")
+def empty_manifest(place: Place) -> None:
+    """A manifest of no bytes."""
+    (place.folder / NAME).write_bytes(b"")
+
+
+@attack("load", "files")
+def crowded_folder(place: Place) -> None:
+    """A folder with 5,000 files."""
+    (place.folder / "many").mkdir()
+    for number in range(5_000):
+        (place.folder / "many" / str(number)).touch()
+
+
+@attack("load", "deep|not in the manifest|folders")
+def deep_folder(place: Place) -> None:
+    """300 folders inside each other, and a file at the bottom."""
+    before, here = os.getcwd(), place.folder  # noqa: PTH109 - the paths are too long for any other way
+    os.chdir(here)
+    for _ in range(300):
+        os.mkdir("d")  # noqa: PTH102
+        os.chdir("d")
+    with open("bottom", "w") as file:  # noqa: PTH123
+        file.write("here")
+    os.chdir(before)

@@ -1,0 +1,81 @@
+"""Pickles under every name: whoever loads one does what it says."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tests.hostile.attack import attack
+from tests.hostile.place import Canary, Place
+
+
+@attack("load", "This is a pickle")
+def pickled_weights(place: Place) -> None:
+    """A pickle named model.safetensors."""
+    (place.folder / "model.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
+    place.seal()
+
+
+@attack("load", "This is a pickle")
+def torch_saved_weights(place: Place) -> None:
+    """A file of torch.save named model.safetensors."""
+    torch.save({"weights": Canary(place.canary)}, place.folder / "model.safetensors")
+    place.seal()
+
+
+@attack("load", "neither a model nor a run")
+def torch_checkpoint(place: Place) -> Path:
+    """A folder with nothing but model.pt."""
+    given = place.folder / "theirs"
+    given.mkdir()
+    torch.save(Canary(place.canary), given / "model.pt")
+    return given
+
+
+@attack("load", "neither a model nor a run")
+def hugging_face_folder(place: Place) -> Path:
+    """A Hugging Face folder: pytorch_model.bin, and a config.json that asks for the code beside it to be run."""
+    given = place.folder / "theirs"
+    given.mkdir()
+    (given / "pytorch_model.bin").write_bytes(pickle.dumps(Canary(place.canary)))
+    (given / "modeling.py").write_text(f"import os\nos.mkdir({str(place.canary)!r})\nModel = object\n")
+    config = {"auto_map": {"AutoModel": "modeling.Model"}, "trust_remote_code": True, "model_type": "marian"}
+    (given / "config.json").write_text(json.dumps(config))
+    return given
+
+
+@attack("load", "is not in the manifest")
+def code_beside_the_weights(place: Place) -> None:
+    """A good model with modules beside it that Python might import."""
+    for name in ("sitecustomize.py", "model.py", "__init__.py", "torch.py"):
+        (place.folder / name).write_text(f"import os\nos.mkdir({str(place.canary)!r})\n")
+
+
+@attack("vocabulary", "not a vocabulary")
+def pickled_vocabulary(place: Place) -> None:
+    """A pickle named tokenizer.json."""
+    (place.folder / "tokenizer.json").write_bytes(pickle.dumps(Canary(place.canary)))
+
+
+@attack("resume", "None of the 1 checkpoints is whole.*This is a pickle")
+def pickled_optimizer(place: Place) -> None:
+    """A checkpoint, well sealed, whose optimizer is a pickle."""
+    (place.step / "optimizer.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
+    Place(place.step, place.outside, place.canary).seal()
+
+
+@attack("resume", "None of the 1 checkpoints is whole")
+def pickled_state(place: Place) -> None:
+    """A checkpoint, well sealed, whose state is a pickle."""
+    (place.step / "state.json").write_bytes(pickle.dumps(Canary(place.canary)))
+    Place(place.step, place.outside, place.canary).seal()
+
+
+@attack("prepared", "bytes, not")
+def pickled_tokens(place: Place) -> None:
+    """Tokens as an array of NumPy that holds an object."""
+    tokens = next(place.folder.glob("*.bin"))
+    with tokens.open("wb") as file:
+        np.save(file, np.array([Canary(place.canary)], dtype=object), allow_pickle=True)

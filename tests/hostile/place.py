@@ -1,0 +1,144 @@
+"""Where an attack happens: a good thing to spoil, a folder outside it to leave alone, and what an attack would leave.
+
+The good things are made once: a model's folder, the folder of a run that rests, a prepared corpus.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import regard
+from regard.base.files import seal
+from regard.config.run import AnySource, Jsonl, Lines, Tmx
+from regard.data.corpus import Corpus
+from regard.data.example import Defects
+from regard.data.prepare import open_corpus
+from regard.store.model_folder import read_model, write_model
+from regard.store.weights import weights_of
+from regard.text.vocabularies import Vocabularies
+from regard.train.fit import fit, resume
+from tests.pipeline import made
+from tests.train.runs import corpus, small_run
+
+Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus"]
+PAUSE = 2  # the update at which the run rests
+
+
+class Canary:
+    """A pickle of it makes a file where it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an attack may touch."""
+
+    folder: Path  # a copy of the good thing
+    outside: Path  # must stay as it is
+    canary: Path  # must never come to be
+
+    @property
+    def step(self) -> Path:
+        """The newest checkpoint of a run."""
+        return max((self.folder / "checkpoints").iterdir())
+
+    def edit(self, name: str, change: Callable[[Any], object]) -> None:
+        """Change a JSON file in the folder: `change` alters what it holds, or gives something else to hold."""
+        path = self.folder / name
+        value = json.loads(path.read_bytes())
+        found = change(value)
+        path.write_text(json.dumps(value if found is None else found), encoding="utf-8")
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Change a text file in the folder."""
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{name} has no {old!r} to spoil"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def seal(self) -> None:
+        """Make the manifest agree with what is there now: an attacker can."""
+        seal(self.folder)
+
+
+@cache
+def _good(root: Path) -> dict[str, Path]:
+    """The good things, made once in a folder."""
+    settings = made.writer_settings()
+    model = root / "model"
+    write_model(model, settings, made.vocabularies(), weights_of(made.writing_model(settings)), "A card.\n")
+    files = corpus(root / "text", count=60)
+    run = root / "run"
+    changes = {"validation.sentences": 0, "validation.shown": 0}
+    fit(small_run("continue", files, changes), run, pause_at=PAUSE)
+    return {"model": model, "run": run, "text": root / "text"}
+
+
+def good(root: Path, door: Door) -> Path:
+    """What this door opens when nobody has spoiled it."""
+    things = _good(root)
+    return {
+        "load": things["model"],
+        "read_model": things["model"],
+        "resume": things["run"],
+        "vocabulary": things["run"] / "vocabulary",
+        "prepared": things["run"] / "shards" / "train",
+        "corpus": things["text"],
+    }[door]
+
+
+def made_place(root: Path, door: Door, name: str) -> Place:
+    """A place of its own for one attack."""
+    home = root / "places" / name
+    shutil.copytree(good(root, door), home / "given", symlinks=True)
+    (home / "outside").mkdir()
+    (home / "outside" / "victim.txt").write_text("mine\n")
+    return Place(home / "given", home / "outside", home / "canary")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """What every file in a folder holds."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def enter(door: Door, given: Path) -> object:
+    """What a user does with what somebody gave them."""
+    match door:
+        case "load":
+            return regard.load(given)
+        case "read_model":
+            return read_model(given)
+        case "resume":
+            return resume(given, pause_at=PAUSE)
+        case "vocabulary":
+            return Vocabularies.load(given).source.encode("the old dog sees a cat")
+        case "prepared":
+            return open_corpus(given)
+        case "corpus":
+            return _read(given)
+
+
+def _read(given: Path) -> int:
+    """All examples of a corpus, as training reads them: facts first, then text."""
+    if given.is_dir():
+        given /= "all.en"
+    kinds: dict[str, AnySource] = {
+        ".jsonl": Jsonl(path=str(given)),
+        ".tmx": Tmx(path=str(given), languages=("en", "de")),
+    }
+    source = kinds.get(given.suffix, Lines(source=str(given)))
+    read = Corpus([source])
+    read.facts()
+    return sum(1 for _ in read.examples(Defects()))

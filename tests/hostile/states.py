@@ -1,0 +1,99 @@
+"""Checkpoints and records of a run, well sealed, that hold the wrong things."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.hostile.attack import attack
+from tests.hostile.place import Place
+
+WHOLE = "None of the 1 checkpoints is whole"
+STANDS = "does not say where the run stands"
+DEEP = 100_000
+
+
+def _state(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
+    """Another state.json, sealed."""
+    step = Place(place.step, place.outside, place.canary)
+    step.edit("state.json", change)
+    step.seal()
+
+
+@attack("resume", STANDS)
+def state_of_wrong_types(place: Place) -> None:
+    """The number of updates is a word, the losses are a table."""
+    _state(place, lambda state: state["progress"].update(update="many", losses={"a": []}))
+
+
+@attack("resume", WHOLE)
+def state_that_is_a_list(place: Place) -> None:
+    """state.json holds a list."""
+    _state(place, lambda _: [1, 2, 3])
+
+
+@attack("resume", STANDS)
+def state_without_progress(place: Place) -> None:
+    """state.json does not say where the run stands."""
+    _state(place, lambda state: state.pop("progress") and None)
+
+
+@attack("resume", STANDS)
+def state_with_strangers(place: Place) -> None:
+    """The progress has a key that the code would take for an argument."""
+    _state(place, lambda state: state["progress"].update(__class__="os.system"))
+
+
+@attack("resume", STANDS)
+def run_in_state_is_a_number(place: Place) -> None:
+    """The settings that the checkpoint was made with are a number."""
+    _state(place, lambda state: state.update(run=3))
+
+
+@attack("resume", WHOLE)
+def deep_state(place: Place) -> None:
+    """100,000 lists inside each other."""
+    (place.step / "state.json").write_text("[" * DEEP + "]" * DEEP)
+    Place(place.step, place.outside, place.canary).seal()
+
+
+@attack("resume", WHOLE)
+def crowded_state(place: Place) -> None:
+    """Three million empty lists: twenty bytes of memory for each byte of the file."""
+    (place.step / "state.json").write_text('{"progress": [' + ",".join(["[]"] * 3_000_000) + "]}")
+    Place(place.step, place.outside, place.canary).seal()
+
+
+@attack("resume", "have changed since this position")
+def position_of_another_corpus(place: Place) -> None:
+    """A place in the data that this corpus does not have."""
+    _state(place, lambda state: state["progress"]["position"].update(fingerprint="0" * 64))
+
+
+@attack("resume", STANDS)
+def negative_position(place: Place) -> None:
+    """An epoch before the first one, and a journal of negative length."""
+    _state(place, lambda state: state["progress"].update(update=-5, journal=-1))
+
+
+@attack("resume", "corpus.json")
+def deep_corpus_facts(place: Place) -> None:
+    """corpus.json with 100,000 lists inside each other."""
+    (place.folder / "corpus.json").write_text("[" * DEEP + "]" * DEEP)
+
+
+@attack("resume", "corpus.json")
+def corpus_facts_of_wrong_types(place: Place) -> None:
+    """corpus.json says that a file is the number 3."""
+    place.edit("corpus.json", lambda facts: dict.fromkeys(facts, 3))
+
+
+@attack("resume", r"validation\.jsonl")
+def examples_of_wrong_types(place: Place) -> None:
+    """The validation examples are numbers, tables and too many."""
+    (place.folder / "validation.jsonl").write_text('3\n{"a": 1}\n' + json.dumps([1] * 9) + "\n")
+
+
+@attack("resume", r"validation\.jsonl")
+def deep_examples(place: Place) -> None:
+    """A validation example of 100,000 lists inside each other."""
+    (place.folder / "validation.jsonl").write_text("[" * DEEP + "]" * DEEP + "\n")

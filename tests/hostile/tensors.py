@@ -1,0 +1,161 @@
+"""Weights that lie in their header: safetensors files whose sizes, shapes and names do not hold together."""
+
+import json
+import os
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from tests.hostile.attack import attack
+from tests.hostile.place import Place
+
+WEIGHTS = "model.safetensors"
+NOT_WHOLE = "no whole safetensors file"
+FIT = "weights do not fit the model|parameters"
+
+
+def _written(place: Place, header: bytes, data: bytes = b"", size: int | None = None) -> None:
+    length = len(header) if size is None else size
+    (place.folder / WEIGHTS).write_bytes(length.to_bytes(8, "little") + header + data)
+    place.seal()
+
+
+def _described(place: Place, tensors: dict[str, Any], data: bytes = b"") -> None:
+    _written(place, json.dumps(tensors).encode(), data)
+
+
+def _tensor(shape: list[int], begin: int, end: int, kind: str = "F32") -> dict[str, Any]:
+    return {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+
+
+@attack("load", NOT_WHOLE)
+def endless_header(place: Place) -> None:
+    """A header of 2^63 bytes, by its own account."""
+    _written(place, b"{}", size=1 << 63)
+
+
+@attack("load", NOT_WHOLE)
+def header_beyond_the_file(place: Place) -> None:
+    """A header that is longer than the file."""
+    _written(place, b"{}", size=1 << 20)
+
+
+@attack("load", FIT)
+def crowded_header(place: Place) -> None:
+    """A header of 12 MB that describes 105,000 tensors of no numbers."""
+    _written(place, _crowd(105))
+
+
+@attack("load", NOT_WHOLE)
+def huge_header(place: Place) -> None:
+    """A header of 20 MB that describes 170,000 tensors of no numbers."""
+    _written(place, _crowd(170))
+
+
+def _crowd(thousands: int) -> bytes:
+    one = ",".join(f'"t{n:062}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for n in range(1000))
+    parts = [one.replace('"t000', f'"t{n:03}') for n in range(thousands)]
+    return ("{" + ",".join(parts) + "}").encode()
+
+
+@attack("load", NOT_WHOLE)
+def deep_header(place: Place) -> None:
+    """A header of 100,000 lists inside each other."""
+    _written(place, b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+
+
+@attack("load", NOT_WHOLE)
+def overlapping_tensors(place: Place) -> None:
+    """Two tensors that share their bytes."""
+    _described(place, {"a": _tensor([4], 0, 16), "b": _tensor([4], 8, 24)}, bytes(24))
+
+
+@attack("load", NOT_WHOLE)
+def tensor_beyond_the_file(place: Place) -> None:
+    """A tensor that ends a terabyte after the file does."""
+    _described(place, {"a": _tensor([1 << 38], 0, 1 << 40)}, bytes(24))
+
+
+@attack("load", NOT_WHOLE)
+def overflowing_shape(place: Place) -> None:
+    """A shape whose product wraps round to a few bytes in 64 bits."""
+    _described(place, {"a": _tensor([1 << 32, 1 << 32, 4], 0, 16)}, bytes(16))
+
+
+@attack("load", NOT_WHOLE)
+def negative_shape(place: Place) -> None:
+    """A shape of negative numbers, whose product is right."""
+    _described(place, {"a": _tensor([-2, -2], 0, 16)}, bytes(16))
+
+
+@attack("load", NOT_WHOLE)
+def strange_numbers(place: Place) -> None:
+    """A tensor of a kind of number that does not exist."""
+    _described(place, {"a": _tensor([4], 0, 16, "PICKLE")}, bytes(16))
+
+
+@attack("load", NOT_WHOLE)
+def empty_weights(place: Place) -> None:
+    """A file of no bytes."""
+    (place.folder / WEIGHTS).write_bytes(b"")
+    place.seal()
+
+
+@attack("load", FIT)
+def weights_of_another_model(place: Place) -> None:
+    """One tensor has another shape than the settings say."""
+    weights = load_file(place.folder / WEIGHTS)
+    name = max(weights, key=lambda one: weights[one].dim())
+    weights[name] = weights[name].repeat(2, *[1] * (weights[name].dim() - 1))
+    save_file(weights, place.folder / WEIGHTS)
+    place.seal()
+
+
+@attack("load", "of shape|weights do not fit|is torch")
+def weights_turned_over(place: Place) -> None:
+    """One matrix is turned over: as many numbers, another shape."""
+    weights = load_file(place.folder / WEIGHTS)
+    name = next(one for one in weights if weights[one].dim() == 2 and len(set(weights[one].shape)) == 2)
+    weights[name] = weights[name].T.contiguous()
+    save_file(weights, place.folder / WEIGHTS)
+    place.seal()
+
+
+@attack("load", "weights do not fit the model")
+def weights_that_are_no_numbers(place: Place) -> None:
+    """The right shapes, but of truth values."""
+    weights = load_file(place.folder / WEIGHTS)
+    save_file({name: tensor.to(torch.bool) for name, tensor in weights.items()}, place.folder / WEIGHTS)
+    place.seal()
+
+
+@attack("load", "bytes")
+def weights_of_a_terabyte(place: Place) -> None:
+    """The weights with a terabyte of nothing after them, which takes no room on the disk; the manifest knows it."""
+    path = place.folder / WEIGHTS
+    os.truncate(path, 1 << 40)
+    manifest = json.loads((place.folder / "manifest.json").read_bytes())
+    manifest["files"][WEIGHTS]["bytes"] = 1 << 40
+    (place.folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+@attack("resume", "bytes|None of the 1 checkpoints")
+def optimizer_of_a_terabyte(place: Place) -> None:
+    """A checkpoint whose optimizer is a terabyte of nothing, and the manifest knows it."""
+    step = place.step
+    os.truncate(step / "optimizer.safetensors", 1 << 40)
+    manifest = json.loads((step / "manifest.json").read_bytes())
+    manifest["files"]["optimizer.safetensors"]["bytes"] = 1 << 40
+    (step / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+@attack("resume", "state does not fit|None of the 1")
+def optimizer_of_another_model(place: Place) -> None:
+    """A checkpoint whose optimizer remembers other shapes."""
+    path = place.step / "optimizer.safetensors"
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    save_file({name: torch.cat([tensor.flatten()] * 2) for name, tensor in tensors.items()}, path)
+    Place(place.step, place.outside, place.canary).seal()

@@ -1,0 +1,42 @@
+"""Names in a manifest: those that mean one file, in this folder, on every system."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import DamagedError
+from regard.base.files import seal, verify
+
+GOOD = ["model.toml", "deep/weights-1.bin", "größe 2.txt", "console.txt", "null", "a..b", ".hidden", "com.txt"]
+BAD = [
+    "NUL",
+    "aux.txt",
+    "deep/con",
+    "COM1",
+    "lpt9.log",
+    "C:evil",
+    "up\\down",
+    "what?",
+    "dot.",
+    "space ",
+    "tab\t",
+    "\u202e",
+]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_plain_names_are_believed(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("there")
+    seal(tmp_path)
+    verify(tmp_path)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_names_that_mean_something_else_are_not(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("there")
+    seal(tmp_path)
+    with pytest.raises(DamagedError, match="what is said of no file in this folder") as raised:
+        verify(tmp_path)
+    assert str(raised.value).replace("\n", "").isprintable()

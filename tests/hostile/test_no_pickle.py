@@ -1,0 +1,53 @@
+"""Nothing in the package can load a pickle: it imports no module that does, and calls nothing that would."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = {"pickle", "cPickle", "_pickle", "shelve", "marshal", "dill", "cloudpickle", "joblib", "jsonpickle"}
+CALLS = {"torch.load", "torch.save", "torch.jit.load", "torch.package", "torch.hub", "np.load", "numpy.load"}
+CALLS |= {"eval", "exec", "compile", "__import__"}
+SWITCHES = {"allow_pickle", "weights_only", "trust_remote_code"}
+
+
+def faults(source: str) -> Iterator[str]:
+    """What is wrong in a source text."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (one.name for one in names if one.name.split(".")[0] in MODULES)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (module for _ in names if module.split(".")[0] in MODULES)
+                yield from (path for one in names if (path := f"{module}.{one.name}") in CALLS)
+            case ast.Call(func=function, keywords=keywords):
+                if (called := ast.unparse(function)) in CALLS:
+                    yield called
+                yield from (one.arg for one in keywords if one.arg in SWITCHES)
+            case _:
+                pass
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("src/**/*.py")), ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_no_source_can_load_a_pickle(path: Path) -> None:
+    assert list(faults(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "import dill.source as d",
+        "from marshal import loads",
+        "from torch import load",
+        "x = torch.load(path)",
+        "np.load(path)",
+        "numpy.memmap(path, allow_pickle=True)",
+        "eval(text)",
+        "model(trust_remote_code=True)",
+    ],
+)
+def test_what_could_is_found(source: str) -> None:
+    assert len(list(faults(source))) == 1
