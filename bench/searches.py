@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--with", dest="other", type=Path)
     parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--only", default="", help="searches with this in their name, and a beam of 5")
     parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -79,6 +80,8 @@ def main() -> None:
     lines: dict[str, Line] = {}
     print(f"{'search':<28}{'BLEU':>7}{'chrF':>7}{'distinct-2':>12}{'self-BLEU':>11}{'sentences/s':>13}")
     for name, (search, best) in SEARCHES.items():
+        if name != BASE and asked.only not in name:
+            continue
         lines[name] = _tell(name, measured(translator, search, best, sources, references))
     if asked.other is not None:
         pair = Together([translator, _translator(asked.other)])
