@@ -87,7 +87,7 @@ def contests(quick: bool) -> Iterator[Contest]:
         "step/hf_trainer": tuple(("hf_trainer", precision) for precision in tried),
     }
     yield Contest(
-        "peers", tiny(0, tokens=1024 if quick else 4096), translation, 1000 if quick else 10_000, 12 if quick else 240
+        "peers", tiny(0, tokens=1024 if quick else 4096), translation, 1000 if quick else 10_000, 8 if quick else 240
     )
     yield _nanogpt("nanogpt_small", shakespeare(0), 768 * (5 if quick else 30), 4 if quick else 90, tried)
     if not quick:
