@@ -177,10 +177,12 @@ def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[S
 
 def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
     knobs = {"train.recompute": True, "train.label_smoothing": 0.3, "train.clip": 0.5, "device.loss_rows": 7}
+    knobs |= {"train.agreement": 5.0}
     made = trainer("translate", tmp_path, knobs)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
     assert [stack.recompute for stack in stacks] == [True, True]
     assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
+    assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
     assert made.loader.together == made.run.together == 2
     assert made.loader._recut is not None
     assert made.validator is not None

@@ -45,9 +45,7 @@ def word_loss(
     if rows == 0:
         logits = F.linear(x, weight, bias)  # (N, V)
         return _all_at_once(logits, labels, smoothing, scratch=logits.detach())
-    if torch.is_grad_enabled() and any(given is not None and given.requires_grad for given in (x, weight, bias)):
-        return WordLoss(*_WordLoss.apply(x, labels, weight, bias, smoothing, rows))
-    return _Pass(x, labels, weight, bias, smoothing, rows).sums()
+    return passed(Pass(x, labels, weight, bias, smoothing, rows), x, weight, bias)
 
 
 def class_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> WordLoss:
@@ -56,12 +54,19 @@ def class_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> WordLo
     return _all_at_once(logits, labels.flatten(), smoothing, scratch=logits.detach().clone())
 
 
+def passed(one_pass: "Pass", x: Tensor, weight: Tensor, bias: Tensor | None) -> WordLoss:
+    """Make a pass; its total has gradients to these, if anybody wants them."""
+    if torch.is_grad_enabled() and any(given is not None and given.requires_grad for given in (x, weight, bias)):
+        return WordLoss(*_WordLoss.apply(x, weight, bias, one_pass))
+    return one_pass.sums()
+
+
 def _all_at_once(logits: Tensor, labels: Tensor, smoothing: float, scratch: Tensor) -> WordLoss:
     """Logits (N, V) and a `scratch` of the same numbers, which are changed for a moment."""
     logs = logits.log_softmax(dim=-1, dtype=_wide(logits.dtype))  # (N, V)
     likelihood = F.nll_loss(logs, labels, ignore_index=IGNORED, reduction="sum")
     real = labels != IGNORED  # (N)
-    _, _, won = _contest(scratch.to(logs.dtype), labels.clamp(min=0)[:, None])
+    _, _, won = contest(scratch.to(logs.dtype), labels.clamp(min=0)[:, None])
     right = (won[:, 0] & real).sum()
     if not smoothing:
         return WordLoss(likelihood, likelihood.detach(), right)
@@ -73,11 +78,8 @@ class _WordLoss(torch.autograd.Function):
     """The work is done on the way forward, where the logits are; the way back is a multiplication."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float, rows: int
-    ) -> WordLoss:
-        one_pass = _Pass(x, labels, weight, bias, smoothing, rows)
-        gradients = one_pass.gradients = _Gradients(one_pass, to_weight=ctx.needs_input_grad[2])
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, one_pass: "Pass") -> WordLoss:  # noqa: ARG004
+        gradients = one_pass.gradients = _Gradients(one_pass, to_weight=ctx.needs_input_grad[1])
         sums = one_pass.sums()
         ctx.save_for_backward(gradients.to_x, gradients.to_weight, gradients.to_bias)
         ctx.mark_non_differentiable(sums.negative_log_likelihood, sums.right)
@@ -86,12 +88,10 @@ class _WordLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, above: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        to_x, to_weight, to_bias = ctx.saved_tensors
-        scaled = [None if gradient is None else gradient * above for gradient in (to_x, to_weight, to_bias)]
-        return scaled[0], None, scaled[1], scaled[2], None, None
+        return *(None if gradient is None else gradient * above for gradient in ctx.saved_tensors), None
 
 
-class _Pass:
+class Pass:
     """One pass over the logits, some rows at a time. Buffers of their size are made once and written over."""
 
     def __init__(
@@ -143,7 +143,7 @@ class _Pass:
     def _look(self, rows: slice, logits: Tensor, product: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sums of log sum exp, of the labels' logits, and of hits; the logits are used up."""
         labels = self.labels[rows]  # (n, 1)
-        own, others, won = _contest(logits, labels)
+        own, others, won = contest(logits, labels)
         peak = torch.maximum(own, others)  # (n, 1)
         exponentials = logits.sub_(peak).exp_()  # (n, V)
         sums = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
@@ -156,7 +156,7 @@ class _Pass:
 class _Gradients:
     """Of the total, to the vectors, to the matrix (a third of the work; a frozen one is spared it) and to the bias."""
 
-    def __init__(self, one_pass: _Pass, to_weight: bool) -> None:
+    def __init__(self, one_pass: Pass, to_weight: bool) -> None:
         self.of = one_pass
         places, words = one_pass.x.size(0), one_pass.words
         # What smoothing takes, s / V from every logit, is one vector for all rows: they start with it.
@@ -186,7 +186,7 @@ class _Gradients:
             self.to_bias.addmv_(unscaled.t(), 1 / sums[:, 0])
 
 
-def _contest(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def contest(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The labels' logits, the highest of all others, and whether `argmax` is the label, (n, 1) each.
 
     The logits (n, V) are changed and put right again: `argmax` itself is ten times slower than `amax`, as slow over a

@@ -53,6 +53,7 @@ class Trainer:
         self.objective = Objective(
             self.model,
             smoothing=settings.label_smoothing,
+            agreement=settings.agreement,
             rows=run.device.loss_rows or 0,
             compiled=settings.compile,
         )
