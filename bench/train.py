@@ -31,8 +31,9 @@ CPU-second, one thread, the same allocator, ours in bfloat16 with what the probe
 peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, all that it has
                  on a CPU) and Hugging Face Seq2SeqTrainer with a Marian of the same shape (the faster of float32 and
                  bfloat16)
-nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder; float32, all that it has on a CPU)
-nanogpt_medium   the same for *6x384*; `.._autocast` is its model under an autocast that its script does not have
+nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder): the faster of float32, all that its
+                 script has on a CPU (`.._as_it_is`), and bfloat16 by an autocast put around its model
+nanogpt_medium   the same for *6x384*
 """
 
 import argparse

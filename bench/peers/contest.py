@@ -95,8 +95,9 @@ def contests(quick: bool) -> Iterator[Contest]:
 
 
 def _nanogpt(name: str, shape: Shape, tokens: int, seconds: float, tried: Sequence[str]) -> Contest:
-    tails = {"float32": "", "bfloat16": "_autocast"}
-    keys = {f"step/{name}{tails[precision]}": (("nanogpt", precision),) for precision in tried}
+    keys = {f"step/{name}": tuple(("nanogpt", precision) for precision in tried)}
+    if len(tried) > 1:
+        keys[f"step/{name}_as_it_is"] = (("nanogpt", "float32"),)
     return Contest(name, replace(shape, changes=shape.changes | AS_NANOGPT), keys, tokens, seconds)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.data.cuts import by_budget, by_length, pack
 from regard.data.mixture import drawn
-from regard.data.noise import below, key, mixed, shuffled, spread, uniform
+from regard.data.noise import below, key, mixed, scattered, shuffled, spread, uniform
 from regard.data.order import Order, Position, Rules, share
 
 WORLDS = (1, 2, 3, 4, 8)
@@ -74,6 +74,26 @@ def test_epochs_and_seeds_differ_and_repeat() -> None:
     assert sorted(numbers(1, 0)) == sorted(numbers(1, 1)) == list(range(sum(COUNTS)))
 
 
+@pytest.mark.parametrize("pool", [131072, 333])
+def test_any_few_batches_in_a_row_have_all_lengths(pool: int) -> None:
+    order = order_of([4000, 4000], replace(RULES, pool=pool))
+    lengths = np.concatenate([lengths_of(4000, shard) for shard in range(2)], axis=1).max(axis=0)
+    batches = [lengths[picked.samples].mean() for _, _, picked in order.batches(epoch=0)]
+    by_chance = np.random.default_rng(1).permutation(batches)
+    spreads = [np.convolve(some, np.full(4, 0.25), mode="valid")[::4].std() for some in (batches, by_chance)]
+    assert spreads[0] < 0.4 * spreads[1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 13, 100, 1597])
+def test_scattered_numbers_are_all_there_and_neighbours_balance(count: int) -> None:
+    for seed in range(5):
+        found = scattered(key(seed), count)
+        assert sorted(found.tolist()) == list(range(count))
+        for few in (2, 4, 8):
+            sums = np.lib.stride_tricks.sliding_window_view(found, few)[::2].mean(axis=1) if count >= few else found[:0]
+            assert (np.abs(sums - (count - 1) / 2) <= 0.5 * count / few).all()
+
+
 def test_windows_mix_only_their_own_shards() -> None:
     order = order_of([50] * 10, RULES)
     assert order.windows == 4
@@ -108,7 +128,7 @@ def test_the_same_order_in_another_process() -> None:
         assert done.stdout.strip() == GOLDEN
 
 
-GOLDEN = "8c28b25152b87b5967ab4896d7ba1eb5f1e4ef881b140e367ea54833c3f449ef"
+GOLDEN = "a807ed2cade80ad788fcdeb7d715351abc3c79da729ce69dea17b6a804c20c8d"
 
 
 def test_the_fingerprint_knows_all_that_decides() -> None:

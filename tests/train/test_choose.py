@@ -274,7 +274,7 @@ def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
     assert "preset mini" in choice.reasons[0]
     assert "no time for tiny" in choice.reasons[0]
     assert choice.run.train.update_tokens == 2048
-    assert choice.run.data.batch_tokens == 2048
+    assert choice.run.data.batch_tokens == 1024, "two batches an update"
     assert translator(choice).encoder.dropout.sublayer == 0.1
     asked = choose(corpus, minutes=10, pace=paced(4.0), preset="tiny")
     assert translator(asked).encoder.layers == 4

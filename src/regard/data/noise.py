@@ -55,3 +55,20 @@ def below(bits: Bits, bound: int) -> NDArray[np.int64]:
 def shuffled(keys: Bits, count: int) -> NDArray[np.int64]:
     """The numbers from 0 to count - 1 in an order of their own for every key."""
     return np.argsort(spread(keys, np.arange(count, dtype=np.uint64)))
+
+
+def scattered(keys: Bits, count: int) -> NDArray[np.int64]:
+    """The numbers from 0 to count - 1 in an order in which any few neighbours are spread evenly over all of them.
+
+    Every second number mirrors the one before it. From pair to pair it goes on by the golden section of a circle,
+    which never comes near its own steps; the key says where on the circle it begins.
+
+    >>> scattered(key(1, 0), 9)
+    array([3, 5, 1, 7, 0, 8, 2, 6, 4])
+    """
+    half = count // 2
+    places = np.arange(half, dtype=np.uint64) * STEP + mixed(keys)  # of 2^64, and STEP is the golden section of that
+    found = np.full(count, half)
+    found[: 2 * half : 2] = np.argsort(np.argsort(places))
+    found[1 : 2 * half : 2] = count - 1 - found[: 2 * half : 2]
+    return found

@@ -1,7 +1,7 @@
 """Which samples make up batch b of epoch e: a pure function of (seed, epoch) and of the samples' lengths.
 
     permute the shards -> take a window of K shards -> permute their samples -> sort pools by length
-        -> cut batches by the token budget -> shuffle the batches of the window
+        -> cut batches by the token budget -> scatter the batches of the window
 
 Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. Nothing here depends on
 W, on what was read before, or on the machine: to go on after a stop, anywhere and with any number of ranks, it is
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.data.cuts import LONGEST, MOST, Lengths, Places, by_budget, by_length, pack
 from regard.data.mixture import Draws, drawn
-from regard.data.noise import key, shuffled, spread
+from regard.data.noise import key, scattered, shuffled, spread
 
 SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # what a key is for: each shuffle draws from a stream of its own
 
@@ -99,7 +99,7 @@ class Order:
 
     >>> order = Order([4], lambda shard: np.array([[5, 9, 5, 2]]), Rules(budget=10))
     >>> [picked.samples.tolist() for _, _, picked in order.batches(epoch=0)]
-    [[1], [3, 2], [0]]
+    [[3, 2], [1], [0]]
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Order:
         self._lengths = lengths
         self._weights = tuple(weights) if weights is not None else (1.0,) * len(counts)
         self._found: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
-        known = {"format": 1, "rules": asdict(rules), "counts": list(map(int, counts)), "identity": identity}
+        known = {"format": 2, "rules": asdict(rules), "counts": list(map(int, counts)), "identity": identity}
         known["weights"] = self._weights
         self.fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
@@ -169,13 +169,19 @@ class Order:
         if rules.packed:
             return _packed(*known, samples[order], draws[order], lengths[0, order], rules, turn)
         cuts: list[int] = []
+        shortest: list[NDArray[np.int64]] = []  # sample of each batch
         for begin in range(0, order.size, rules.pool):
             pool = order[begin : begin + rules.pool]
             seen = lengths.take(pool, axis=1)
             sort = by_length(seen)
             pool[:] = pool[sort]
-            cuts += [begin + cut for cut in by_budget(seen.max(axis=0)[sort], rules.budget)]
-        turns = shuffled(turn, len(cuts))
+            longer = seen.max(axis=0)[sort]
+            found = by_budget(longer, rules.budget)
+            shortest.append(longer[found])
+            cuts += [begin + cut for cut in found]
+        # Updates made of a few neighbours then have short and long sentences alike, which is quicker to learn from.
+        by_size = np.argsort(np.concatenate(shortest), kind="stable") if cuts else np.zeros(0, np.int64)
+        turns = by_size[scattered(turn, len(cuts))]
         return Window(*known, samples[order], draws[order], np.array([*cuts, order.size], np.int64), turns)
 
     def too_long(self) -> Iterator[tuple[int, int]]:

@@ -144,7 +144,7 @@ class Draft:
         reasons.append(_amount(plan, row, epoch, minutes, asked is not None))
         pairs = round(data.held_out * self.found.examples) or 500
         run = Run(
-            data=data.model_copy(update={"batch_tokens": min(data.batch_tokens, plan.update_tokens)}),
+            data=data.model_copy(update={"batch_tokens": self._batch(data, plan)}),
             tokenizer=tokenizer,
             model=model,
             train=training(self.job, row, plan, reasons),
@@ -152,6 +152,11 @@ class Draft:
         )
         changed = codec.runs().parse(plain(run), self.changes) if self.changes else run
         return Choice(changed, tuple(reasons), self.found, length)
+
+    def _batch(self, data: Data, plan: Plan) -> int:
+        """Tokens of a batch. An update of sentences has two at least, of unlike lengths: one is a lopsided teacher."""
+        share = plan.update_tokens if self.job == "continue" else plan.update_tokens // 2
+        return min(data.batch_tokens, max(data.longest, share))
 
     def length(self, row: Row, longest: int) -> int:
         """Tokens of a usual row: the longer side of an example, or a full row of running text."""
