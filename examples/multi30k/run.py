@@ -42,7 +42,7 @@ RECIPE: dict[str, Any] = {
     "validation.patience": 0,
     "device.threads": 1,
     "device.attention": "float32",
-    "device.loss_rows": 1024,
+    "device.loss_rows": 256,
 }
 UPDATES = 6500
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")

@@ -1,0 +1,86 @@
+"""Europarl English-German: the best translator that some hours of this machine can train, by one command.
+
+    python examples/europarl/run.py --data ../shared/data/europarl_deen --out europarl --minutes 150
+    python examples/europarl/run.py ... --score          # only score the run that is there
+
+Training is `regard train` with nothing but the files, the minutes and the number of threads. Of the finished run, `best`
+translates the test split once with a beam of 5. Figures, their signatures and the learning curve go to RESULTS.json.
+"""
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.measure.overlap import bleu, chrf
+from regard.pipeline.load import load
+from regard.pipeline.translator import Translator
+
+BEAM = 5
+
+
+def main() -> None:
+    """Train what is not there, then score it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("europarl"))
+    parser.add_argument("--minutes", type=float, default=150)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[], help="handed on to `regard train`")
+    parser.add_argument("--score", action="store_true", help="train nothing")
+    asked = parser.parse_args()
+    run = asked.out / "run"
+    if not asked.score:
+        subprocess.run([*command(asked.data, run, asked.minutes, asked.threads), *_sets(asked.set)], check=True)  # noqa: S603
+    torch.set_num_threads(asked.threads)
+    found = {"test": scored(asked.data, run), "curve": curve(run)}
+    (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(found["test"]))
+
+
+def command(data: Path, run: Path, minutes: float, threads: int) -> list[str]:
+    """`regard train`, from the beginning or from where it stopped."""
+    start = [sys.executable, "-m", "regard", "train"]
+    if run.exists():
+        return [*start, "--resume", str(run)]
+    files = {"source": "train.en", "target": "train.de", "validation-source": "valid.en", "validation-target": "valid.de"}
+    options = [word for option, name in files.items() for word in (f"--{option}", str(data / f"{name}.gz"))]
+    options += ["--languages", "en", "de", "--minutes", str(minutes), "--set", f"device.threads={threads}"]
+    return [*start, *options, "--out", str(run)]
+
+
+def scored(data: Path, run: Path) -> dict[str, Any]:
+    """What the test split says."""
+    sources, references = (
+        gzip.decompress((data / f"test.{language}.gz").read_bytes()).decode().splitlines() for language in ("en", "de")
+    )
+    translator = load(run)
+    assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
+    hypotheses = [one.text for one in translator.translate(sources, beam=BEAM)]
+    (run.parent / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
+    scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
+    return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}
+
+
+def curve(run: Path) -> list[dict[str, float]]:
+    """Validation after so many updates."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    names = ("loss", "bleu", "chrf")
+    return [
+        {"update": line["update"], **{name: round(line["validation"][name], 3) for name in names}}
+        for line in lines
+        if "validation" in line and "averaged" not in line
+    ]
+
+
+def _sets(given: list[str]) -> list[str]:
+    return [word for one in given for word in ("--set", one)]
+
+
+if __name__ == "__main__":
+    main()
