@@ -3,7 +3,7 @@
     python examples/europarl/run.py --data ../shared/data/europarl_deen --out europarl --minutes 150
     python examples/europarl/run.py ... --score          # only score the run that is there
 
-Training is `regard train` with nothing but the files, the minutes and the number of threads. Of the finished run, `best`
+Training is `regard train` with nothing but files, minutes and the number of threads. Of the finished run, `best`
 translates the test split once with a beam of 5. Figures, their signatures and the learning curve go to RESULTS.json.
 """
 
@@ -36,7 +36,8 @@ def main() -> None:
     asked = parser.parse_args()
     run = asked.out / "run"
     if not asked.score:
-        subprocess.run([*command(asked.data, run, asked.minutes, asked.threads), *_sets(asked.set)], check=True)  # noqa: S603
+        words = [*command(asked.data, run, asked.minutes, asked.threads), *_sets(asked.set)]
+        subprocess.run(words, check=True)  # noqa: S603 - our own command
     torch.set_num_threads(asked.threads)
     found = {"test": scored(asked.data, run), "curve": curve(run)}
     (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -48,8 +49,9 @@ def command(data: Path, run: Path, minutes: float, threads: int) -> list[str]:
     start = [sys.executable, "-m", "regard", "train"]
     if run.exists():
         return [*start, "--resume", str(run)]
-    files = {"source": "train.en", "target": "train.de", "validation-source": "valid.en", "validation-target": "valid.de"}
-    options = [word for option, name in files.items() for word in (f"--{option}", str(data / f"{name}.gz"))]
+    options: list[str] = []
+    for prefix, split in (("--", "train"), ("--validation-", "valid")):
+        options += [f"{prefix}source", str(data / f"{split}.en.gz"), f"{prefix}target", str(data / f"{split}.de.gz")]
     options += ["--languages", "en", "de", "--minutes", str(minutes), "--set", f"device.threads={threads}"]
     return [*start, *options, "--out", str(run)]
 

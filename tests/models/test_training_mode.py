@@ -1,10 +1,10 @@
-"""Each of the four dropouts acts in training, alone, and rests otherwise."""
+"""Each of the five dropouts acts in training, alone, and rests otherwise."""
 
 import pytest
 import torch
 
 from regard.models.encoder_decoder import EncoderDecoder
-from tests.matrix.models import make, words
+from tests.matrix.models import WIDTH, make, words
 
 CHOICE = {
     "family": "encoder_decoder",
@@ -18,7 +18,7 @@ CHOICE = {
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive"])
-@pytest.mark.parametrize("place", ["embedding", "sublayer", "attention", "feedforward"])
+@pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
 def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
     choice = CHOICE | {"score": score, "placement": placement}
     model = make(choice, dropout={place: 0.5})
@@ -37,7 +37,7 @@ def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
     assert torch.equal(plain.train()(source, target), rested)  # without a rate, training is the same
 
 
-@pytest.mark.parametrize("place", ["embedding", "sublayer", "attention", "feedforward"])
+@pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
 def test_both_stacks_drop(place: str) -> None:
     model = make(CHOICE | {"score": "scaled_dot"}, dropout={place: 0.5})
     assert isinstance(model, EncoderDecoder)
@@ -46,3 +46,16 @@ def test_both_stacks_drop(place: str) -> None:
     model.train()
     assert not torch.equal(model.encode(source)[0], memory[0])
     assert not torch.equal(model.decode(target, memory), model.decode(target, memory))
+
+
+def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
+    model = make(CHOICE | {"score": "scaled_dot"}, dropout={"token": 0.25})
+    assert isinstance(model, EncoderDecoder)
+    stack = model.encoder.train()
+    places = torch.arange(200)[None]
+    positions = stack.position.on_input(torch.zeros(8, 200, WIDTH), places)
+    found = stack._enter(torch.ones(8, 200, WIDTH), places) - positions
+    torch.testing.assert_close(found, found[..., :1].expand_as(found))
+    kept = found[..., 0] > 0.5
+    assert 0.2 < 1 - kept.double().mean() < 0.3
+    torch.testing.assert_close(found[..., 0], kept / 0.75, atol=1e-4, rtol=1e-4)

@@ -202,8 +202,10 @@ FeedForward = Annotated[Plain | Gated, Field(discriminator="kind")]
 
 
 class Dropout(Frozen):
-    """How much is set to zero in training, at four places."""
+    """How much is set to zero in training, at five places."""
 
+    token: Rate = 0.0
+    """Whole vectors that come in, before positions are added: a word is missing, its place is not."""
     embedding: Rate = 0.0
     """The sum of embeddings and positions."""
     sublayer: Rate = 0.0

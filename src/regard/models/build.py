@@ -154,6 +154,7 @@ def _stack(name: str, settings: parts.Stack, width: int, is_decoder: bool) -> St
         name,
         _position(settings, width, is_decoder),
         _norm(settings.norm, width) if settings.input_norm else None,
+        settings.dropout.token,
         settings.dropout.embedding,
         [_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)],
         _norm(settings.norm, width) if settings.final_norm else None,

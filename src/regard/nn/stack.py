@@ -27,6 +27,7 @@ class Stack(nn.Module):
         name: str,
         position: Position,
         input_norm: nn.Module | None,
+        token_dropout: float,
         dropout: float,
         layers: list[Layer],
         final_norm: nn.Module | None,
@@ -35,6 +36,7 @@ class Stack(nn.Module):
         self.name = name
         self.position = position
         self.input_norm = input_norm
+        self.token_dropout = Dropout(token_dropout)
         self.dropout = Dropout(dropout)
         self.layers: list[Layer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.final_norm = final_norm
@@ -93,6 +95,8 @@ class Stack(nn.Module):
     def _enter(self, x: Tensor, positions: Tensor) -> Tensor:
         if torch.is_autocast_enabled(x.device.type):  # a projected image comes narrow; what all layers add to is wide
             x = x.float()
+        if self.training and self.token_dropout.rate:
+            x = x * self.token_dropout(torch.ones_like(x[..., :1]))  # one draw for a whole vector
         x = self.position.on_input(x, positions)
         if self.input_norm is not None:
             x = self.input_norm(x)
