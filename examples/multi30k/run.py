@@ -29,6 +29,7 @@ RECIPE: dict[str, Any] = {
     "model.encoder.final_norm": True,
     "model.decoder.placement": "pre",
     "model.decoder.final_norm": True,
+    "data.batch_tokens": 2048,
     "train.update_tokens": 4096,
     "train.schedule.kind": "linear",
     "train.schedule.peak": 0.0035,
@@ -44,7 +45,7 @@ RECIPE: dict[str, Any] = {
     "device.attention": "float32",
     "device.loss_rows": 256,
 }
-UPDATES = 6500
+UPDATES = 8000
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 ALPHAS = (0.6, 0.8, 1.0, 1.2, 1.4)
 BEAM = 5
