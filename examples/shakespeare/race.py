@@ -50,20 +50,23 @@ def prepare(text: Path, place: Path, nanogpt: Path) -> None:
         (place / name).symlink_to(nanogpt / name)
 
 
-def in_turns(commands: dict[str, list[str]], place: Path) -> dict[str, float]:
-    """Run all of them, one at a time, and give their CPU seconds."""
+def raced(commands: dict[str, list[str]], place: Path, at_once: bool) -> dict[str, float]:
+    """Run all of them, in turns or each on a core of its own, and give their CPU seconds."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLIBC_TUNABLES": TUNED}
     running: dict[str, subprocess.Popen[bytes]] = {}
     for name, command in commands.items():
         with (place / f"{name}.log").open("wb") as log:
             running[name] = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=log)  # noqa: S603
-        running[name].send_signal(signal.SIGSTOP)
+        if not at_once:
+            running[name].send_signal(signal.SIGSTOP)
     seconds: dict[str, float] = {}
     while running:
         for name, process in list(running.items()):
             process.send_signal(signal.SIGCONT)
             time.sleep(TURN)
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not ended and at_once:
+                continue
             if not ended:
                 process.send_signal(signal.SIGSTOP)
                 continue
@@ -106,13 +109,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--run", type=Path, default=HERE / "run.toml", help="our run file")
     parser.add_argument("--nanogpt", default=NANOGPT, help="the options of its train.py")
+    parser.add_argument("--at-once", action="store_true", help="a core for each, instead of turns on one")
     options = parser.parse_args()
     nanogpt = Path(os.environ["NANOGPT"]).resolve()
     options.out.mkdir(parents=True)
     prepare(options.text, options.out, nanogpt)
     ours = [sys.executable, "-m", "regard", "train", str(options.run.resolve()), "--out", "regard"]
     commands = {"nanogpt": [sys.executable, "train.py", *options.nanogpt.split()], "regard": ours}
-    seconds = in_turns(commands, options.out)
+    seconds = raced(commands, options.out, options.at_once)
     losses = {
         "nanogpt": whole_loss(nanogpt, options.out),
         "regard": our_loss(options.out / "regard/metrics.jsonl"),
