@@ -62,7 +62,8 @@ def raced(commands: dict[str, list[str]], place: Path, at_once: bool) -> dict[st
     seconds: dict[str, float] = {}
     while running:
         for name, process in list(running.items()):
-            process.send_signal(signal.SIGCONT)
+            if not at_once:
+                process.send_signal(signal.SIGCONT)
             time.sleep(TURN)
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if not ended and at_once:
