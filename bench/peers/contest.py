@@ -227,17 +227,8 @@ def _pairs(shards: Shards) -> Path:
     """All pairs as ids, one JSON line each: what the others learn from."""
     path = KEPT / "pairs.jsonl"
     if not path.is_file():
-        write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in _each(shards)).encode())
+        write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in shards.pairs()).encode())
     return path
-
-
-def _each(shards: Shards) -> Iterator[tuple[list[int], list[int]]]:
-    for number, shard in enumerate(shards.shards):
-        tokens, begins = shards.tokens(number), shard.begins()
-        for sample in range(len(shard)):
-            first, second = shard.lengths[:2, sample].tolist()
-            ids = tokens[begins[sample] : begins[sample] + first + second].tolist()
-            yield ids[:first], ids[first:]
 
 
 def _turns_of(mine: Ours) -> Callable[[int], Turn]:

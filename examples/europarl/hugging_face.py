@@ -13,7 +13,6 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from transformers import (
 from regard.config.codec import runs
 from regard.config.model import EncoderDecoder, Tokens
 from regard.config.run import Run
-from regard.data.shards import Shards
 from regard.exchange.rules import to_ours
 from regard.exchange.translators import pegasus
 from regard.models.build import build
@@ -57,7 +55,7 @@ def main() -> None:
     torch.set_num_threads(asked.threads)
     run = runs().load(asked.run / "run.toml")
     known = corpora(run, RunFolder(asked.run), lambda _: None)
-    pairs = list(_pairs(known.train))
+    pairs = list(known.train.pairs())
     trial = {narrow: _Training(run, known, pairs, asked.out / "trial").seconds(narrow) for narrow in (False, True)}
     narrow = trial[True] < trial[False]
     print(f"a step takes {trial[False]:.2f} s in float32, {trial[True]:.2f} s in bfloat16", flush=True)
@@ -175,15 +173,6 @@ class _Clock(TrainerCallback):  # type: ignore[misc]
         self.took.append(now - self._last)
         self._last = now
         control.should_training_stop |= now - self._began > self.most
-
-
-def _pairs(shards: Shards) -> Iterator[Pair]:
-    for number, shard in enumerate(shards.shards):
-        tokens, begins = shards.tokens(number), shard.begins()
-        for sample in range(len(shard)):
-            first, second = shard.lengths[:2, sample].tolist()
-            ids = tokens[begins[sample] : begins[sample] + first + second].tolist()
-            yield ids[:first], ids[first:]
 
 
 def _laid(rows: list[list[int]], empty: int) -> Tensor:

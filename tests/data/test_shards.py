@@ -36,6 +36,12 @@ def test_round_trip_on_disk(tmp_path: Path) -> None:
     assert str(read.where(1)) == "made.txt:2"
 
 
+def test_pairs_of_all_shards_one_after_the_other() -> None:
+    samples = [([1, 2], [3]), ([], [4, 5, 6]), ([7], [8])]
+    shards = Shards([shard(samples[:2], name="x"), shard([], name="y"), shard(samples[2:], name="z")])
+    assert list(shards.pairs()) == samples
+
+
 def test_an_empty_shard(tmp_path: Path) -> None:
     save(shard([], name="x"), tmp_path)
     assert len(load(tmp_path, "x", thorough=True)) == 0

@@ -10,7 +10,7 @@ without files: a shard's arrays may be in memory as well as mapped from disk.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -231,6 +231,14 @@ class Shards:
     def tokens(self, number: int) -> Tokens:
         """The tokens of a shard."""
         return self.shards[number].tokens
+
+    def pairs(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Source and target of every sample, as ids and in the order of the shards: for other people's trainers."""
+        for number, shard in enumerate(self.shards):
+            tokens, begins = self.tokens(number), shard.begins()[:-1]
+            for begin, (first, second) in zip(begins.tolist(), shard.lengths[:2].T.tolist(), strict=True):
+                ids = tokens[begin : begin + first + second].tolist()
+                yield ids[:first], ids[first:]
 
     def use_labels(self, labels: tuple[str, ...]) -> None:
         """Number the labels as another corpus does: those that a model knows."""
