@@ -7,6 +7,7 @@
 A search is given rows that have read their sources, one for each sentence, and finds some texts of each, best first.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -64,15 +65,15 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(ABC):
     """What every search can say of itself."""
 
     by_risk: ClassVar[bool] = False
     """Whether what was found must be ranked by how alike the texts are, which tokens do not tell."""
 
+    @abstractmethod
     def find(self, task: Task) -> list[list[Hypothesis]]:
         """Texts of each sentence, best first."""
-        raise NotImplementedError
 
     @property
     def rows(self) -> int:
