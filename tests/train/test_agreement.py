@@ -67,6 +67,14 @@ def test_two_passes_that_agree_lose_nothing_by_it() -> None:
     torch.testing.assert_close(agreeing_word_loss(x, labels, weight, bias, 0.1, 8, STRENGTH).total, one.total)
 
 
+@pytest.mark.parametrize("rows", [0, 8])
+def test_a_batch_without_places_loses_nothing(rows: int) -> None:
+    x, labels, weight, bias = inputs(bias=True)
+    found = agreeing_word_loss(x[:0], labels[:0], weight, bias, 0.1, rows, STRENGTH)
+    assert found.total == 0
+    assert not torch.autograd.grad(found.total, weight)[0].any()
+
+
 def test_under_autocast_it_is_near_the_exact_figure() -> None:
     given = inputs(bias=False, kind=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
