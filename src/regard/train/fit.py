@@ -45,9 +45,9 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
         fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
     place = RunFolder(folder)
-    with place.held():
+    with listening() as asked, place.held():
         runs().save(run, place.run)
-        return _go(run, place, listeners, pause_at)
+        return _go(run, place, listeners, pause_at, asked)
 
 
 def _is_leftover(path: Path) -> bool:
@@ -74,7 +74,7 @@ def resume(
     place = RunFolder(folder)
     if not place.run.is_file():
         raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
-    with place.held():
+    with listening() as asked, place.held():
         run = runs().load(place.run)
         wanted = _lengthened(run, updates, more)
         if changes:
@@ -86,7 +86,7 @@ def resume(
         _check_data(run, place, accept, listeners)
         if state is not None:
             _check_unfinished(state, wanted, place)
-        return _go(wanted, place, listeners, pause_at)
+        return _go(wanted, place, listeners, pause_at, asked)
 
 
 def differences(before: Table, now: Table) -> Iterator[tuple[str, Any, Any]]:
@@ -103,21 +103,20 @@ def differences(before: Table, now: Table) -> Iterator[tuple[str, Any, Any]]:
             yield key, old, new
 
 
-def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None) -> Finished:
+def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None, asked: Asked) -> Finished:
     def tell(event: Event) -> None:
         for listener in listeners:
             listener(event)
 
     run = _with_device(run)
-    with listening() as asked:
-        read = corpora(run, folder, tell)
-        run = _resolved(run, read)
-        if run.device.threads is not None:
-            torch.set_num_threads(run.device.threads)
-        run = probed(run, read, tell)
-        trainer = Trainer(run, folder, read, tell)
-        runs().save(run, folder.run)  # only now: these settings fit what the folder holds
-        return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
+    read = corpora(run, folder, tell)
+    run = _resolved(run, read)
+    if run.device.threads is not None:
+        torch.set_num_threads(run.device.threads)
+    run = probed(run, read, tell)
+    trainer = Trainer(run, folder, read, tell)
+    runs().save(run, folder.run)  # only now: these settings fit what the folder holds
+    return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
 
 
 def _asking(asked: Asked, tell: Listener) -> Callable[[], bool]:

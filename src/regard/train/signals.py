@@ -12,6 +12,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.by: str | None = None
+        self.insisted = False
 
     def __bool__(self) -> bool:
         return self.by is not None
@@ -19,6 +20,7 @@ class Asked:
     def hear(self, number: int, _frame: FrameType | None) -> None:
         """A signal has come: remember it; the loop looks between updates."""
         if self.by is not None and number == signal.SIGINT:
+            self.insisted = True
             raise KeyboardInterrupt
         self.by = signal.Signals(number).name
 
@@ -33,6 +35,10 @@ def listening() -> Iterator[Asked]:
     before = {number: signal.signal(number, asked.hear) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield asked
+    except Exception as error:
+        if asked.insisted:  # compiled code that was interrupted may tell it as an error of its own
+            raise KeyboardInterrupt from error
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
