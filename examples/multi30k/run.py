@@ -2,6 +2,10 @@
 
     python examples/multi30k/run.py --data ../shared/data/multi30k/tok --out multi30k --seeds 1 2 3
     python examples/multi30k/run.py ... --score          # only score the runs that are there
+    python examples/multi30k/run.py --data ../shared/data/multi30k/tok --out students --teachers multi30k/seed*/best
+
+With `--teachers`, models of the same data, their translations of the training set are learned beside the pairs (data
+diversification, Nguyen et al. 2020). `--data ../shared/data/multi30k`, the raw files, is read and scored as such.
 
 Each seed is one `regard train` with RECIPE (stop it, start it again: it goes on). Of every run, the model (`best` or
 `average`) and the alpha of a beam of 5 are chosen by the BLEU of the validation set; the test sets are translated once,
@@ -19,7 +23,7 @@ from typing import Any
 
 import torch
 
-from regard.measure.overlap import bleu, chrf
+from regard.measure.overlap import Tokenize, bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 
@@ -45,48 +49,79 @@ RECIPE: dict[str, Any] = {
     "device.attention": "float32",
     "device.loss_rows": 256,
 }
+STUDENT: dict[str, Any] = {  # what is different where there are teachers
+    f"model.{side}.{setting}": value
+    for side in ("encoder", "decoder")
+    for setting, value in (("position.kind", "rotary"), ("dropout.token", 0.1))
+}
 UPDATES = 8000
+LANGUAGES = ("en", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 ALPHAS = (0.6, 0.8, 1.0, 1.2, 1.4)
 BEAM = 5
+TEACHING = 1.2  # the alpha of teachers
 
 
 def main() -> None:
     """Train what is not there, then score all of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the tokenised files")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the folder of the tokenised files, or of the raw ones"
+    )
     parser.add_argument("--out", type=Path, default=Path("multi30k"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument(
+        "--teachers", type=Path, nargs="+", default=[], help="models whose translations are learned too"
+    )
     parser.add_argument("--score", action="store_true", help="train nothing")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     runs = {seed: asked.out / f"seed{seed}" for seed in asked.seeds}
     if not asked.score:
+        pairs = [_path(asked.data, "train", language) for language in LANGUAGES]
+        if asked.teachers:
+            pairs = diverse(asked.data, asked.out, asked.teachers)
         for seed, run in runs.items():
-            train(asked.data, run, seed, asked.updates)
+            train(asked.data, pairs, run, RECIPE | (STUDENT if asked.teachers else {}), seed, asked.updates)
     found = {str(seed): scored(asked.data, run) for seed, run in runs.items()}
     (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for test in TESTS:
         print(f"{test}: mean BLEU {statistics.fmean(seed['tests'][test]['bleu'] for seed in found.values()):.2f}")
 
 
-def train(data: Path, run: Path, seed: int, updates: int) -> None:
+def diverse(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
+    """Both sides of a larger training set: the pairs twice, and what each teacher makes of every source."""
+    torch.set_num_threads(1)
+    sources, references = (_lines(data, "train", language) for language in LANGUAGES)
+    sides = [sources * 2, references * 2]
+    for teacher in teachers:
+        kept = out / f"by-{teacher.parent.name}-{teacher.name}.de"  # translating takes minutes: a second start finds it
+        if not kept.is_file():
+            translations = _translator(teacher).translate(sources, beam=BEAM, alpha=TEACHING)
+            kept.write_text("".join(f"{one.text}\n" for one in translations), encoding="utf-8")
+        sides[0] += sources
+        sides[1] += kept.read_text(encoding="utf-8").split("\n")[:-1]
+    paths = [out / f"train.{language}" for language in LANGUAGES]
+    for path, lines in zip(paths, sides, strict=True):
+        text = "".join(f"{line}\n" for line in lines)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:  # a run that goes on finds the same files
+            path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed: int, updates: int) -> None:
     """One seed, from the beginning or from where it stopped."""
     command = [sys.executable, "-m", "regard", "train"]
     if run.exists():
         command += ["--resume", str(run)]
     else:
-        for option, split in (("", "train"), ("validation-", "val")):
-            command += [
-                f"--{option}source",
-                str(_path(data, split, "en")),
-                f"--{option}target",
-                str(_path(data, split, "de")),
-            ]
-        command += ["--languages", "en", "de", "--preset", "tiny", "--updates", str(updates), "--seed", str(seed)]
+        validation = [_path(data, "val", language) for language in LANGUAGES]
+        for option, (source, target) in (("", pairs), ("validation-", validation)):
+            command += [f"--{option}source", str(source), f"--{option}target", str(target)]
+        command += ["--languages", *LANGUAGES, "--preset", "tiny", "--updates", str(updates), "--seed", str(seed)]
         command += ["--out", str(run)]
-        for name, value in RECIPE.items():
+        for name, value in recipe.items():
             command += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     subprocess.run(command, check=True)  # noqa: S603 - our own command
 
@@ -94,21 +129,22 @@ def train(data: Path, run: Path, seed: int, updates: int) -> None:
 def scored(data: Path, run: Path) -> dict[str, Any]:
     """What is best on validation, and what it scores on the test sets."""
     torch.set_num_threads(1)
-    sources, references = (_lines(data, "val", language) for language in ("en", "de"))
+    tokenize: Tokenize = "none" if _is_tokenised(data) else "13a"
+    sources, references = (_lines(data, "val", language) for language in LANGUAGES)
     tried: dict[tuple[str, float], float] = {}
     for name in ("best", "average"):
         if (run / name).is_dir():
             translator = _translator(run / name)
             for alpha in ALPHAS:
                 found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
-                tried[name, alpha] = bleu(found, references, tokenize="none").value
+                tried[name, alpha] = bleu(found, references, tokenize=tokenize).value
     name, alpha = max(tried, key=lambda choice: tried[choice])
     print(f"{run}: {name}, alpha {alpha}, validation BLEU {tried[name, alpha]:.2f}", flush=True)
     translator, tests = _translator(run / name), {}
     for test in TESTS:
-        sources, references = (_lines(data, test, language) for language in ("en", "de"))
+        sources, references = (_lines(data, test, language) for language in LANGUAGES)
         found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
-        score = bleu(found, references, tokenize="none")
+        score = bleu(found, references, tokenize=tokenize)
         tests[test] = {"bleu": score.value, "chrf": chrf(found, references).value, "signature": score.signature}
         print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)
     return {"model": name, "alpha": alpha, "validation": tried[name, alpha], "tests": tests}
@@ -121,7 +157,11 @@ def _translator(folder: Path) -> Translator:
 
 
 def _path(data: Path, split: str, language: str) -> Path:
-    return data / f"{split}.lc.norm.tok.{language}.gz"
+    return data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}.gz"
+
+
+def _is_tokenised(data: Path) -> bool:
+    return (data / "train.lc.norm.tok.en.gz").is_file()
 
 
 def _lines(data: Path, split: str, language: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.train.fit import fit, resume
-from regard.train.trackers import tracker
+from regard.train.trackers import known_as, remember, tracker
 from tests.train.runs import corpus, metrics, small_run
 
 QUICK: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.average": 1}
@@ -60,3 +60,19 @@ def test_an_unknown_board_is_answered_with_the_known_ones(tmp_path: Path) -> Non
     with pytest.raises(RegardError, match="no board 'tensorbord'") as caught:
         tracker("tensorbord", tmp_path)
     assert "tensorboard" in (caught.value.fix or "")
+
+
+def test_experiments_are_remembered(tmp_path: Path) -> None:
+    assert known_as(tmp_path, "wandb") is None
+    remember(tmp_path, "wandb", "a1")
+    remember(tmp_path, "mlflow", "b2")
+    assert [known_as(tmp_path, board) for board in ("wandb", "mlflow", "tensorboard")] == ["a1", "b2", None]
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"wandb": 3}', "[" * 100_000])
+def test_a_damaged_list_of_experiments_is_named(content: str, tmp_path: Path) -> None:
+    (tmp_path / "boards.json").write_text(content)
+    with pytest.raises(RegardError) as caught:
+        known_as(tmp_path, "wandb")
+    assert "boards.json" in (caught.value.where or "")
+    assert "Remove it" in (caught.value.fix or "")

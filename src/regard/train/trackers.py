@@ -12,15 +12,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard.base.errors import RegardError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import optional
-from regard.base.files import write_atomic
+from regard.base.files import read_json, write_atomic
 from regard.config.tables import read, suggest
 from regard.store.run_folder import RunFolder
 from regard.train.events import Event, Finished, Listener, Started, Updated, Validated
 
 Board = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
+IDS = "boards.json"
 
 
 def tracker(board: str, folder: Path) -> Listener:
@@ -79,10 +80,10 @@ def _wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update: int)
         dir=str(folder),
         config=dict(settings),
         mode=mode,
-        id=_known(folder, "wandb"),
+        id=known_as(folder, "wandb"),
         resume="allow",
     )
-    _remember(folder, "wandb", run.id)
+    remember(folder, "wandb", run.id)
     return lambda step, numbers: run.log(dict(numbers), step=step), run.finish
 
 
@@ -90,20 +91,32 @@ def _mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update: int
     if not os.environ.get("MLFLOW_TRACKING_URI"):
         module.set_tracking_uri(f"sqlite:///{(folder / 'mlflow.db').resolve()}")
     module.set_experiment("regard")
-    known = _known(folder, "mlflow")
+    known = known_as(folder, "mlflow")
     run = module.start_run(run_id=known) if known else module.start_run(run_name=folder.name)
-    _remember(folder, "mlflow", run.info.run_id)
+    remember(folder, "mlflow", run.info.run_id)
     if not known:
         module.log_dict(dict(settings), "run.json")
     return lambda step, numbers: module.log_metrics(dict(numbers), step=step), module.end_run
 
 
-def _known(folder: Path, board: str) -> str | None:
-    path = folder / "boards.json"
-    return json.loads(path.read_bytes()).get(board) if path.is_file() else None
+def known_as(folder: Path, board: str) -> str | None:
+    """The id of this run's experiment on a board, if it has been there."""
+    return _ids(folder).get(board)
 
 
-def _remember(folder: Path, board: str, name: str) -> None:
-    path = folder / "boards.json"
-    known = json.loads(path.read_bytes()) if path.is_file() else {}
-    write_atomic(path, (json.dumps({**known, board: name}, indent=1, sort_keys=True) + "\n").encode())
+def remember(folder: Path, board: str, name: str) -> None:
+    """Keep that id for the next start."""
+    known = {**_ids(folder), board: name}
+    write_atomic(folder / IDS, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
+
+
+def _ids(folder: Path) -> dict[str, str]:
+    """The experiment of each board that this run is known to."""
+    path = folder / IDS
+    if not path.exists():
+        return {}
+    fix = "Remove it: the run then begins new experiments on its boards."
+    ids = read_json(path, fix)
+    if not isinstance(ids, dict) or not all(isinstance(name, str) for name in ids.values()):
+        raise DamagedError("The file does not name the run's experiments.", where=str(path), fix=fix)
+    return ids
