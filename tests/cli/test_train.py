@@ -147,6 +147,24 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "a missing run file": (["run.toml", *OUT], 1, "cannot be read", "run.toml"),
     "a folder as run file": (["full", *OUT], 1, "a folder, not a run file", "Give a run file"),
     "a run file and a corpus": (["broken.toml", *PAIRS, *OUT], 2, "--source was given beside it", "run file"),
+    "a run file and validation": (
+        ["broken.toml", "--validation-source", "a.en", "--validation-target", "a.de", *OUT],
+        2,
+        "--validation-source was given beside it",
+        "run file",
+    ),
+    "minutes and updates": (
+        [*PAIRS, *OUT, "--minutes", "5", "--updates", "9"],
+        2,
+        "Both --minutes and",
+        "or --updates",
+    ),
+    "minutes and updates by --set": (
+        [*PAIRS, *OUT, "--minutes", "5", "--set", "train.updates=9"],
+        2,
+        "Both --minutes and",
+        "or --updates",
+    ),
     "no time": ([*PAIRS, *OUT, "--minutes", "0"], 2, "--minutes is 0", "at least 1"),
     "less than no updates": ([*PAIRS, *OUT, "--updates", "-5"], 2, "--updates is -5", "at least 1"),
 }

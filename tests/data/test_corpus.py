@@ -14,6 +14,8 @@ from tests.data.readers.forms import BY_NAME, Row
 
 ROWS: list[Row] = [("one", "eins"), ("two", "zwei")]
 
+FILMS = "".join(f"film {i}\t{'positive' if i % 3 else 'negative'}\n" for i in range(30))
+
 
 def test_a_corpus_is_its_sources_one_after_another(tmp_path: Path) -> None:
     lines, table = BY_NAME["lines"].write(tmp_path, ROWS), BY_NAME["tsv"].write(tmp_path, ROWS)
@@ -100,6 +102,13 @@ def test_guessing_by_name_and_first_record(name: str, expected: Callable[[str], 
         ("a.tsv", "fine film\t1\n", Table(path="", label=2)),
         ("a.tsv", "one\n", Table(path="")),
         ("a.tsv", "sentence\tlabel\nfine\t1\n", Table(path="", header=True, source="sentence", label="label")),
+        ("a.tsv", "review\tLabel\nfine\t1\n", Table(path="", header=True, source="review", label="Label")),
+        ("a.csv", "Class,Text\n1,fine\n", Table(path="", delimiter="comma", header=True, source="Text", label="Class")),
+        ("a.tsv", FILMS, Table(path="", label=2)),
+        ("a.tsv", "".join(f"bad\tfilm {i}\n" for i in range(20)), Table(path="", source=2, label=1)),
+        ("a.tsv", "".join(f"Go.\tGeh {i}!\tCC-BY {i}\n" for i in range(20)), Table(path="", target=2)),
+        ("a.tsv", "".join(f"word {i}\tWort {i // 2}\n" for i in range(20)), Table(path="", target=2)),
+        ("a.jsonl", '{"review": "a", "label": 1}', Jsonl(path="", source="review", label="label")),
         ("a.jsonl", '\n{"text": "a", "label": 1}\n', Jsonl(path="", source="text", label="label")),
         (
             "a.jsonl",

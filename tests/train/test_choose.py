@@ -237,6 +237,11 @@ def paced(seconds: float) -> Callable[[Run, int], float]:
     return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
 
 
+def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], Lines]) -> None:
+    with pytest.raises(RegardError, match="Both minutes and"):
+        choose(pairs(600), minutes=1, updates=100, pace=paced(0.5))
+
+
 def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     corpus = pairs(600)
     whole = choose(corpus, minutes=1000, pace=paced(0.1))

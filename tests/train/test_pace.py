@@ -7,7 +7,7 @@ import torch
 
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
-from regard.config.training import Constant, Training
+from regard.config.training import Constant, Device, Training
 from regard.models.build import AnyModel
 from regard.train import pace
 
@@ -28,6 +28,7 @@ def run(preset: str) -> Run:
         data=Data(train=(Lines(source="a"),), batch_tokens=64, longest=8),
         model=codec.preset(preset, SMALL[preset]),
         train=Training(updates=1, update_tokens=128, schedule=Constant(peak=1e-3)),
+        device=Device(threads=1),
     )
 
 
@@ -54,3 +55,43 @@ def test_a_large_batch_is_tried_in_part(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(pace, "ENOUGH", pace.flops(run("mini"), 8) / 4)
     pace.seconds_per_update(run("mini"), 8)
     assert rows == [8, 8, 8, 2, 2, 2]
+
+
+def test_it_is_tried_in_the_precision_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    kinds: set[torch.dtype] = set()
+    loss = pace._loss
+
+    def seen(model: AnyModel, tokens: torch.Tensor) -> torch.Tensor:
+        kinds.add((torch.ones(1, 1) @ torch.ones(1, 1)).dtype)
+        return loss(model, tokens)
+
+    monkeypatch.setattr(pace, "_loss", seen)  # called where products are narrow
+    for precision, kind in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        kinds.clear()
+        asked = run("mini")
+        narrow = asked.train.model_copy(update={"precision": precision})
+        pace.seconds_per_update(asked.model_copy(update={"train": narrow}), 8)
+        assert kinds == {kind}
+
+
+def test_two_vocabularies_of_different_size_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    asked = run("mini")
+    sides = SMALL["mini"] | {"source.vocabulary": 50, "target": {"kind": "tokens", "vocabulary": 9}}
+    assert pace.seconds_per_update(asked.model_copy(update={"model": codec.preset("mini", sides)}), 8) > 0
+
+
+def test_agreement_takes_twice_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    rows: list[int] = []
+    loss = pace._loss
+
+    def seen(model: AnyModel, tokens: torch.Tensor) -> torch.Tensor:
+        rows.append(tokens.size(0))
+        return loss(model, tokens)
+
+    monkeypatch.setattr(pace, "_loss", seen)
+    asked = run("mini")
+    pace.seconds_per_update(asked.model_copy(update={"train": asked.train.model_copy(update={"agreement": 5.0})}), 8)
+    assert rows == [16, 16, 16]

@@ -8,7 +8,20 @@ from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import RegardError
-from regard.cli import check, evaluate, fill, generate, label, model, prepare, score, tokenizer, train, translate
+from regard.cli import (
+    check,
+    evaluate,
+    fill,
+    generate,
+    label,
+    model,
+    prepare,
+    score,
+    settings,
+    tokenizer,
+    train,
+    translate,
+)
 
 app = typer.Typer(
     name="regard",
@@ -21,6 +34,7 @@ app.add_typer(tokenizer.app, name="tokenizer")
 app.command()(check.check)
 app.command()(prepare.prepare)
 app.command()(train.train)
+app.command()(settings.settings)
 app.command()(translate.translate)
 app.command()(generate.generate)
 app.command()(fill.fill)

@@ -75,9 +75,13 @@ class Order:
             fix = "Say --updates N for a new run." if self.more is not None else "Say --resume FOLDER."
             raise UsageError(f"{only[0]} is for going on with a run (--resume).", fix=fix)
         corpus = self._given("source", "target", "text", "data")
-        if self.run is not None and (other := corpus + self._given("preset", "minutes", "languages")):
+        beside = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
+        if self.run is not None and (other := corpus + self._given(*beside)):
             fix = "Write it into the run file, or leave the run file out."
             raise UsageError(f"The run file says what to train, and {other[0]} was given beside it.", fix=fix)
+        if self.minutes is not None and "train.updates" in self.changes:
+            fix = "Say --minutes for as many updates as the time allows, or --updates for so many."
+            raise UsageError("Both --minutes and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus)
         if self.out is None and not self.dry_run:

@@ -170,7 +170,7 @@ class Training(Frozen):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """What products are computed in; weights, norms, softmax and loss stay float32."""
     compile: bool = False
-    """Let torch.compile fuse the layers: slow to start, faster afterwards."""
+    """Let torch.compile fuse the layers: slow to start; faster afterwards on GPUs, not on the CPU that was measured."""
     recompute: bool = False
     """Forget activations and compute them again in the backward pass: less memory, a third more work."""
     ema: Rate = 0.0
@@ -208,7 +208,7 @@ class Device(Frozen):
     """What the work runs on. What is left out is found by a short probe and written into the run's own file."""
 
     name: str = "auto"
-    """ "cpu", "cuda", "cuda:1", "mps"; "auto" takes a GPU if there is one."""
+    """ "cpu", "cuda", "cuda:1", "mps"; "auto" takes an NVIDIA or AMD GPU (cuda) if there is one."""
     threads: Annotated[int, Field(gt=0, le=limits.THREADS)] | None = None
     """Threads of a CPU. Sums depend on it in their last digits, so a resumed run keeps it."""
     attention: Literal["float32", "compute"] | None = None

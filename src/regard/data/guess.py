@@ -6,6 +6,7 @@ The names decide first, then a look at the first row or record. What cannot be g
 import json
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from regard.base.errors import RegardError
@@ -21,7 +22,8 @@ _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
 _NO_LANGUAGE = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
 _TEXTS = ("source", "src", "text", "sentence")
 _TARGETS = ("target", "tgt", "trg")
-_LABELS = ("label", "class")
+_LABELS = ("label", "class", "sentiment", "category", "topic", "intent")
+_ROWS = 1000  # of a table that are looked at
 
 
 def guess(paths: Sequence[str]) -> AnySource:
@@ -69,22 +71,43 @@ def _language(path: str) -> str | None:
 
 
 def _table(path: str, first: str, delimiter: Literal["tab", "comma"]) -> Table:
-    row = next(rows(first, delimiter, Defects()), None)
-    fields = row.fields if row else [""]
-    if set(_TEXTS) & set(fields):
-        return Table(path=path, delimiter=delimiter, header=True, **_fields(fields, first))
-    if len(fields) == 1:
+    beginning = [row.fields for row in islice(rows(first, delimiter, Defects()), _ROWS)] or [[""]]
+    names = beginning[0]
+    if any(_named(names, known) for known in (_TEXTS, _LABELS)):
+        return Table(path=path, delimiter=delimiter, header=True, **_fields(names, first))
+    if len(names) == 1:
         return Table(path=path, delimiter=delimiter)
-    if fields[1].isdigit():
-        return Table(path=path, delimiter=delimiter, label=2)
+    labels = next(
+        (column for column in (2, 1) if _are_labels([row[column - 1] for row in beginning if len(row) > 1])), 0
+    )
+    if labels and (labels == 2 or len(names) == 2):
+        return Table(path=path, delimiter=delimiter, source=3 - labels, label=labels)
     return Table(path=path, delimiter=delimiter, target=2)
+
+
+def _are_labels(column: Sequence[str]) -> bool:
+    """Whether these are numbers, or few and short: texts are hardly ever the same.
+
+    >>> _are_labels(["7", "12"]), _are_labels(["good", "bad"] * 10), _are_labels(["gut", "schlecht"])
+    (True, True, False)
+    """
+    if all(text.isdigit() for text in column):
+        return True
+    kinds = set(column)
+    return len(kinds) * 10 <= len(column) and max(map(len, kinds)) <= 40
+
+
+def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
+    """The first of the known names that is there, as it is written there."""
+    there = {name.lower(): name for name in reversed(names)}
+    return next((there[name] for name in known if name in there), None)
 
 
 def _fields(names: Sequence[str], path: str) -> dict[str, Any]:
     """Which fields are source, target and label."""
-    source = next((name for name in _TEXTS if name in names), None)
-    target = next((name for name in _TARGETS if name in names), None)
-    label = next((name for name in _LABELS if name in names), None)
+    source, target, label = (_named(names, known) for known in (_TEXTS, _TARGETS, _LABELS))
+    if source is None and label is not None and len(names) == 2:
+        source = next(name for name in names if name != label)
     if source is not None:
         return {"source": source, "target": target, "label": label}
     languages = [

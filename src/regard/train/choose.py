@@ -66,9 +66,11 @@ def choose(
         raise RegardError(f"There is nothing to learn in {minutes:g} minutes.", fix="Give at least 1.")
     if updates is not None:
         changes = {**(changes or {}), "train.updates": updates}
+    if minutes is not None and "train.updates" in (changes or {}):
+        raise RegardError("Both minutes and a number of updates were given.", fix="Say one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
     draft = Draft(sources, tuple(validation), survey(sources), dict(changes or {}), preset)
-    if minutes is None or "train.updates" in draft.changes:
+    if minutes is None:
         return draft.choice(draft.row)
     return _in_minutes(draft, minutes, pace or _measured)
 

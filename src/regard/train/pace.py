@@ -16,6 +16,8 @@ from regard.models.build import AnyModel, build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_only import EncoderOnly
+from regard.models.inputs import TokenInput
+from regard.train.precision import Precision, computing
 
 ENOUGH = 5e10  # FLOPs of a trial step; larger batches are tried in part
 SECONDS = 4.0  # of trial, unless two steps take longer
@@ -24,32 +26,44 @@ SECONDS = 4.0  # of trial, unless two steps take longer
 def seconds_per_update(run: Run, length: int) -> float:
     """Seconds that one update takes on this machine, for rows of `length` tokens."""
     device = torch.device("cuda" if run.device.name == "auto" and torch.cuda.is_available() else _named(run))
-    rows = max(1, run.data.batch_tokens // length)
+    rows = max(1, run.data.batch_tokens // length) * (2 if run.train.agreement else 1)
     tried = max(1, min(rows, int(rows * ENOUGH / flops(run, length))))
     with torch.random.fork_rng():
         model = build(run.model, seed=1).to(device).train()
-        optimizer = torch.optim.Adam(model.parameters(), fused=True)
-        tokens = torch.randint(0, _pieces(model), (tried, length), device=device)  # (B, T)
+        trial = _Trial(model, torch.randint(0, _pieces(model), (tried, length), device=device), run.train.precision)
         few, many = (run.device.threads,) * 2 if run.device.threads else (1, torch.get_num_threads())
         # On a busy machine threads wait for each other: one alone may be many times faster, and the run will find out.
-        found = [_tried(model, optimizer, tokens, run.together * rows / tried, threads) for threads in {few, many}]
-    return min(found)
+        return min(trial.seconds(run.together * rows / tried, threads) for threads in {few, many})
 
 
-def _tried(model: AnyModel, optimizer: torch.optim.Optimizer, tokens: Tensor, share: float, threads: int) -> float:
-    """Seconds of an update with so many threads, of which the trial computes a part once, and not `share` times."""
-    before, times = torch.get_num_threads(), list[float]()
-    torch.set_num_threads(threads)
-    end = time.perf_counter() + SECONDS / 2
-    while len(times) < 3 or (len(times) < 20 and time.perf_counter() < end):
-        began = time.perf_counter()
-        _loss(model, tokens).backward()
-        between = time.perf_counter()
-        optimizer.step()
-        optimizer.zero_grad()
-        times.append((between - began) * share + time.perf_counter() - between)
-    torch.set_num_threads(before)
-    return statistics.median(times[1:])
+class _Trial:
+    """A model that learns nonsense for a few seconds."""
+
+    def __init__(self, model: AnyModel, tokens: Tensor, precision: Precision) -> None:
+        self.model, self.tokens, self.precision = model, tokens, precision  # (B, T)
+        self.optimizer = torch.optim.Adam(model.parameters(), fused=True)
+
+    def seconds(self, share: float, threads: int) -> float:
+        """Of an update with so many threads, of which the trial computes a part once, and not `share` times."""
+        before, times = torch.get_num_threads(), list[float]()
+        torch.set_num_threads(threads)
+        end = self._now() + SECONDS / 2
+        while len(times) < 3 or (len(times) < 20 and time.perf_counter() < end):
+            began = self._now()
+            with computing(self.tokens.device.type, self.precision):
+                loss = _loss(self.model, self.tokens)
+            loss.backward()
+            between = self._now()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            times.append((between - began) * share + self._now() - between)
+        torch.set_num_threads(before)
+        return statistics.median(times[1:])
+
+    def _now(self) -> float:
+        if self.tokens.is_cuda:
+            torch.cuda.synchronize(self.tokens.device)
+        return time.perf_counter()
 
 
 def flops(run: Run, length: int) -> float:
@@ -64,8 +78,8 @@ def _named(run: Run) -> str:
 
 
 def _pieces(model: AnyModel) -> int:
-    table = next(parameter for name, parameter in model.named_parameters() if parameter.ndim == 2)
-    return table.size(0)
+    """How many words every table has."""
+    return min(module.table.num_embeddings for module in model.modules() if isinstance(module, TokenInput))
 
 
 def _loss(model: AnyModel, tokens: Tensor) -> Tensor:
