@@ -1,12 +1,14 @@
 """`regard train` as its user meets it: what works, and the likeliest mistakes with what is said to each."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from regard.cli import allocator
 from regard.cli.train import CODES
 from regard.config import codec
+from regard.config.run import Run
 from tests.commands import Done, command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
@@ -260,10 +263,22 @@ def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
     from regard.train.events import Finished
 
     assert CODES == {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
-    for why, code, said in (("asked to stop", 75, "--resume new"), ("spike", 76, "spikes.kind=skip --accept config")):
-        with mock.patch("regard.train.fit.fit", return_value=Finished(3, why, Path("new"))):  # type: ignore[arg-type]
-            done = regard(*PAIRS, *OUT, code=code)
+    stop = ["--set", "train.spikes.kind=stop"]
+    for why, options, code, said in (
+        ("asked to stop", [], 75, "--resume new"),
+        ("spike", stop, 76, "spikes.kind=skip --accept config"),
+        ("spike", [], 76, "spikes.most=20 --accept config"),
+    ):
+
+        def stopped(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
+            folder.mkdir()
+            codec.runs().save(run, folder / "run.toml")
+            return Finished(3, why, folder)
+
+        with mock.patch("regard.train.fit.fit", stopped):
+            done = regard(*PAIRS, *OUT, *options, code=code)
         assert said in done.output
+        shutil.rmtree("new")
 
 
 @pytest.mark.usefixtures("corpus")

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.data.rows import IGNORED
 from regard.train.agreement import agreeing_class_loss, agreeing_word_loss
 from regard.train.engine import Gradients
-from regard.train.loss import word_loss
+from regard.train.loss import contest, word_loss
 from tests.train.made import trainer
 from tests.train.runs import FAMILIES
 
@@ -50,6 +50,18 @@ def test_equals_the_formula_in_values_and_gradients(bias: bool, smoothing: float
         torch.autograd.grad(ours.total * 0.37, learning), torch.autograd.grad(theirs * 0.37, learning), strict=True
     ):
         torch.testing.assert_close(mine, his, rtol=1e-8, atol=1e-10)
+
+
+def test_one_row_at_a_time_means_one_pair_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: set[int] = set()
+
+    def seen(logits: torch.Tensor, *rest: Any) -> Any:
+        sizes.add(logits.size(0))
+        return contest(logits, *rest)
+
+    monkeypatch.setattr("regard.train.agreement.contest", seen)
+    agreeing_word_loss(*inputs(False), 0.0, 1, STRENGTH)
+    assert sizes == {2}
 
 
 def test_without_strength_it_is_the_mean_of_both_passes() -> None:

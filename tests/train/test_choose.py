@@ -113,6 +113,16 @@ def test_words_are_read_letter_by_letter_and_count_less_than_sentences(tmp_path:
     assert "12,000 pairs of 8 characters: preset mini" in choice.reasons[0]
 
 
+def test_a_text_of_too_many_characters_is_counted_in_the_pieces_it_is_cut_into(tmp_path: Path) -> None:
+    rare = "".join(map(chr, range(0x4E00, 0x4E00 + 600)))
+    for name, more in (("plain", ""), ("rare", rare)):
+        (tmp_path / name).write_text(more + " ".join(f"word{n % 3000}" for n in range(40_000)), encoding="utf-8")
+    plain, rare_one = (choose(Documents(path=str(tmp_path / name))).run for name in ("plain", "rare"))
+    assert isinstance(plain.tokenizer, CharacterLevel)
+    assert isinstance(rare_one.tokenizer, ByteBpe)
+    assert 3 < plain.train.updates / rare_one.train.updates < 4.5  # characters in a piece
+
+
 def test_a_book(book: Documents) -> None:
     choice = choose(book)
     run = choice.run
@@ -235,6 +245,13 @@ def test_too_little_to_hold_any_out(pairs: Callable[[int], Lines], tmp_path: Pat
 def paced(seconds: float) -> Callable[[Run, int], float]:
     """Seconds that do not depend on the machine: so many for an update of 2,048 tokens and a width of 128."""
     return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
+
+
+def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], Lines]) -> None:
+    corpus = pairs(600)
+    assert choose(corpus, minutes=1, pace=paced(5.0)).run.train.update_tokens < 2048 * 2
+    fixed = choose(corpus, minutes=1, pace=paced(5.0), changes={"train.update_tokens": 8192})
+    assert (fixed.run.train.update_tokens, fixed.run.train.updates) == (8192, 2)  # 54 of 60 seconds, 20 each
 
 
 def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], Lines]) -> None:

@@ -113,3 +113,11 @@ def test_prepared_shards_are_used_with_the_weights_of_the_run(tmp_path: Path) ->
     ]
     heavy = {"data.prepared": str(out), "data.held_out": 0.0, "data.train.0.weight": 2.0}
     assert read(small_run("translate", files, heavy), tmp_path / "other").train.weights == (2.0,)
+
+
+def test_of_a_long_text_only_the_beginning_is_kept_to_be_shown(tmp_path: Path) -> None:
+    run = small_run("continue", corpus(tmp_path / "corpus", 5000))
+    examples = read(run, tmp_path / "run").examples
+    assert [len(one.source) for one in examples] == [10_000]
+    pairs = small_run("translate", corpus(tmp_path / "corpus"))
+    assert all(one.target for one in read(pairs, tmp_path / "pairs").examples)

@@ -322,6 +322,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     heard: list[Event] = []
     rest = fit(run, tmp_path / "stopped", listeners=[terminated, heard.append])
     assert (rest.update, rest.why) == (0, "asked to stop")
+    assert len(those(heard, Working)) == 1, "it stops at once, and does not cut the text first"
     assert any(said.text.startswith("SIGTERM: ") for said in those(heard, Said))
     resume(tmp_path / "stopped")
     fit(run, tmp_path / "whole")
@@ -340,11 +341,54 @@ def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None
 
 def test_settings_that_do_not_fit_are_not_written_down(resting: Path) -> None:
     before = (resting / "run.toml").read_bytes()
-    with pytest.raises(RegardError, match="do not fit"):
+    with pytest.raises(RegardError, match=r"those of another model:\n  - model\.width: was 16, is 32"):
         resume(resting, changes={"model.width": 32}, accept={"config"})
     with pytest.raises(RegardError, match="rules of its order have changed"):
         resume(resting, changes={"data.seed": 2}, accept={"config"})
     assert (resting / "run.toml").read_bytes() == before
+
+
+def test_what_does_not_shape_the_weights_may_change(resting: Path) -> None:
+    changes = {"model.encoder.dropout.sublayer": 0.2, "model.encoder.position.kind": "rotary"}
+    with pytest.raises(RegardError, match="not those that the run has had"):
+        resume(resting, changes=changes)
+    assert resume(resting, changes=changes, accept={"config"}).update == 4
+
+
+def test_an_update_may_grow_and_what_follows_from_it_is_no_change(resting: Path) -> None:
+    with pytest.raises(RegardError) as caught:
+        resume(resting, changes={"train.update_tokens": 512})
+    assert "train.update_tokens: was 256, is 512" in caught.value.what
+    assert "together" not in caught.value.what
+    resume(resting, changes={"train.update_tokens": 512}, accept={"config"})
+    assert runs().load(resting / "run.toml").train.together == 4
+
+
+def test_a_run_that_is_ended_early_validates_its_last_update(resting: Path) -> None:
+    resume(resting, updates=3)
+    assert [line["update"] for line in metrics(resting) if "validation" in line and "averaged" not in line] == [2, 3]
+
+
+def test_another_metric_has_another_best(resting: Path) -> None:
+    best = json.loads((resting / "checkpoints" / "step-00000003" / "state.json").read_text())["progress"]["best_scores"]
+    heard: list[Event] = []
+    resume(resting, changes={"validation.metric": "accuracy"}, accept={"config"}, listeners=[heard.append])
+    (start,) = those(heard, Started)
+    assert start.best == best["accuracy"]
+
+
+def test_another_loss_is_not_compared_with_those_before(resting: Path) -> None:
+    resume(resting, changes={"train.label_smoothing": 0.3}, accept={"config"}, pause_at=3)
+    state = json.loads((resting / "checkpoints" / "step-00000003" / "state.json").read_text())
+    assert state["progress"]["losses"] == []
+
+
+def test_damaged_text_can_be_restored_from_running_text(tmp_path: Path) -> None:
+    files = corpus(tmp_path / "corpus")
+    source = {"kind": "documents", "path": files["book.txt"]}
+    changes = QUICK | {"model.task": "restore", "data.train": [source], "tokenizer.dropout": 0.0}
+    changes |= {"tokenizer.specials.extra": [f"<x{n}>" for n in range(9)]}
+    assert fit(small_run("translate", files, changes), tmp_path / "run").update == 4
 
 
 def test_what_the_tokens_were_made_with_cannot_change(resting: Path) -> None:

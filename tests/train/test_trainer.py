@@ -107,6 +107,14 @@ def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, 
     assert max(path.name for path in (folder / "checkpoints").iterdir()) == "step-00000016"
 
 
+def test_a_checkpoint_to_go_back_to_is_kept_however_often_is_saved(tmp_path: Path, spiky: type[Spiky]) -> None:
+    spiky.faults = {2 * 14 - 1: 1e3}  # update 14
+    changes = {"train.save_every": 1, "train.keep": 1, "train.average": 1}
+    _, heard = started(tmp_path, REWIND | changes)
+    (spike,) = those(heard, Spiked)
+    assert "went back to update 8" in spike.done
+
+
 def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[Spiky]) -> None:
     spiky.numbers = {26: 1e3}  # update 14
     run = small_run("translate", corpus(tmp_path / "corpus", 400), QUICK | REWIND | {"validation.every": 5})

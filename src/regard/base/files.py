@@ -75,6 +75,11 @@ def write_atomic(path: Path, content: bytes) -> None:
     flush_folder(path.parent)
 
 
+def is_leftover(path: Path) -> bool:
+    """Whether a write that was killed left this: nothing is lost with it."""
+    return path.name.startswith(".") and path.suffix == ".tmp"
+
+
 @contextmanager
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Fill a folder under a temporary name; it is sealed and takes its real name at the end.

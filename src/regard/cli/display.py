@@ -72,9 +72,9 @@ class Display:
                 for line in started(event):
                     self._print(line)
             case Updated():
-                self._updated = event
                 self._speed.add(event)
                 self._losses.add(event.loss)
+                self._updated = event  # last: a drawing thread may look in between
             case Validated():
                 self._validated = event
                 self._best = event if event.best else self._best

@@ -15,6 +15,7 @@ import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
+from regard.base.files import is_leftover
 from regard.cli.allocator import tune_allocator
 from regard.cli.order import Order, Texts, UsageError
 from regard.config import codec
@@ -164,7 +165,7 @@ def _refuse_folder(out: Path) -> None:
     if (out / RUN).is_file():
         fix = f"Go on with it: --resume {out}. Or choose another folder."
         raise RegardError("There is a run in this folder already.", where=str(out), fix=fix)
-    if out.is_dir() and any(out.iterdir()):
+    if out.is_dir() and not all(map(is_leftover, out.iterdir())):
         raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
 
 
@@ -231,8 +232,12 @@ def _say_goodbye(finished: "Finished") -> None:
     if finished.why == "asked to stop":
         typer.echo(f"Go on with: regard train --resume {folder}")
     elif finished.why == "spike":
-        typer.echo(f"Look at {folder / 'log.txt'}, then go on with a smaller learning rate or another spike policy:")
-        typer.echo(f"  regard train --resume {folder} --set train.spikes.kind=skip --accept config")
+        policy = codec.runs().load(folder / RUN).train.spikes
+        change, what = "kind=skip", "without the update that spiked"
+        if policy.kind != "stop":
+            change, what = f"most={policy.most + 10}", f"for 10 more spikes than the {policy.most} that a run survives"
+        typer.echo(f"Look at {folder / 'log.txt'}, then go on {what}:")
+        typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
     else:
         typer.echo(f"The model is in {folder / 'best'}.")
         task = codec.load(folder / "best" / "model.toml").task

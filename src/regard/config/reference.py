@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from regard.base import limits
 from regard.config.run import Run
 
-SIGNS = {Ge: ("ge", "at least"), Gt: ("gt", "above"), Le: ("le", "at most"), Lt: ("lt", "below")}
+BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
 TAGS = ("kind", "family", "format")  # what tells tables apart is said once, above each
 
@@ -111,11 +110,8 @@ def _words(leaf: Any) -> list[str]:
 
 def _bounds(knob: FieldInfo) -> str:
     """What a number must keep to; limits that only guard against damage are not told."""
-    told = []
-    for rule in knob.metadata:
-        name, word = SIGNS.get(type(rule), ("", ""))
-        if word and getattr(rule, name) != limits.SIZE:
-            told.append(f"{word} {getattr(rule, name)}")
+    rules = [(word, getattr(rule, name, None)) for rule in knob.metadata for name, word in BOUNDS.items()]
+    told = [f"{word} {bound}" for word, bound in rules if bound not in (None, limits.SIZE)]
     return f" ({', '.join(told)})" if told else ""
 
 

@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import re
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -210,7 +211,7 @@ def _made(some: Iterator[Chunk], vocabularies: Vocabularies, folder: Path, worke
             except BrokenProcessPool as error:
                 raise RegardError(
                     "A worker process died; perhaps there was not enough memory.",
-                    fix="Run it again with fewer workers or a smaller --size: finished shards are kept.",
+                    fix="Run it again: finished shards are kept. `regard prepare` can do with fewer --workers.",
                 ) from error
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -242,6 +243,7 @@ _here: tuple[Vocabularies, Path] | None = None  # a worker's own
 
 def _begin(source: bytes, target: bytes, folder: str) -> None:
     global _here
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent hears it, and decides for all
     first = Tokenizer(source)
     _here = Vocabularies(first, first if target == source else Tokenizer(target)), Path(folder)
     threading.Thread(target=_end_with_parent, daemon=True).start()

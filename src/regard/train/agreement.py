@@ -26,7 +26,7 @@ def agreeing_word_loss(
 ) -> WordLoss:
     """`loss.word_loss` of vectors (2 N, D), where place i and place N + i are the same one in two passes."""
     x, labels = _paired(x), _paired(labels)
-    rows = 2 * (rows // 2) or max(x.size(0), 2)  # both of a pair are there together
+    rows = max(2, 2 * (rows // 2) if rows else x.size(0))  # both of a pair are there together
     return _halved(passed(_AgreeingPass(x, labels, weight, bias, smoothing, rows, strength), x, weight, bias))
 
 

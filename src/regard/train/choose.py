@@ -17,7 +17,7 @@ from regard.config.run import AnySource, AnyVocabulary, ByteBpe, CharacterLevel,
 from regard.config.tables import plain
 from regard.train.knobs import Plan, many, rounded, training, validation
 from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
-from regard.train.survey import Found, running, survey
+from regard.train.survey import Found, Side, running, survey
 
 FEWEST = 50  # examples: of fewer, none can be spared to see whether anything was learned
 SHORTEST = 2000  # characters of running text
@@ -29,6 +29,7 @@ FEW_TIMES = 20  # so few times through the corpus, even a small one is not learn
 SENTENCE = 25  # characters of a short sentence
 NORMS = "Norms: before each sublayer, which learns steadily at any rate; after it (2017) a short run may fail."
 WORD = 12  # characters: examples that are usually no longer are words, and are read letter by letter
+SHELF = 4000  # pieces for a text that has too many characters to read it by them
 SYLLABLES = 512  # pieces for words: letters, and the commonest groups of them
 SPECIALS = 7  # special tokens of a vocabulary
 
@@ -80,7 +81,8 @@ def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
     rows = [draft.row] if draft.preset is not None else smaller_rows(draft.job, draft.size)
     for row in rows:
         whole = draft.choice(row)
-        plan = _in_time(whole.run, minutes, pace(whole.run, whole.length))
+        is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(draft.changes)
+        plan = _in_time(whole.run, minutes, pace(whole.run, whole.length), is_fixed)
         if plan is None:
             return whole
         times = plan.updates * plan.update_tokens / draft.epoch(row)
@@ -129,8 +131,8 @@ class Draft:
     def choice(self, row: Row, plan: Plan | None = None, minutes: float | None = None) -> Choice:
         """The run of a row; a plan and its minutes where time is short."""
         reasons: list[str] = []
-        tokenizer, pieces = _vocabulary(row, self.found, reasons)
-        model = self._model(row, pieces)
+        tokenizer, size = self._vocabulary(row, reasons)
+        model = self._model(row, size)
         reasons.insert(0, self._why(row, model))
         reasons.append(_dropout(row))
         if self.job == "translate" and self.preset is None:
@@ -165,14 +167,48 @@ class Draft:
         if self.job == "continue":
             return longest
         sides = (self.found.source, self.found.target)
-        tokens = max(_tokens(side.bytes, row, side.characters) for side in sides) / self.found.examples
+        tokens = max(_tokens(side, self.pieces(row)) for side in sides) / self.found.examples
         return min(longest, max(4, round(tokens) + 1))
+
+    def pieces(self, row: Row) -> int:
+        """How many pieces the vocabulary will have; CHARACTERS where every character is one."""
+        found = self.found
+        if row.vocabulary == CHARACTERS and len(found.source.letters | found.target.letters) <= LETTERS:
+            return CHARACTERS
+        if found.content == "pairs" and found.usual <= WORD:
+            return SYLLABLES
+        return min(row.vocabulary or SHELF, self._enough)
+
+    @property
+    def _enough(self) -> int:
+        return max(512, 2 * self.found.words)
 
     def epoch(self, row: Row) -> float:
         """Tokens of the whole corpus as batches count them, padding included."""
         if self.job == "continue":
-            return _tokens(self.found.source.bytes, row, self.found.source.characters)
+            return _tokens(self.found.source, self.pieces(row))
         return 1.05 * self.length(row, 512) * self.found.examples
+
+    def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
+        """The kind of vocabulary, and the rows of its table."""
+        found, pieces = self.found, self.pieces(row)
+        if pieces == CHARACTERS:
+            letters = len(found.source.letters | found.target.letters)
+            reasons.append(f"Vocabulary: the {letters} different characters of the text.")
+            return CharacterLevel(), letters + SPECIALS
+        sides = ", the same for both sides" if found.content == "pairs" else ""
+        if found.content == "pairs" and found.usual <= WORD:
+            reasons.append(
+                f"Vocabulary: {pieces} pieces of byte-pair encoding over bytes{sides}: the examples are words "
+                f"({found.usual:.0f} characters), and larger pieces would hide how they are spelt."
+            )
+        else:
+            few = "only " if pieces == self._enough else ""
+            reasons.append(
+                f"Vocabulary: {pieces:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
+                f"the text has {few}{found.words:,} different words."
+            )
+        return ByteBpe(vocabulary=pieces), pieces
 
     def _why(self, row: Row, model: AnyModel) -> str:
         from regard.models.cost import cost  # torch: only when it is needed
@@ -248,29 +284,6 @@ class Draft:
         return _share_of(wanted, found.examples, 0.1 if found.examples >= 200 else 0.2)
 
 
-def _vocabulary(row: Row, found: Found, reasons: list[str]) -> tuple[AnyVocabulary, int]:
-    """The kind of vocabulary, and how many pieces it will have."""
-    letters = len(found.source.letters | found.target.letters)
-    if row.vocabulary == CHARACTERS and letters <= LETTERS:
-        reasons.append(f"Vocabulary: the {letters} different characters of the text.")
-        return CharacterLevel(), letters + SPECIALS
-    enough = max(512, 2 * found.words)
-    pieces = min(row.vocabulary or 4000, enough)
-    if found.content == "pairs" and found.usual <= WORD:
-        reasons.append(
-            f"Vocabulary: {SYLLABLES} pieces of byte-pair encoding over bytes, the same for both sides: the examples "
-            f"are words ({found.usual:.0f} characters), and larger pieces would hide how they are spelt."
-        )
-        return ByteBpe(vocabulary=SYLLABLES), SYLLABLES
-    few = "only " if pieces == enough else ""
-    sides = ", the same for both sides" if found.content == "pairs" else ""
-    reasons.append(
-        f"Vocabulary: {pieces:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
-        f"the text has {few}{found.words:,} different words."
-    )
-    return ByteBpe(vocabulary=pieces), pieces
-
-
 def _dropout(row: Row) -> str:
     if row.dropout > 0.1:
         return f"Dropout: {row.dropout:g}, because it goes many times through little text."
@@ -290,16 +303,16 @@ def _amount(plan: Plan, row: Row, epoch: float, minutes: float | None, asked: bo
     return f"{amount}; small corpora need many." if row.epochs >= 100 else f"{amount}."
 
 
-def _in_time(run: Run, minutes: float, seconds: float) -> Plan | None:
+def _in_time(run: Run, minutes: float, seconds: float, is_fixed: bool) -> Plan | None:
     """As many updates as there is time for, or nothing if that is all of them.
 
-    Where it is few, they are made smaller: more steps teach more.
+    Where it is few, they are made smaller, unless their size is fixed: more steps teach more.
     """
     wanted, tokens = run.train.updates, run.train.update_tokens
     room = 0.9 * 60 * minutes / seconds  # the rest is for validations and checkpoints
     if room >= wanted:
         return None
-    while tokens >= 4096 and room < wanted / 2:
+    while not is_fixed and tokens >= 4096 and room < wanted / 2:
         tokens, room = tokens // 2, room * 2
     return Plan(max(1, int(room)), tokens, hurried=True)
 
@@ -317,8 +330,8 @@ def _longest(job: Job, model: AnyModel) -> int:
     return min(wanted, stack.position.length) if stack.position.kind == "learned" else wanted
 
 
-def _tokens(size: int, row: Row, characters: int) -> float:
-    return characters if row.vocabulary == CHARACTERS else size / bytes_per_token(row.vocabulary)
+def _tokens(side: Side, pieces: int) -> float:
+    return side.characters if pieces == CHARACTERS else side.bytes / bytes_per_token(pieces)
 
 
 def bytes_per_token(vocabulary: int) -> float:

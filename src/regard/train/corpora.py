@@ -28,6 +28,7 @@ from regard.train.events import Listener, Said, Working
 
 KEPT = 2000  # validation examples that are kept as raw text, to be translated and shown
 LINE = 2 * limits.DOCUMENT  # bytes of one of them
+BEGINNING = 10_000  # characters of a text that is written on, of which the first are shown
 PARALLEL = 20_000_000  # bytes of text below which starting worker processes takes longer than the work
 
 
@@ -160,14 +161,20 @@ def _check_vocabularies(shards: Shards, vocabularies: Vocabularies, where: Path)
 def _workers(part: Corpus) -> int:
     paths = [Path(path) for path in part.files()]
     size = sum(path.stat().st_size for path in paths if path.is_file())  # of a URL nobody knows
-    return 1 if size < PARALLEL else os.cpu_count() or 1
+    return 1 if size < PARALLEL else _cores()
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _keep_examples(part: Corpus, path: Path) -> None:
     if path.is_file():
         return
     first = islice((example for _, example in part.examples(Defects())), KEPT)
-    lines = (json.dumps([one.source, one.target, one.label, one.languages], ensure_ascii=False) for one in first)
+    texts = ((one.source if one.target is not None else one.source[:BEGINNING], one) for one in first)
+    lines = (json.dumps([text, one.target, one.label, one.languages], ensure_ascii=False) for text, one in texts)
     write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
 
 

@@ -16,18 +16,20 @@ import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
+from regard.base.files import is_leftover
 from regard.config.codec import runs
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.tables import Table, change, plain
 from regard.data.example import CorpusError
 from regard.data.shards import Shards
+from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.room import check_room
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import Corpora, check_corpus, corpora
-from regard.train.events import Event, Finished, Listener, Said
+from regard.train.events import Event, Finished, Listener, Said, Working
 from regard.train.probe import probed
 from regard.train.progress import Progress
 from regard.train.signals import Asked, listening
@@ -36,11 +38,12 @@ from regard.train.trainer import Trainer
 MISSING = "(not set)"
 FIXED = ("data.train", "data.validation", "data.held_out", "tokenizer.")  # what the tokens in the folder were made with
 FREE = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
+FOLLOWS = "train.together"  # from other settings: it changes with them, and is no change of its own
 
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
     """Train a new model in a new folder; `pause_at` saves and rests at that update, to be resumed later."""
-    if folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(not is_leftover(path) for path in folder.iterdir())):
         is_run = (folder / RUN).is_file()
         fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
@@ -48,11 +51,6 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
     with listening() as asked, place.held():
         runs().save(run, place.run)
         return _go(run, place, listeners, pause_at, asked)
-
-
-def _is_leftover(path: Path) -> bool:
-    """Whether a start that was killed in its first moment left this: nothing is lost with it."""
-    return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 def resume(
@@ -78,7 +76,7 @@ def resume(
         run = runs().load(place.run)
         wanted = _lengthened(run, updates, more)
         if changes:
-            wanted = runs().parse(plain(wanted), changes, where=str(place.run))
+            wanted = runs().parse(change(plain(wanted), {FOLLOWS: None}), changes, where=str(place.run))
         state = _newest_state(place, run)
         before = plain(run) if state is None else state["run"]  # what the newest checkpoint was made with
         longer = wanted.train.updates != run.train.updates
@@ -107,16 +105,28 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
     def tell(event: Event) -> None:
         for listener in listeners:
             listener(event)
+        if asked and isinstance(event, Working):
+            raise _AskedEarlyError
 
     run = _with_device(run)
-    read = corpora(run, folder, tell)
-    run = _resolved(run, read)
-    if run.device.threads is not None:
-        torch.set_num_threads(run.device.threads)
-    run = probed(run, read, tell)
+    try:
+        read = corpora(run, folder, tell)
+        run = _resolved(run, read)
+        if run.device.threads is not None:
+            torch.set_num_threads(run.device.threads)
+        run = probed(run, read, tell)
+    except _AskedEarlyError:
+        tell(Said(f"{asked.by}: the run stops before its first update; what is ready is kept."))
+        finished = Finished(0, "asked to stop", folder.path, {})
+        tell(finished)
+        return finished
     trainer = Trainer(run, folder, read, tell)
     runs().save(run, folder.run)  # only now: these settings fit what the folder holds
     return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
+
+
+class _AskedEarlyError(Exception):
+    """Somebody asked to stop while text was made ready."""
 
 
 def _asking(asked: Asked, tell: Listener) -> Callable[[], bool]:
@@ -143,7 +153,7 @@ def _resolved(run: Run, read: Corpora) -> Run:
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
         changes["model.head.labels"] = list(read.train.labels)
-    if isinstance(run.model, EncoderDecoder):
+    if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
         changes["model.growth"] = max(run.model.growth, _growth(read.train))
     if not run.model.languages and len(read.train.languages) == 1:
         changes["model.languages"] = list(read.train.languages[0])
@@ -192,12 +202,20 @@ def _newest_state(folder: RunFolder, run: Run) -> Table | None:
 
 def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool, where: str) -> None:
     before = plain(runs().parse(before, where=where))  # settings that an older version did not have had their defaults
-    changed = [one for one in differences(before, plain(wanted)) if not (longer and one[0] == "train.updates")]
+    known = {FOLLOWS, *(["train.updates"] if longer else [])}
+    changed = [one for one in differences(before, plain(wanted)) if one[0] not in known]
     fixed = [one for one in changed if one[0].startswith(FIXED) and one[0] not in FREE]
     if fixed:
         told = _told(fixed)
         raise RegardError(
             f"The run's tokens were made with other settings:\n{told}",
+            where=where,
+            fix="Take the changes back, or start a new run.",
+        )
+    shaping = [one for one in changed if one[0].startswith("model.")]
+    if shaping and _shapes(runs().parse(before, where=where)) != _shapes(wanted):
+        raise RegardError(
+            f"The run's weights are those of another model:\n{_told(shaping)}",
             where=where,
             fix="Take the changes back, or start a new run.",
         )
@@ -207,6 +225,11 @@ def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool, 
             where=where,
             fix="Take the changes back, or say that you mean them: --accept config.",
         )
+
+
+def _shapes(run: Run) -> dict[str, torch.Size]:
+    with torch.device("meta"):
+        return {name: tensor.shape for name, tensor in build(run.model).state_dict().items()}
 
 
 def _told(changed: Sequence[tuple[str, Any, Any]]) -> str:

@@ -5,7 +5,6 @@ at a time, whether attention stays float32 where products are narrower. What was
 file and never asked again, so that a resumed run computes as it began. Gradients are computed and thrown away.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -43,7 +42,7 @@ def probed(run: Run, read: Corpora, tell: Listener) -> Run:
     probe = Probe(run, read)
     found: dict[str, Any] = {}
     if run.device.threads is None:
-        threads = [os.cpu_count() or 1, *([1] if run.device.name == "cpu" else [])]
+        threads = [torch.get_num_threads(), *([1] if run.device.name == "cpu" else [])]
         found["threads"] = probe.fastest({one: partial(torch.set_num_threads, one) for one in threads})
     if run.device.attention is None:
         found["attention"] = "compute"
@@ -66,7 +65,12 @@ class Probe:
 
     def __init__(self, run: Run, read: Corpora) -> None:
         self.model = build(run.model, seed=run.seed).to(run.device.name).train()
-        self._objective = Objective(self.model, smoothing=run.train.label_smoothing, rows=run.device.loss_rows or 0)
+        self._objective = Objective(
+            self.model,
+            smoothing=run.train.label_smoothing,
+            agreement=run.train.agreement,
+            rows=run.device.loss_rows or 0,
+        )
         self._device, self._precision = torch.device(run.device.name), run.train.precision
         self._whole = _typical_batch(run, read)
         self._batch, self._share = self._whole, 1.0

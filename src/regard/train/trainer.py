@@ -110,6 +110,8 @@ class Trainer:
             self._found = None  # it is as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
             if checkpoint.state["run"] != self.publisher.plain_run:
+                if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
+                    self._validate()  # it was not the last one until now
                 self._save()  # what was changed and accepted need not be accepted again after a kill
 
     def _update(self, work: Update) -> bool:
@@ -232,8 +234,7 @@ class Trainer:
         if not progress.finished:
             if progress.update not in self.checkpoints.steps():
                 self._save()
-            self._average()
-            if progress.best is None:
+            if not self._average() and progress.best is None:
                 self.publisher.best(self._published(), progress, Scores())
             progress.finished = True
             self._save()
@@ -241,12 +242,12 @@ class Trainer:
         self.tell(finished)
         return finished
 
-    def _average(self) -> None:
-        """The mean of the last regular checkpoints becomes the best model if it is better."""
+    def _average(self) -> bool:
+        """The mean of the last regular checkpoints becomes the best model if it is better: whether it did."""
         count = self.run.train.average
         steps = self.checkpoints.whole(self._regular()[-count:]) if count > 1 else []
         if len(steps) < 2:
-            return
+            return False
         weights = mean(self.checkpoints.weights(step) for step in steps)
         kept = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
         fill(self.model, weights, where="the average")
@@ -257,12 +258,13 @@ class Trainer:
         best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
         self.publisher.average(weights, progress, scores, steps)
         if best:
-            progress.best, progress.best_scores = scores.values.get(metric, 0.0), scores.values
+            progress.best, progress.best_scores = scores.values.get(metric), scores.values
             self.publisher.best(weights, progress, scores, averaged=steps)
         self.tell(Validated(progress.update, scores.values, best, scores.shown, scores.signatures))
         first, last = steps[0], steps[-1]
         verdict = "better than every single one: it is the best model" if best else "no better than the best one"
         self.tell(Said(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
+        return best
 
     def _rest(self, why: Why) -> Finished:
         if why != "spike":
@@ -286,11 +288,12 @@ class Trainer:
         self.tell(Saved(progress.update, path))
 
     def _kept(self) -> set[int]:
-        """The checkpoints that stay: the last regular ones, and one to rewind to."""
+        """The checkpoints that stay: the last regular ones, one to rewind to, and those that will be old enough."""
         settings = self.run.train
         kept = set(self._regular()[-max(settings.keep, settings.average) :])
         if isinstance(settings.spikes, Rewind):
-            kept |= set(self._regular(at_most=self.progress.update - settings.spikes.back)[-1:])
+            old = self._regular(at_most=self.progress.update - settings.spikes.back)[-1:]
+            kept |= {step for step in self._regular() if not old or step >= old[0]}
         return kept
 
     def _regular(self, at_most: int | None = None) -> list[int]:
@@ -309,8 +312,17 @@ class Trainer:
         self.progress = Progress.of(checkpoint.state, where=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
+        self._judge_anew(checkpoint.state["run"]["train"])
         self.guard = Guard(self.run.train.spikes, self.progress.losses, self.progress.spikes)
         self.engine.scaler.load(self.progress.scaler)
+
+    def _judge_anew(self, before: dict[str, Any]) -> None:
+        """Numbers of the past by the settings of now: another metric has another best, another loss another scale."""
+        progress, now = self.progress, self.run.train
+        if progress.best_scores:
+            progress.best = progress.best_scores.get(self.run.validation.metric)
+        if (before.get("label_smoothing", 0.0), before.get("agreement", 0.0)) != (now.label_smoothing, now.agreement):
+            progress.losses = []
 
     def _is_patience_over(self) -> bool:
         patience = self.run.validation.patience
