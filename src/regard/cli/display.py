@@ -15,7 +15,8 @@ from rich.progress_bar import ProgressBar  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
-from regard.cli.lines import Speed, brief, ending, lasting, one_line, score, started
+from regard.base.times import lasting
+from regard.cli.lines import Speed, brief, ending, one_line, score, started
 from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
 
 WIDTH = 80

@@ -16,6 +16,7 @@ from rich.console import Console  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
+from regard.base.times import lasting
 from regard.cli.allocator import tune_allocator
 from regard.cli.order import Order, Texts, UsageError
 from regard.config import codec
@@ -186,7 +187,6 @@ def _cost(run: Run, choice: "Choice | None") -> str:
 
 
 def _duration(run: Run, choice: "Choice | None") -> str:
-    from regard.cli.lines import lasting
     from regard.train.pace import seconds_per_update  # torch: only when it is needed
 
     seconds = seconds_per_update(run, _length(run, choice))

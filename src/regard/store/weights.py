@@ -6,11 +6,12 @@ A tied output matrix is the embedding table under a second name; the file holds 
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import safetensors.torch
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
@@ -71,18 +72,29 @@ def _whole(path: Path) -> Iterator[None]:
         raise DamagedError(f"This is no whole safetensors file: {error}.", where=str(path), fix=fix) from error
 
 
+def misfits(wanted: Mapping[str, torch.Size], given: Mapping[str, Tensor], also: Iterable[str] = ()) -> str:
+    """In what tensors are not those that are wanted, beside other faults that were found; empty if in nothing.
+
+    >>> misfits({"a": torch.Size([2]), "b": torch.Size([3])}, {"a": torch.zeros(4), "c": torch.zeros(1)})
+    'a is (4,), not (2,); b is missing; c is unknown'
+    """
+    faults = [*also, *(f"{name} is missing" for name in wanted.keys() - given.keys())]
+    faults += [f"{name} is unknown" for name in given.keys() - wanted.keys()]
+    faults += [
+        f"{name} is {tuple(given[name].shape)}, not {tuple(wanted[name])}"
+        for name in wanted.keys() & given.keys()
+        if given[name].shape != wanted[name]
+    ]
+    return "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
+
+
 def fill(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) -> None:
     """Copy weights into a model, which must have exactly these."""
     own = dict(model.named_parameters())
-    faults = [f"{name} is missing" for name in own.keys() - weights.keys()]
-    faults += [f"{name} is not in the model" for name in weights.keys() - own.keys()]
-    for name in own.keys() & weights.keys():
-        if own[name].shape != weights[name].shape:
-            faults.append(f"{name} is {tuple(weights[name].shape)}, not {tuple(own[name].shape)}")
-        elif not weights[name].is_floating_point():
-            faults.append(f"{name} is {weights[name].dtype}, which no weight is")
-    if faults:
-        told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
+    narrow = [
+        f"{name} is {one.dtype}, which no weight is" for name, one in weights.items() if not one.is_floating_point()
+    ]
+    if told := misfits({name: parameter.shape for name, parameter in own.items()}, weights, narrow):
         raise RegardError(f"The weights do not fit the model: {told}.", where=where, fix="Is it another model's file?")
     for name, parameter in own.items():
         parameter.data.copy_(weights[name])

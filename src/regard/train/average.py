@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from regard.base.errors import RegardError
+from regard.store.weights import misfits
 
 
 class Ema:
@@ -93,11 +94,5 @@ def mean(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _check_same(known: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
-    faults = [f"{name} is missing" for name in known.keys() - given.keys()]
-    faults += [f"{name} is unknown" for name in given.keys() - known.keys()]
-    for name in known.keys() & given.keys():
-        if known[name].shape != given[name].shape:
-            faults.append(f"{name} is {tuple(given[name].shape)}, not {tuple(known[name].shape)}")
-    if faults:
-        told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
+    if told := misfits({name: tensor.shape for name, tensor in known.items()}, given):
         raise RegardError(f"Weights of different models have no average: {told}.", fix="Are all of them of one run?")

@@ -20,6 +20,7 @@ from regard.base.errors import RegardError
 from regard.config import training as config
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
+from regard.store.weights import misfits
 
 Named = dict[str, nn.Parameter]
 
@@ -123,24 +124,18 @@ class Optimizers:
     def _check(self, state: Mapping[str, Tensor]) -> None:
         if not state:
             return
-        faults, known = [], set()
+        wanted, narrow = dict[str, torch.Size](), list[str]()
         for optimizer, _, parameter in self._parameters():
             name = self._names[id(parameter)]
-            if f"untouched/{name}" in state:
-                known.add(f"untouched/{name}")
+            if (entry := f"untouched/{name}") in state:
+                wanted[entry] = state[entry].shape
                 continue
             for key, shape in _memory(optimizer, parameter).items():
                 entry = f"{key}/{name}"
-                known.add(entry)
-                if entry not in state:
-                    faults.append(f"{entry} is missing")
-                elif state[entry].shape != shape:
-                    faults.append(f"{entry} is {tuple(state[entry].shape)}, not {tuple(shape)}")
-                elif key != "step" and state[entry].dtype != parameter.dtype:
-                    faults.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
-        faults += [f"{entry} is unknown" for entry in state.keys() - known]
-        if faults:
-            told = "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
+                wanted[entry] = shape
+                if key != "step" and entry in state and state[entry].dtype != parameter.dtype:
+                    narrow.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
+        if told := misfits(wanted, state, narrow):
             fix = "Resume with the model and the optimizer of the run that saved it."
             raise RegardError(f"The state does not fit the optimizer: {told}.", where="the optimizer's state", fix=fix)
 

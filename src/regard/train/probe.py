@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from regard.base.times import lasting
 from regard.config.codec import runs
 from regard.config.run import Run
 from regard.config.tables import change, plain
@@ -128,17 +129,5 @@ def _told(found: dict[str, Any], seconds: float, updates: int) -> str:
         parts.append(f"{found['loss_rows'] or 'all'} rows of logits at a time")
     if found.get("attention") == "float32":
         parts.append("attention in float32")
-    whole = duration(seconds * updates)
+    whole = lasting(seconds * updates)
     return f"Fastest here: {', '.join(parts)}. An update takes about {seconds:.2f} s: {whole} in all."
-
-
-def duration(seconds: float) -> str:
-    """A length of time as people say it.
-
-    >>> duration(40), duration(300), duration(8000), duration(200000)
-    ('40 seconds', '5 minutes', '2.2 hours', '2.3 days')
-    """
-    for size, name in ((86400, "days"), (3600, "hours")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {name}"
-    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
