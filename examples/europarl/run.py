@@ -8,7 +8,6 @@ translates the test split once with a beam of 5. Figures, their signatures and t
 """
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
@@ -17,9 +16,11 @@ from typing import Any
 
 import torch
 
+from regard.data.open import unpacked
 from regard.measure.overlap import bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
+from regard.train.fit import is_finished
 
 BEAM = 5
 
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--score", action="store_true", help="train nothing")
     asked = parser.parse_args()
     run = asked.out / "run"
-    if not asked.score:
+    if not asked.score and not is_finished(run):
         words = [*command(asked.data, run, asked.minutes, asked.threads), *_sets(asked.set)]
         subprocess.run(words, check=True)  # noqa: S603 - our own command
     torch.set_num_threads(asked.threads)
@@ -58,9 +59,8 @@ def command(data: Path, run: Path, minutes: float, threads: int) -> list[str]:
 
 def scored(data: Path, run: Path) -> dict[str, Any]:
     """What the test split says."""
-    sources, references = (
-        gzip.decompress((data / f"test.{language}.gz").read_bytes()).decode().splitlines() for language in ("en", "de")
-    )
+    packed = (unpacked(str(data / f"test.{language}.gz")) for language in ("en", "de"))
+    sources, references = (b"".join(pieces).decode().splitlines() for pieces in packed)
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
     hypotheses = [one.text for one in translator.translate(sources, beam=BEAM)]

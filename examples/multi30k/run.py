@@ -13,7 +13,6 @@ with what was chosen. Figures go to the terminal and to RESULTS.json beside the 
 """
 
 import argparse
-import gzip
 import json
 import statistics
 import subprocess
@@ -23,9 +22,11 @@ from typing import Any
 
 import torch
 
+from regard.data.open import unpacked
 from regard.measure.overlap import Tokenize, bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
+from regard.train.fit import is_finished
 
 RECIPE: dict[str, Any] = {
     "tokenizer.vocabulary": 10_000,
@@ -111,7 +112,9 @@ def diverse(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
 
 
 def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed: int, updates: int) -> None:
-    """One seed, from the beginning or from where it stopped."""
+    """One seed, from the beginning or from where it stopped; nothing if it is finished."""
+    if is_finished(run):
+        return
     command = [sys.executable, "-m", "regard", "train"]
     if run.exists():
         command += ["--resume", str(run)]
@@ -157,16 +160,17 @@ def _translator(folder: Path) -> Translator:
 
 
 def _path(data: Path, split: str, language: str) -> Path:
-    return data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}.gz"
+    """Plain or packed, tokenised or raw: as it is there."""
+    plain = data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}"
+    return plain if plain.is_file() else plain.with_name(f"{plain.name}.gz")
 
 
 def _is_tokenised(data: Path) -> bool:
-    return (data / "train.lc.norm.tok.en.gz").is_file()
+    return any(data.glob("train.lc.norm.tok.en*"))
 
 
 def _lines(data: Path, split: str, language: str) -> list[str]:
-    with gzip.open(_path(data, split, language), "rt", encoding="utf-8") as file:
-        return file.read().splitlines()
+    return b"".join(unpacked(str(_path(data, split, language)))).decode().splitlines()
 
 
 if __name__ == "__main__":

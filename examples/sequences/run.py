@@ -11,7 +11,6 @@ CMUdict   one word in twenty (by the sha1 of the word) is tested, another valida
 """
 
 import argparse
-import gzip
 import hashlib
 import json
 import subprocess
@@ -22,10 +21,12 @@ from pathlib import Path
 
 import torch
 
+from regard.data.open import unpacked
 from regard.measure.edits import error_rate
 from regard.measure.exact import exact_match
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
+from regard.train.fit import is_finished
 
 Pairs = list[tuple[str, str]]
 
@@ -43,9 +44,10 @@ def main() -> None:
     folder = asked.out / asked.task
     files = written(splits, folder)
     run = folder / "run"
-    options = ["--resume", str(run)] if run.exists() else [*files, "--out", str(run), "--minutes", str(asked.minutes)]
-    threads = [] if run.exists() else ["--set", f"device.threads={asked.threads}"]
-    subprocess.run([sys.executable, "-m", "regard", "train", *options, *threads], check=True)  # noqa: S603 - ours
+    if not is_finished(run):
+        new = [*files, "--out", str(run), "--minutes", str(asked.minutes), "--set", f"device.threads={asked.threads}"]
+        options = ["--resume", str(run)] if run.exists() else new
+        subprocess.run([sys.executable, "-m", "regard", "train", *options], check=True)  # noqa: S603 - ours
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
     torch.set_num_threads(asked.threads)
@@ -56,7 +58,7 @@ def scan(data: Path) -> dict[str, Pairs]:
     """Train and test of the `simple` split."""
     found: dict[str, Pairs] = {}
     for split in ("train", "test"):
-        path = next(data.rglob(f"tasks_{split}_simple.txt.gz"))
+        path = next(data.rglob(f"tasks_{split}_simple.txt*"))  # plain or packed
         found[split] = [tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in _lines(path)]  # type: ignore[misc]
     return found
 
@@ -64,7 +66,7 @@ def scan(data: Path) -> dict[str, Pairs]:
 def cmudict(data: Path) -> dict[str, Pairs]:
     """Every word goes into one split with all its pronunciations."""
     found: dict[str, Pairs] = {"train": [], "valid": [], "test": []}
-    for line in _lines(next(data.rglob("cmudict.dict.gz"))):
+    for line in _lines(next(data.rglob("cmudict.dict*"))):
         word, *sounds = line.partition("#")[0].split()
         word = word.partition("(")[0]
         place = int(hashlib.sha1(word.encode(), usedforsecurity=False).hexdigest(), 16) % 20
@@ -101,8 +103,7 @@ def tested(translator: Translator, pairs: Pairs) -> dict[str, float]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        yield from (line.rstrip("\n") for line in file)
+    yield from b"".join(unpacked(str(path))).decode().splitlines()
 
 
 if __name__ == "__main__":

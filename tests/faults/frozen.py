@@ -22,7 +22,7 @@ from regard.config.run import Run
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.events import Event, Finished, Saved, Updated
-from regard.train.fit import fit, resume
+from regard.train.fit import fit, is_finished, resume
 from tests.faults.syscalls import FILES, Call, Traced, fork_traced
 from tests.train.runs import corpus, fingerprints, small_run
 
@@ -117,13 +117,6 @@ def state_of(folder: Path) -> str:
         for path in folder.rglob("*")
     ]
     return hashlib.sha256(repr(sorted(facts)).encode()).hexdigest()
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether a run has made all that it was asked for."""
-    checkpoints = RunFolder(folder).checkpoints
-    state = Checkpoints(checkpoints, lambda _: None).newest_state() if checkpoints.is_dir() else None
-    return state is not None and bool(state["progress"]["finished"])
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.config.run import Run
-from regard.train.fit import fit, resume
-from tests.faults.frozen import is_finished
+from regard.train.fit import fit, is_finished, resume
 from tests.faults.phases import MARKED, Phases
 from tests.faults.verdict import Verdict
 from tests.train.runs import fingerprints

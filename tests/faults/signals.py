@@ -10,7 +10,8 @@ from pathlib import Path
 from regard.cli import main
 from regard.config.codec import runs
 from regard.config.run import Run
-from tests.faults.frozen import is_finished, room, smallest
+from regard.train.fit import is_finished
+from tests.faults.frozen import room, smallest
 from tests.faults.lives import Lives
 from tests.faults.verdict import Verdict
 

@@ -22,7 +22,7 @@ from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
 from regard.train.events import Event, Finished, Said, Started, Updated, Validated, Working
-from regard.train.fit import _check_changes, differences, fit, resume
+from regard.train.fit import _check_changes, differences, fit, is_finished, resume
 from regard.train.schedule import rate
 from tests.train.runs import FAMILIES, corpus, fingerprints, metrics, small_run
 
@@ -182,7 +182,8 @@ def test_a_busy_folder_is_refused(folder: Path) -> None:
         resume(folder, more=2)
 
 
-def test_what_is_finished_is_not_done_again(folder: Path) -> None:
+def test_what_is_finished_is_not_done_again(folder: Path, resting: Path, tmp_path: Path) -> None:
+    assert [is_finished(path) for path in (folder, resting, tmp_path / "nothing")] == [True, False, False]
     with pytest.raises(RegardError, match="finished: it has made 4 of 4") as caught:
         resume(folder)
     assert "--more" in (caught.value.fix or "")

@@ -87,6 +87,13 @@ def resume(
         return _go(wanted, place, listeners, pause_at, asked)
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether the run in a folder has made all that it was asked for."""
+    checkpoints = RunFolder(folder).checkpoints
+    state = Checkpoints(checkpoints, lambda _: None).newest_state() if checkpoints.is_dir() else None
+    return state is not None and Progress.of(state, where=str(checkpoints)).finished
+
+
 def differences(before: Table, now: Table) -> Iterator[tuple[str, Any, Any]]:
     """Every knob that differs: its path, what it was, what it is.
 
