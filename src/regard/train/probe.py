@@ -17,8 +17,6 @@ from regard.config.codec import runs
 from regard.config.run import Run
 from regard.config.tables import change, plain
 from regard.data.batch import Batch
-from regard.data.loader import Loader
-from regard.data.order import Rules
 from regard.models.build import build
 from regard.nn.attention import keep_float32
 from regard.train.corpora import Corpora
@@ -26,7 +24,7 @@ from regard.train.engine import cut_rows
 from regard.train.events import Listener, Said, Working
 from regard.train.objective import Objective
 from regard.train.precision import computing
-from regard.train.tasks import task_of
+from regard.train.tasks import loader_of
 
 ROUNDS = 3  # of each candidate, in turns
 LONG = 2.0  # seconds: a step that takes longer is probed on fewer rows
@@ -114,9 +112,7 @@ class Probe:
 
 def _typical_batch(run: Run, read: Corpora) -> Batch:
     """The batch of median size among the first few."""
-    shards, task = task_of(run, read.train, read.vocabularies)
-    data = run.data
-    loader = Loader(shards, task, Rules(data.seed, data.batch_tokens, data.longest, task.packed))
+    loader = loader_of(run, read.train, read.vocabularies)
     some = [batch for batch, _ in zip(loader.epoch(0), range(9), strict=False)]
     return sorted(some, key=lambda batch: batch.labels.numel())[len(some) // 2]
 

@@ -1,7 +1,11 @@
 """Which task a run's model learns, and its corpus as that task reads it."""
 
+from typing import Any
+
 from regard.base.errors import RegardError
 from regard.config.run import Run
+from regard.data.loader import Loader
+from regard.data.order import Rules
 from regard.data.shards import Shards, cut
 from regard.data.tasks import Kind, Task, task_for
 from regard.text.vocabularies import Vocabularies
@@ -14,6 +18,14 @@ KINDS: dict[str, Kind] = {
     "classify": "classify",
     "tag": "tag",
 }
+
+
+def loader_of(run: Run, shards: Shards, vocabularies: Vocabularies, **options: Any) -> Loader:
+    """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
+    data = run.data
+    shards, task = task_of(run, shards, vocabularies)
+    rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.longest, packed=task.packed)
+    return Loader(shards, task, rules, **options)
 
 
 def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shards, Task]:

@@ -13,10 +13,8 @@ import torch
 
 from regard.config.run import Run
 from regard.config.training import Rewind, Stop
-from regard.data.loader import Loader, Update
-from regard.data.order import Rules
-from regard.data.recut import Recut, recut
-from regard.data.shards import Shards
+from regard.data.loader import Update
+from regard.data.recut import recut
 from regard.models.build import build
 from regard.nn.attention import keep_float32
 from regard.nn.stack import Stack
@@ -34,7 +32,7 @@ from regard.train.optim import make_optimizers
 from regard.train.progress import Progress
 from regard.train.publish import Publisher
 from regard.train.schedule import rate
-from regard.train.tasks import task_of
+from regard.train.tasks import loader_of
 from regard.train.validate import Scores, Validator, is_better
 
 TIMED = 50  # updates between lines of timing.jsonl
@@ -67,7 +65,7 @@ class Trainer:
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
         noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.longest)
-        self.loader = self._loader(corpora.train, corpora, together=run.together, noise=noise)
+        self.loader = loader_of(run, corpora.train, corpora.vocabularies, together=run.together, recut=noise)
         self.validator = self._validator(corpora)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")), size)
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
@@ -337,16 +335,10 @@ class Trainer:
             if isinstance(module, Stack):
                 module.recompute = self.run.train.recompute
 
-    def _loader(self, shards: Shards, corpora: Corpora, *, together: int = 1, noise: Recut | None = None) -> Loader:
-        data = self.run.data
-        shards, task = task_of(self.run, shards, corpora.vocabularies)
-        rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.longest, packed=task.packed)
-        return Loader(shards, task, rules, together=together, recut=noise)
-
     def _validator(self, corpora: Corpora) -> Validator | None:
         if corpora.validation is None:
             return None
-        loader = self._loader(corpora.validation, corpora)
+        loader = loader_of(self.run, corpora.validation, corpora.vocabularies)
         next(loader.epoch())  # raises now, not after hours, if there is nothing to validate on
         return Validator(
             self.objective,
