@@ -188,6 +188,7 @@ def test_mistakes_are_answered(folder: Path) -> None:
         (("evaluate", "one", "--source", "source"), "nothing to compare with"),
         (("evaluate", "one", "--reference", "reference"), "nothing to translate"),
         (("evaluate", "one", "--probes"), "nothing to translate"),
+        (("evaluate", "one", "--source", "source", "--probes", "--output", "kept"), "Nothing is translated without"),
         (("evaluate", "one", *both, "--hypotheses", "source"), "both given"),
         (("evaluate", "--hypotheses", "source"), "nothing to compare with"),
         (("evaluate", "--hypotheses", "source", "--reference", "reference", "--probes"), "need a model"),

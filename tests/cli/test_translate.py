@@ -5,9 +5,11 @@ import io
 import json
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from regard.base.errors import RegardError
 from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
@@ -163,6 +165,12 @@ def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> N
     assert "\n\n" in done.output[1:]
     told = json.loads(command("translate", folder, "A bee. C dee!", "--document", "--json", "--longest", "3").output)
     assert told["sources"] == ["A bee.", "C dee!"]
+    options = ("translate", folder, "A bee.", "--document", "--longest", "3", "--beam", "1")
+    with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as asked:
+        command(*options, "--forbid", "bee")
+    assert asked.call_args.kwargs["wishes"].forbidden == ["bee"]
+    for wish in (("--begin", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
+        assert "translated as a whole" in command(*options, *wish).errors
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     wrong = command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
     assert "not UTF-8" in wrong.errors

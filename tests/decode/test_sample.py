@@ -7,8 +7,9 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.decode.exhaustive import exhaustive
+from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
-from regard.decode.sample import Filters, sample, sampled
+from regard.decode.sample import sample, sampled
 from tests.decode.chance import check_counts
 from tests.decode.tables import BEGIN, END, Fixed, Table
 

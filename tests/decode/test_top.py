@@ -21,6 +21,17 @@ def test_top_is_topk(words: int, count: int) -> None:
     assert torch.equal(first(scores)[:, 0], scores.argmax(dim=1))
 
 
+def test_where_few_words_are_possible_the_others_are_words_all_the_same() -> None:
+    draw = torch.Generator().manual_seed(1)
+    for words in (641, 642, 644, 648):
+        scores = torch.full((200, words), float("-inf"))
+        scores[:, torch.randperm(words, generator=draw)[:3]] = 1.0
+        scores[:, -1] = 2.0
+        values, places = top(scores, 8)
+        assert int(places.max()) < words
+        assert torch.equal(values, scores.topk(8).values)
+
+
 @pytest.mark.parametrize("words", [8, 1000])
 def test_of_equal_words_the_first_wins(words: int) -> None:
     scores = torch.zeros(2, words)

@@ -146,7 +146,7 @@ def test_positions_that_end_are_told_and_those_that_do_not_go_on() -> None:
 
 def test_it_notices_other_weights() -> None:
     model = translator()
-    for change in (_learn, _load, _write_one, _write_behind, _exchange, _widen):
+    for change in (_learn, _load, _assign, _write_one, _write_behind, _exchange, _widen):
         swift = Swift(model)
         assert swift.fits()
         swift.step(words(ROWS, 1, seed=1), start(model))
@@ -167,6 +167,10 @@ def _learn(model: nn.Module) -> None:
 
 def _load(model: nn.Module) -> None:
     model.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()})
+
+
+def _assign(model: nn.Module) -> None:
+    model.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()}, assign=True)
 
 
 @torch.no_grad()

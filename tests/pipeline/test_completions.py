@@ -3,9 +3,11 @@
 import pytest
 
 from regard.base.errors import RegardError
+from regard.config.run import AnyVocabulary, Bpe, Unigram, WordLevel
 from regard.decode.filters import Filters
 from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
 from regard.pipeline.writer import Writer
+from regard.text.learn import learn
 from regard.text.vocabularies import Vocabularies
 from tests.pipeline.made import TEXTS, tokenizer, vocabularies, writer_settings, writing_model
 
@@ -26,6 +28,17 @@ def test_prompts_together_are_written_as_alone(size: int) -> None:
     if size == 1:
         for prompt, one in zip(PROMPTS * 3, together, strict=True):
             assert prompt + one.text == prompt + "".join(writer.write(prompt, tokens=9, temperature=0))
+
+
+@pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])
+def test_a_text_joins_its_prompt_as_the_vocabulary_says(kind: AnyVocabulary) -> None:
+    words = learn(TEXTS, kind)
+    settings = writer_settings(**{"tokens.vocabulary": words.size})
+    writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)
+    for prompt in PROMPTS:
+        text = "".join(writer.write(prompt, tokens=9, temperature=0))
+        assert writer.complete([prompt], tokens=9, search=Beam(1))[0].text == text
+        assert writer.drafted(writer, prompt, tokens=9, filters=Filters(temperature=0))[0].text == text
 
 
 @pytest.mark.parametrize("search", [Sampling(4), DiverseBeam(4), StochasticBeam(4), MinimumRisk(4)])
@@ -66,6 +79,8 @@ def test_mistakes() -> None:
     writer = made()
     with pytest.raises(RegardError, match="a list is expected"):
         writer.complete(TEXTS[0])
+    with pytest.raises(RegardError, match="One phrase was given"):
+        writer.complete(PROMPTS, forbidden="cat")
     with pytest.raises(RegardError, match="0 tokens"):
         writer.complete(PROMPTS, tokens=0)
     assert writer.complete([]) == []

@@ -5,12 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import regard
 from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.model import EncoderOnly as EncoderOnlySettings
+from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Unigram, WordLevel
+from regard.models.build import build
+from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.filler import Filler
 from regard.pipeline.labeller import Labeller
 from regard.pipeline.translator import Translator
+from regard.text.learn import learn
+from regard.text.vocabularies import Vocabularies
 from regard.train.fit import fit
 from tests.commands import command
 from tests.train.runs import corpus, small_run
@@ -120,3 +128,44 @@ def test_the_verbs(models: dict[str, Path]) -> None:
     assert wrong.code == 1
     assert "regard label" in wrong.errors
     assert Translator.__name__ not in wrong.errors
+
+
+@pytest.mark.parametrize(
+    "kind", [ByteBpe(vocabulary=300), Bpe(vocabulary=200), Unigram(vocabulary=60), WordLevel(vocabulary=60)]
+)
+def test_a_text_with_a_gap_is_cut_as_the_text_without_it(kind: AnyVocabulary) -> None:
+    sentences = ["red dog sees blue cat", "old house finds new tree"]
+    words = learn(sentences * 20, kind)
+    settings = codec.preset("reader", {"width": 32, "source.vocabulary": words.size, "encoder.layers": 1})
+    assert isinstance(settings, EncoderOnlySettings)
+    model = build(settings, seed=1)
+    assert isinstance(model, EncoderOnly)
+    filler = Filler(model, Vocabularies.joint(words), settings)
+    mask, whole = words.specials.mask, words.encode(sentences[0]).ids
+    gapped = [mask if words.decode([token]).strip() == "sees" else token for token in whole]
+    if mask in gapped:  # one piece, so that one gap can stand for it
+        assert filler._row(1, "red dog ___ blue cat", "___")[1:-1] == gapped
+    assert "  " not in filler.fill(["red dog ___ blue cat"])[0].text
+
+
+def test_encoders_want_lists_and_gaps_that_can_be_found(models: dict[str, Path]) -> None:
+    filler, labeller = regard.load(models["fill"]), regard.load(models["classify"])
+    assert isinstance(filler, Filler)
+    assert isinstance(labeller, Labeller)
+    with pytest.raises(RegardError, match="a list is expected"):
+        labeller.label("good dog")
+    with pytest.raises(RegardError, match="a list is expected"):
+        filler.fill("red dog ___")
+    with pytest.raises(RegardError, match="cannot be found"):
+        filler.fill(["red dog ___"], gap="")
+    (filled,) = filler.fill(["red dog ___"], best=100_000)
+    assert len(filled.gaps[0]) == filler.vocabularies.source.size
+
+
+def test_a_damaged_model_labels_nothing(models: dict[str, Path]) -> None:
+    labeller = regard.load(models["classify"])
+    assert isinstance(labeller, Labeller)
+    with torch.no_grad():
+        next(labeller.model.head.parameters()).fill_(float("nan"))
+    with pytest.raises(RegardError, match="not numbers"):
+        labeller.label(["good dog"])

@@ -16,6 +16,7 @@ from regard.models.state import State
 from regard.models.swift import Swift
 from regard.pipeline.answers import Translation, Written
 from regard.pipeline.insight import choices, traced
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
 from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
@@ -164,6 +165,10 @@ def test_models_together() -> None:
     stranger = Translator(translating_model(settings), Vocabularies.joint(tokenizer("en", "de")), settings)
     with pytest.raises(RegardError, match="another vocabulary"):
         Together([one, stranger])
+    with pytest.raises(RegardError, match="no mean 'median'"):
+        Together([one, other], mean="median").translate(TEXTS)  # type: ignore[arg-type]
+    with pytest.raises(RegardError, match="different probabilities"):
+        Scorer.of(Together([one, other]))
     with pytest.raises(RegardError, match="no model"):
         Together([])
 

@@ -147,6 +147,11 @@ def _refuse(asked: Asked) -> None:
             "Give one of them; two systems are compared with --other or --other-output.",
         ),
         (by_file and (asked.probes or asked.fitted is not None), "Probes and temperatures need a model.", "Name one."),
+        (
+            not by_text and not asked.reference and (asked.output is not None or asked.train is not None),
+            "Nothing is translated without --reference.",
+            "Give it, or leave out --output and --train.",
+        ),
         (by_file and asked.output is not None, "The translations are in a file already.", "Leave out --output."),
         (
             by_text and (pairs or asked.output is not None),

@@ -36,7 +36,7 @@ def generate(
     ] = Way.sample,
     forbid: Annotated[list[str] | None, typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.")] = None,
     draft: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A quick model that guesses ahead: the same texts, sooner.")
+        Path | None, typer.Option(metavar="FOLDER", help="A quick model that guesses ahead: texts as probable, sooner.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a text: prompt, text, score, tokens...")
@@ -50,7 +50,7 @@ def generate(
     filters = Filters(temperature, top_k, top_p, min_p, typical, repetition, ngram) if draws else Filters()
     writer = opened(folder, Writer)
     if draft is not None:
-        if count > 1 or not draws or forbid:
+        if count > 1 or search is not Way.sample or forbid:
             raise RegardError("A draft guesses for one text without constraints.", fix="Leave the others out.")
         found, how = writer.drafted(opened(draft, Writer), prompt, tokens, filters=filters, seed=seed)
         _write(prompt, found, as_json)

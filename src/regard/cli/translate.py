@@ -79,6 +79,9 @@ def translate(
     refuse_early(texts, source, output)
     if align and not as_json:
         raise RegardError("--align shows nothing without --json.", fix="Give both.")
+    if document and (best > 1 or align or begin or require):
+        fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
+        raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
     from regard.pipeline.batches import windows
     from regard.pipeline.wishes import Wishes
@@ -97,6 +100,7 @@ def translate(
     with ExitStack() as stack:
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
         if document:
+            options["wishes"] = Wishes(forbidden=forbid or ())
             _translate_whole(translator, texts, source, out, as_json, options)
             return
         lines, total, window = lines_of(texts, source)
@@ -138,8 +142,6 @@ def _translate_whole(
     """Every text is a document of its own."""
     from regard.pipeline.documents import translate_document  # torch: only when it is needed
 
-    if options["best"] > 1:
-        raise RegardError("A document has one translation.", fix="Leave --n-best out, or translate line by line.")
     for text in texts or [whole_text(source)]:
         found = translate_document(translator, text, **options)
         out.write(json.dumps(asdict(found), ensure_ascii=False) + "\n" if as_json else found.text)

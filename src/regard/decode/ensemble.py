@@ -7,13 +7,15 @@ with weights a_m that sum to 1. What comes back is a `step` and a `state` like a
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.step import State, Step
+
+Mean = Literal["probabilities", "logs"]
 
 Part = tuple[Step[Any], State]
 
@@ -38,7 +40,7 @@ class Together:
 def ensemble(
     parts: Sequence[Part],
     *,
-    mean: Literal["probabilities", "logs"] = "probabilities",
+    mean: Mean = "probabilities",
     weights: Sequence[float] | None = None,
 ) -> tuple[Step[Together], Together]:
     """One `step` and one `state` for several; all have equal weight, unless `weights` say otherwise."""
@@ -48,6 +50,8 @@ def ensemble(
             f"{len(parts)} models with {each.numel()} weights cannot be averaged.",
             fix="Give at least one model, and one weight of 0 or more for each.",
         )
+    if mean not in get_args(Mean):
+        raise RegardError(f"There is no mean '{mean}'.", fix=f"Say one of {', '.join(get_args(Mean))}.")
     each = each / each.sum()
 
     def step(tokens: Tensor, state: Together) -> Tensor:

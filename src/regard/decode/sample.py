@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.filters import Filters as Filters  # used to live here
+from regard.decode.filters import Filters
 from regard.decode.lengths import Alpha
 from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, not_a_number
 

@@ -70,7 +70,7 @@ def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if scores.size(1) % BLOCK:
         few = few.masked_fill(places >= scores.size(1), NOTHING)  # the last block is short
     values, chosen = few.topk(count, dim=1)
-    return values, places.gather(1, chosen)
+    return values, places.gather(1, chosen).clamp(max=scores.size(1) - 1)  # nothing beyond ties with what is impossible
 
 
 def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,6 @@ texts anew for every pair; here those of a text are counted once and remembered.
 """
 
 from collections import Counter
-from functools import lru_cache
 
 ORDERS = 6
 BETA = 2  # recall counts twice as much as precision
@@ -17,7 +16,26 @@ def likeness(text: str, reference: str) -> float:
     >>> round(likeness("the cat sat", "the cat sat down"), 1), likeness("one", "one"), likeness("", "one")
     (66.0, 100.0, 0.0)
     """
-    mine, theirs = _ngrams(text), _ngrams(reference)
+    return Likeness()(text, reference)
+
+
+class Likeness:
+    """The same for many pairs: what was counted of a text is remembered as long as this is."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Ngrams] = {}
+
+    def __call__(self, text: str, reference: str) -> float:
+        """The chrF of a text, 0 to 100."""
+        return _chrf(self._counted(text), self._counted(reference))
+
+    def _counted(self, text: str) -> "_Ngrams":
+        if text not in self._known:
+            self._known[text] = _Ngrams(text)
+        return self._known[text]
+
+
+def _chrf(mine: "_Ngrams", theirs: "_Ngrams") -> float:
     both = [0] * ORDERS
     for ngram in mine.counts.keys() & theirs.counts.keys():
         both[len(ngram) - 1] += min(mine.counts[ngram], theirs.counts[ngram])
@@ -36,6 +54,3 @@ class _Ngrams:
         letters = "".join(text.split())
         self.totals = [max(0, len(letters) - n) for n in range(ORDERS)]
         self.counts = Counter(letters[i : i + n + 1] for n in range(ORDERS) for i in range(self.totals[n]))
-
-
-_ngrams = lru_cache(maxsize=4096)(_Ngrams)

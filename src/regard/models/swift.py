@@ -116,13 +116,13 @@ class _Lists:
 
     def _hidden(self, real: Tensor, x: Tensor) -> Tensor:
         """What is added to the scores of a memory (B, 1, S): nothing, and for padding so much that it is not seen."""
-        if real is not self._real:
-            self._real = real
-            self._added = torch.zeros(real.shape, dtype=x.dtype).masked_fill_(~real, -math.inf)[:, None]
-        return self._added
+        known = self._known_hidden
+        if known is None or known[0] is not real:
+            added = torch.zeros(real.shape, dtype=x.dtype).masked_fill_(~real, -math.inf)[:, None]
+            known = self._known_hidden = (real, added)  # at once: another thread may be reading other sources
+        return known[1]
 
-    _real: Tensor | None = None
-    _added: Tensor
+    _known_hidden: tuple[Tensor, Tensor] | None = None
 
 
 class _Layer:
@@ -261,13 +261,14 @@ class _Places:
     def _learn(self, place: int) -> None:
         if place < self.known:
             return
-        self.known = max(128, 2 * place)
+        count = max(128, 2 * place)
         if self.position.limit is not None:
-            self.known = min(self.known, self.position.limit)
-        places = torch.arange(self.known)[None]
+            count = min(count, self.position.limit)
+        places = torch.arange(count)[None]
         if isinstance(self.position, Sinusoidal | Learned):
-            self.vectors = self.position.on_input(self.table.new_zeros(1, self.known, self.table.size(1)), places)[0]
+            self.vectors = self.position.on_input(self.table.new_zeros(1, count, self.table.size(1)), places)[0]
         self.angles = self.position.angles(places)
+        self.known = count  # last: another thread may look in between
 
 
 def _has_list(model: EncoderDecoder | DecoderOnly) -> bool:
@@ -330,7 +331,7 @@ class _Known:
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         self.modules = _modules(model)
-        self.weights = [weight for module in self.modules for weight in module.parameters(recurse=False)]
+        self.weights = _weights(self.modules)
         self.written = self._written()
         flat = [weight.detach().flatten() for weight in self.weights]
         self.few = [one[:: max(1, one.numel() // SAMPLED)] for one in flat]  # views: they show what is there now
@@ -342,6 +343,7 @@ class _Known:
         return (
             len(modules) == len(self.modules)
             and all(one is other for one, other in zip(modules, self.modules, strict=True))
+            and list(map(id, _weights(modules))) == list(map(id, self.weights))
             and self.written == self._written()
             and torch.equal(self.seen, torch.cat(self.few))
         )
@@ -349,6 +351,10 @@ class _Known:
     def _written(self) -> list[tuple[int, object]]:
         """Where weights are and how often they were written; of what torch does not count, always something new."""
         return [(weight.data_ptr(), object() if weight.is_inference() else weight._version) for weight in self.weights]
+
+
+def _weights(modules: list[nn.Module]) -> list[nn.Parameter]:
+    return [weight for module in modules for weight in module.parameters(recurse=False)]
 
 
 def _modules(model: EncoderDecoder | DecoderOnly) -> list[nn.Module]:

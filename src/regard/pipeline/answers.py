@@ -1,11 +1,12 @@
 """What a translator or a writer answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from regard.decode.rerank import minimum_risk
 from regard.decode.step import Hypothesis
-from regard.measure.likeness import likeness
+from regard.measure.likeness import Likeness
 from regard.text.tokenizer import Tokenizer
 
 A = TypeVar("A", bound="Written")
@@ -43,9 +44,20 @@ class Translation(Written):
 NOTHING = Translation("", 0.0, (), (), ended=True)
 
 
-def answer(kind: type[A], found: list[Hypothesis], tokenizer: Tokenizer, best: int, *, by_risk: bool) -> A:
-    """The first of some hypotheses as text, the others as its alternatives; `by_risk` ranks them anew."""
-    texts = [_told(kind, one, tokenizer) for one in found]
+def answer(
+    kind: type[A],
+    found: list[Hypothesis],
+    tokenizer: Tokenizer,
+    best: int,
+    *,
+    by_risk: bool = False,
+    after: Sequence[int] = (),
+) -> A:
+    """The first of some hypotheses as text, the others as its alternatives; `by_risk` ranks them anew.
+
+    `after` is what stands before the text, if it goes on from something.
+    """
+    texts = [_told(kind, one, tokenizer, after) for one in found]
     texts = (least_risk(texts) if by_risk else texts)[:best]
     return replace(texts[0], alternatives=tuple(texts[1:]))
 
@@ -53,10 +65,10 @@ def answer(kind: type[A], found: list[Hypothesis], tokenizer: Tokenizer, best: i
 def least_risk(found: list[A]) -> list[A]:
     """The different texts, the one most like all of them first; of several ways to write a text, the likeliest."""
     likeliest = {one.text: one for one in sorted(found, key=lambda one: one.score)}
-    ranked = minimum_risk([one.text for one in found], likeness)
+    ranked = minimum_risk([one.text for one in found], Likeness())
     return [replace(likeliest[one.text], utility=one.utility) for one in ranked]
 
 
-def _told(kind: type[A], found: Hypothesis, tokenizer: Tokenizer) -> A:
+def _told(kind: type[A], found: Hypothesis, tokenizer: Tokenizer, after: Sequence[int]) -> A:
     pieces = tuple(tokenizer.pieces.bytes[token].decode("utf-8", "replace") for token in found.tokens)
-    return kind(tokenizer.decode(found.text), found.score, found.tokens, found.logs, found.ended, pieces)
+    return kind(tokenizer.decode(found.text, after), found.score, found.tokens, found.logs, found.ended, pieces)

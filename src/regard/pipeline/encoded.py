@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.config.model import EncoderOnly as Settings
+from regard.decode.step import not_a_number
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.batches import by_length
 from regard.pipeline.limits import learned_positions
@@ -39,4 +40,7 @@ def answers(
     with quiet(model), torch.inference_mode():
         for places in by_length([len(row) for row in rows], batch_tokens):
             source, real = padded([rows[place] for place in places], tokenizer.specials.pad, device)  # (B, T)
-            yield Answer(places, model(source, real).float())
+            logits = model(source, real).float()
+            if logits.isnan().any():
+                raise not_a_number()
+            yield Answer(places, logits)

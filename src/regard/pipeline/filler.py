@@ -7,6 +7,7 @@ from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
+from regard.pipeline.sources import check_list
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
@@ -45,6 +46,10 @@ class Filler:
 
     def fill(self, texts: Sequence[str], best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[Filled]:
         """Every text with the `best` candidates for each of its gaps, likeliest first."""
+        check_list(texts, "text", "fill")
+        if best < 1 or not gap:
+            raise RegardError(f"{best} candidates for gaps written {gap!r} cannot be found.", fix="Ask for 1 or more.")
+        best = min(best, self.vocabularies.source.size)
         rows = [self._row(number, text, gap) for number, text in enumerate(texts, 1)]
         mask = self.vocabularies.source.specials.mask
         never = never_written(self.vocabularies.source, next(self.model.parameters()).device)
@@ -64,8 +69,11 @@ class Filler:
             raise RegardError(
                 f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a word is missing."
             )
-        # The space before a word belongs to its piece, so the one before a gap belongs to what fills it.
+        # The space before a word belongs to its piece, so that before a gap belongs to what fills it; where pieces
+        # have marks for spaces, that after a gap is in the mark of the piece or of the next word.
         parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
+        if tokenizer.pieces.join in ("marks_before", "marks_after"):
+            parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]
         first, *others = tokenizer.encode_ids(parts)
         return framed(tokenizer, first + [token for ids in others for token in (tokenizer.specials.mask, *ids)])
 

@@ -8,6 +8,7 @@ from regard.config import model as settings_of
 from regard.data.tokenise import first_pieces
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
+from regard.pipeline.sources import check_list
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
 
@@ -42,6 +43,8 @@ class Labeller:
     def label(self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096) -> list[Label]:
         """One label for each text, or for each text and its pair."""
         self._check("classify", "tag")
+        for side in (texts, pairs or ()):
+            check_list(side, "text", "label")
         tokenizer = self.vocabularies.source
         sides = [tokenizer.encode_ids(list(side)) for side in (texts, pairs) if side is not None]
         if len({len(side) for side in sides}) > 1:
@@ -56,6 +59,7 @@ class Labeller:
     def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[Tagged]:
         """A label for each word, where spaces separate words; it is read at the word's first piece, as in training."""
         self._check("tag", "label")
+        check_list(texts, "text", "tag")
         tokenizer = self.vocabularies.source
         plain = [" ".join(text.split()) for text in texts]
         encoded = [tokenizer.encode(text) for text in plain]

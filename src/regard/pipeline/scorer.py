@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
+from regard.decode.step import not_a_number
 from regard.measure.calibration import Curve
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -24,6 +25,7 @@ from regard.pipeline.forced import Row, pairs_of, windows_of
 from regard.pipeline.quiet import quiet
 from regard.pipeline.sources import padded
 from regard.pipeline.temperature import read_temperature
+from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
 from regard.store.model_folder import check_sizes, read_model
@@ -110,6 +112,8 @@ class Scorer:
     @classmethod
     def of(cls, user: Translator | Writer, temperature: float = 1.0) -> "Scorer":
         """The scorer of a model that is loaded already."""
+        if isinstance(user, Together):
+            raise RegardError("Several models give different probabilities.", fix="Score with one of them.")
         return cls(user.model, user.vocabularies, user.settings, temperature)
 
     def score(
@@ -230,8 +234,5 @@ class Scorer:
             right = best.indices == wanted
             judged.add(_Judged(wanted.tolist(), own.tolist(), best.values.tolist(), right.tolist()))
         if any(log != log for log in judged.logs):
-            raise RegardError(
-                "The model's scores are not numbers (NaN): its weights are damaged, or its training went wrong.",
-                fix="Use an earlier checkpoint, or train with a smaller learning rate.",
-            )
+            raise not_a_number()
         return judged

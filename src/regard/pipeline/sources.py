@@ -13,6 +13,12 @@ from regard.text.vocabularies import Vocabularies
 Into = str | Sequence[str] | None
 
 
+def check_list(given: Sequence[str], what: str, call: str) -> None:
+    """Refuse one text where many are expected: its letters would pass for texts."""
+    if isinstance(given, str):
+        raise RegardError(f"One {what} was given, where a list is expected.", fix=f"{call}([{given[:20]!r}])")
+
+
 def sources_of(
     texts: Sequence[str], vocabularies: Vocabularies, settings: Settings, into: Into, called: str = "Text"
 ) -> list[list[int]]:

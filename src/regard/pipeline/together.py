@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.ensemble import ensemble
+from regard.decode.ensemble import Mean, ensemble
 from regard.decode.step import State, Step
 from regard.pipeline.sources import Into
 from regard.pipeline.translator import Translator
@@ -17,13 +17,13 @@ class Together(Translator):
     """Together([regard.load("one"), regard.load("other")]).translate(["Good morning."]).
 
     All must have the same vocabularies and languages; their shapes may differ. `mean` and `weights` are those of
-    `regard.decode.ensemble`. Everything that a translator can do, they do together.
+    `regard.decode.ensemble`. Whatever a translator writes, they write together.
     """
 
     def __init__(
         self,
         members: Sequence[Translator],
-        mean: Literal["probabilities", "logs"] = "probabilities",
+        mean: Mean = "probabilities",
         weights: Sequence[float] | None = None,
     ) -> None:
         if not members:
@@ -55,6 +55,11 @@ class Together(Translator):
         """The same for all; what is too long for one of them is refused."""
         first, *_ = [member.sources(texts, into) for member in self.members]
         return first
+
+    def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
+        """As many tokens as any of them would write."""
+        most = max(member.settings.growth for member in self.members)
+        return self._longest(sources, longest, most)
 
     @property
     def positions(self) -> int | None:

@@ -23,7 +23,7 @@ from regard.pipeline.chance import generator_of
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quick import Quick
 from regard.pipeline.searches import Beam, Search, Task
-from regard.pipeline.sources import Into, padded, sources_of
+from regard.pipeline.sources import Into, check_list, padded, sources_of
 from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import Wishes
 from regard.pipeline.written import never_written
@@ -82,8 +82,7 @@ class Translator:
         mask, classify, separate, tags of languages) are never written. The model may be in training: it is used
         without dropout and left as it was.
         """
-        if isinstance(texts, str):
-            raise RegardError("One text was given, where a list is expected.", fix=f"translate([{texts[:20]!r}])")
+        check_list(texts, "text", "translate")
         if beam < 1 or batch_tokens < 1:
             raise RegardError(f"No beam of {beam} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both.")
         search, wishes = search or Beam(beam, alpha, enough), wishes or Wishes()
@@ -96,7 +95,8 @@ class Translator:
             report(len(sources) - len(places))
         generator, target, by_risk = generator_of(seed, self.device), self.vocabularies.target, search.by_risk
         with self.ready(), torch.inference_mode():
-            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=search.rows):
+            copies = search.rows * wishes.copies(target)
+            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=copies):
                 chosen = [places[number] for number in batch]
                 task = self.task([sources[place] for place in chosen], [lengths[place] for place in chosen], generator)
                 found = search.find(self._obeying(replace(task, best=best), wishes, chosen))
@@ -148,9 +148,12 @@ class Translator:
 
     def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
         """How many tokens the translation of each may have."""
+        return self._longest(sources, longest, self.settings.growth)
+
+    def _longest(self, sources: list[list[int]], longest: int | None, growth: float) -> list[int]:
         limit = self.positions
         if longest is None:
-            lengths = [math.ceil(self.settings.growth * len(source)) + EXTRA for source in sources]
+            lengths = [math.ceil(growth * len(source)) + EXTRA for source in sources]
             return lengths if limit is None else [min(length, limit) for length in lengths]
         if longest < 1 or (limit is not None and longest > limit):
             most = "" if limit is None else f" and at most {limit}, which is where the learned positions end"

@@ -37,6 +37,11 @@ class Wishes:
         if isinstance(self.forbidden, str) or any(isinstance(some, str) for some in self.required or ()):
             raise RegardError("A text was given, where a list of phrases is expected.", fix='Write ["..."].')
 
+    def copies(self, tokenizer: Tokenizer) -> int:
+        """How many times as many beginnings a search keeps: one lot for each number of required tokens that is met."""
+        lists = {tuple(some) for some in self.required or ()}
+        return 1 + max((sum(map(len, required(tokenizer, some))) for some in lists), default=0)
+
 
 def spellings(tokenizer: Tokenizer, phrase: str) -> list[Phrase]:
     """The tokens of a phrase after a space, and at the beginning of a text; once, if they are the same."""

@@ -17,6 +17,7 @@ from regard.pipeline.chance import generator_of
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quick import Quick
 from regard.pipeline.searches import Sampling, Search, Task
+from regard.pipeline.sources import check_list
 from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import forbidden as forbidden_tokens
 from regard.pipeline.written import never_written
@@ -81,8 +82,8 @@ class Writer:
         Without a `search` (`regard.pipeline.searches`) texts are drawn as by `write`. Prompts of the same length are
         written on together, at most `rows` texts at a time. No text has one of the phrases in `forbidden`.
         """
-        if isinstance(prompts, str):
-            raise RegardError("One prompt was given, where a list is expected.", fix=f"complete([{prompts[:20]!r}])")
+        check_list(prompts, "prompt", "complete")
+        check_list(forbidden, "phrase", "forbidden")
         search = search or Sampling(filters=USUAL)
         read, generator = self._read(prompts, tokens), generator_of(seed, self._device)
         found: list[Written | None] = [None] * len(read)
@@ -90,7 +91,8 @@ class Writer:
             for places in _alike(read, max(1, rows // search.rows)):
                 task = self._task([read[place] for place in places], tokens, generator, forbidden)
                 for place, texts in zip(places, search.find(replace(task, best=best)), strict=True):
-                    found[place] = answer(Written, texts, self.vocabularies.source, best, by_risk=search.by_risk)
+                    tokenizer, after = self.vocabularies.source, read[place]
+                    found[place] = answer(Written, texts, tokenizer, best, by_risk=search.by_risk, after=after)
         return [one for one in found if one is not None]
 
     def drafted(
@@ -102,7 +104,9 @@ class Writer:
         filters: Filters = USUAL,
         seed: int | None = None,
     ) -> tuple[Written, Speculated]:
-        """The same texts as `write` would draw, sooner if `draft` is a quick model that guesses well.
+        """Texts as probable as those of `write`, sooner if `draft` is a quick model that guesses well.
+
+        Chance is used otherwise, so that the same seed draws another text (at temperature 0 it is the same).
 
         Comes back: the text, and how well the draft did (`regard.decode.speculative`).
         """
@@ -117,7 +121,7 @@ class Writer:
                 mine.step, mine.state, its.step, its.state, mine.first, **mine.limits,
                 generator=generator, ahead=ahead, filters=filters,
             )  # fmt: skip
-        return answer(Written, found.texts, self.vocabularies.source, 1, by_risk=False), found
+        return answer(Written, found.texts, self.vocabularies.source, 1, after=ids), found
 
     @property
     def _device(self) -> torch.device:

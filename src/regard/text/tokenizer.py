@@ -90,9 +90,17 @@ class Tokenizer:
         with _calm(texts, self._where):
             return self.core.encode_batch(texts, add_special_tokens=False)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text; special tokens are left out, and what was unknown shows as its token, e.g. <unk>."""
-        return self.pieces.text(ids)
+    def decode(self, ids: Sequence[int], after: Sequence[int] = ()) -> str:
+        """The text; special tokens are left out, and what was unknown shows as its token, e.g. <unk>.
+
+        `after` are ids that stand before it: whether a space belongs before the first word depends on them.
+        """
+        if not after:
+            return self.pieces.text(ids)
+        stream = self.stream()
+        for token in after:
+            stream.push(token)
+        return "".join([stream.push(token) for token in ids]) + stream.finish()
 
     def stream(self) -> Stream:
         """A decoder for ids that arrive one by one; it never gives out half a character."""
