@@ -51,6 +51,20 @@ def test_writes_every_part_with_its_vocabulary(folder: Path) -> None:
     assert "2 were there already" in run("run.toml", "out", "--vocabulary", "words", "--size", "0.001")
 
 
+def test_what_is_to_be_held_out_is(folder: Path) -> None:
+    (folder / "run.toml").write_text("[data]\nheld_out = 0.3\n" + RUN.partition("[[data.validation]]")[0])
+    run("run.toml", "out", "--vocabulary", "words")
+    learned, held_out = (open_corpus(folder / "out" / name) for name in ("train", "validation"))
+    assert len(learned) + len(held_out) == 40
+    assert 4 < len(held_out) < 24
+    (folder / "run.toml").write_text("[data]\nheld_out = 0.3\n" + RUN)
+    with pytest.raises(RegardError, match="beside a validation corpus"):
+        run("run.toml", "other", "--vocabulary", "words")
+    (folder / "run.toml").write_text("[data]\ntrain = []\n")
+    with pytest.raises(RegardError, match="no text to train on"):
+        run("run.toml", "other", "--vocabulary", "words")
+
+
 def test_says_what_was_odd(folder: Path) -> None:
     (folder / "a.en").write_bytes((folder / "a.en").read_bytes().replace(b"\n", b"\r\n", 3))
     assert "first at a.en:1" in run("run.toml", "out", "--vocabulary", "words")

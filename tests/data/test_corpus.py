@@ -108,6 +108,13 @@ def test_guessing_by_name_and_first_record(name: str, expected: Callable[[str], 
         ("a.tsv", "".join(f"bad\tfilm {i}\n" for i in range(20)), Table(path="", source=2, label=1)),
         ("a.tsv", "".join(f"Go.\tGeh {i}!\tCC-BY {i}\n" for i in range(20)), Table(path="", target=2)),
         ("a.tsv", "".join(f"word {i}\tWort {i // 2}\n" for i in range(20)), Table(path="", target=2)),
+        ("a.tsv", "1\thello there\thallo du\n2\tbye\ttschüss\n", Table(path="", source=2, target=3)),
+        (
+            "a.tsv",
+            "en\tde\nhello there\thallo du\n",
+            Table(path="", header=True, source="en", target="de", languages=("en", "de")),
+        ),
+        ("a.tsv", "am\tum\nan\tzu\n", Table(path="", target=2)),
         ("a.jsonl", '{"review": "a", "label": 1}', Jsonl(path="", source="review", label="label")),
         ("a.jsonl", '\n{"text": "a", "label": 1}\n', Jsonl(path="", source="text", label="label")),
         (

@@ -54,6 +54,18 @@ def test_of_running_text_the_end_is_held_out(tmp_path: Path) -> None:
     assert 0.15 < len(held_out.source) / len(text) < 0.25
 
 
+def test_of_many_short_documents_whole_ones_are_held_out(tmp_path: Path) -> None:
+    paragraphs = [f"An old man lives in house number {n} near the river." for n in range(500)]
+    (tmp_path / "book.txt").write_text("\n\n".join([*paragraphs, "long " * 1000]))
+    corpus = Corpus([Documents(path=str(tmp_path / "book.txt"), separator="")])
+    learned, held_out = ([one.source for one in read(part)] for part in split(corpus, 0.1, seed=1))
+    assert all(text.endswith(" ") for text in learned[:50])  # the first few are cut, between words
+    assert set(learned[50:-1]) | set(held_out[50:-1]) == set(paragraphs[50:])
+    assert 20 < len(held_out[50:-1]) < 80
+    assert 400 <= len(held_out[-1]) <= 600  # a long one is cut
+    assert not set(learned) & set(held_out)
+
+
 def test_one_endless_line_is_cut_where_it_must_be() -> None:
     assert end_cut("x" * 100, 0.1) == 90
     assert end_cut("short\n" + "x" * 100, 0.1) == 95  # not after the first line

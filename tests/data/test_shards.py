@@ -153,7 +153,7 @@ def test_a_corpus_is_known_by_what_it_holds() -> None:
 
 def test_unlike_shards_do_not_mix() -> None:
     with pytest.raises(RegardError, match="but tags has source and tags"):
-        Shards([shard([([1], [2])]), shard([([1], [1])], ("source", "tags"), name="tags")])
+        Shards([shard([([1], [2])]), shard([([1], [1])], ("source", "tags"), source="tags")])
     with pytest.raises(RegardError, match="no samples"):
         Shards([])
 

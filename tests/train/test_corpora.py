@@ -113,6 +113,9 @@ def test_prepared_shards_are_used_with_the_weights_of_the_run(tmp_path: Path) ->
     ]
     heavy = {"data.prepared": str(out), "data.held_out": 0.0, "data.train.0.weight": 2.0}
     assert read(small_run("translate", files, heavy), tmp_path / "other").train.weights == (2.0,)
+    heavy |= {"data.train.0.name": "another"}
+    with pytest.raises(RegardError, match="no source 'another'"):
+        read(small_run("translate", files, heavy), tmp_path / "third")
 
 
 def test_of_a_long_text_only_the_beginning_is_kept_to_be_shown(tmp_path: Path) -> None:

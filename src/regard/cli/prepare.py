@@ -9,10 +9,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from regard.base.errors import RegardError
 from regard.config.parts import Frozen
-from regard.config.run import Data, Sources
+from regard.config.run import Data
 from regard.config.tables import Kind, read
 
 if TYPE_CHECKING:
+    from regard.data.corpus import Corpus
     from regard.data.prepare import Done
     from regard.text.vocabularies import Vocabularies
 
@@ -29,17 +30,30 @@ def prepare(
 
     data = _load(run)
     vocabularies = Vocabularies.load(vocabulary)
-    for name, sources in {"train": data.train, "validation": data.validation, "test": data.test}.items():
-        if sources:
-            _prepare_part(name, sources, vocabularies, out / name, workers, int(size * 1e6))
+    for name, corpus in _parts(data).items():
+        _prepare_part(name, corpus, vocabularies, out / name, workers, int(size * 1e6))
     vocabularies.save(out)
 
 
+def _parts(data: Data) -> "dict[str, Corpus]":
+    from regard.data.corpus import Corpus
+    from regard.data.held_out import split
+
+    parts = {"train": data.train, "validation": data.validation, "test": data.test}
+    found = {name: Corpus(sources) for name, sources in parts.items() if sources}
+    if "train" not in found:
+        raise RegardError("The run file names no text to train on.", fix="Give it a [[data.train]].")
+    if data.held_out:
+        if data.validation:
+            raise RegardError("data.held_out is given beside a validation corpus.", fix="Leave one of the two out.")
+        found["train"], found["validation"] = split(found["train"], data.held_out, data.seed)
+    return found
+
+
 def _prepare_part(
-    name: str, sources: Sources, vocabularies: "Vocabularies", folder: Path, workers: int, size: int
+    name: str, corpus: "Corpus", vocabularies: "Vocabularies", folder: Path, workers: int, size: int
 ) -> None:
     from regard.data import prepare as room
-    from regard.data.corpus import Corpus
     from regard.data.example import Defects
 
     defects = Defects()
@@ -51,7 +65,7 @@ def _prepare_part(
             seen.append(done)
             bar.update(task, figures=_figures(seen))
 
-        room.prepare(Corpus(sources), vocabularies, folder, defects, workers=workers, size=size, report=show)
+        room.prepare(corpus, vocabularies, folder, defects, workers=workers, size=size, report=show)
     kept = sum(done.kept for done in seen)
     typer.echo(f"{name}: {_figures(seen)}{f'; {kept} were there already' if kept else ''}")
     if defects.counts:

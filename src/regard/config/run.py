@@ -34,7 +34,7 @@ class Source(Frozen):
     name: str = ""
     """What messages call it; its path if empty."""
     weight: Positive = 1.0
-    """How often its examples are drawn, relative to the others'."""
+    """How often each of its examples is drawn in an epoch: 2 is twice, 0.5 every other time."""
     languages: Languages = ()
     """The languages of source and target."""
 
@@ -131,7 +131,8 @@ class Data(Frozen):
     """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it."""
     held_out: Rate = 0.0
     """The share of `train` that is kept for validation where there is no validation corpus: whole examples, chosen by
-    what their source says, so that the same sentence is never on both sides; of running text, the end."""
+    what their source says, so that the same sentence is never on both sides; of running text the end, or of many short
+    documents whole ones."""
     prepared: str | None = None
     """A folder that `regard prepare` wrote: its shards and vocabularies are used as they are."""
     seed: int = 1

@@ -77,12 +77,23 @@ def _table(path: str, first: str, delimiter: Literal["tab", "comma"]) -> Table:
         return Table(path=path, delimiter=delimiter, header=True, **_fields(names, first))
     if len(names) == 1:
         return Table(path=path, delimiter=delimiter)
-    labels = next(
-        (column for column in (2, 1) if _are_labels([row[column - 1] for row in beginning if len(row) > 1])), 0
-    )
-    if labels and (labels == 2 or len(names) == 2):
-        return Table(path=path, delimiter=delimiter, source=3 - labels, label=labels)
+    if _are_languages(beginning):
+        return Table(path=path, delimiter=delimiter, header=True, **_fields(names, first))
+    left, right = ([row[side] for row in beginning if len(row) > 1] for side in (0, 1))
+    if _are_labels(right):
+        return Table(path=path, delimiter=delimiter, label=2)
+    if len(names) == 2 and _are_labels(left):
+        return Table(path=path, delimiter=delimiter, source=2, label=1)
+    if len(names) > 2 and all(text.isdigit() for text in left):  # they number the rows
+        return Table(path=path, delimiter=delimiter, source=2, target=3)
     return Table(path=path, delimiter=delimiter, target=2)
+
+
+def _are_languages(beginning: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is a header of two languages: what follows is longer."""
+    names, others = beginning[0], beginning[1:]
+    codes = len(names) == 2 and all(len(name) == 2 and _LANGUAGE.fullmatch(name) for name in names)
+    return codes and sum(len(field) > 3 for row in others for field in row) > len(others)
 
 
 def _are_labels(column: Sequence[str]) -> bool:
@@ -141,8 +152,13 @@ def _parquet_columns(path: str) -> list[str]:
 
 
 def _tmx_languages(path: str) -> tuple[str, ...]:
-    unit = next(units(path, Defects()), None)
-    return tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2] if unit else ()
+    """Those of the first unit that has two."""
+    found: tuple[str, ...] = ()
+    for unit in islice(units(path, Defects()), _ROWS):
+        found = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
+        if len(found) == 2:
+            break
+    return found
 
 
 def _conll_width(path: str) -> int:

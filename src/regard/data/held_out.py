@@ -1,16 +1,22 @@
 """One corpus, two parts: what is learned from, and what is held out to see whether it was learned.
 
 Examples are held out by what their source says, so that a sentence that comes twice is never on both sides, and the
-choice stays the same when the corpus grows. Of running text the end is held out, cut at a line.
+choice stays the same when the corpus grows. Of running text the end is held out, cut at a line; of many short documents
+whole ones, as examples are.
 """
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 from regard.config.run import AnySource, Documents
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Where
+
+FEW = 50  # documents of which each is cut, so that something is held out of the smallest corpus
+SHORT = 1000  # characters of a document of which the end would be a scrap: after those few, it stays whole
 
 
 class Part(Corpus):
@@ -22,12 +28,14 @@ class Part(Corpus):
 
     def examples(self, defects: Defects) -> Iterator[tuple[int, Example]]:
         """Every example of this part once, with the index of its source."""
-        for index, example in super().examples(defects):
-            if _is_running(self.sources[index]):
-                if (piece := self._piece(example)) is not None:
-                    yield index, piece
-            elif is_held_out(example.source, self._share, self._seed) == self._held_out:
-                yield index, example
+        for index, group in groupby(super().examples(defects), key=itemgetter(0)):
+            is_running = _is_running(self.sources[index])
+            for number, (_, example) in enumerate(group):
+                if is_running and (number < FEW or len(example.source) > SHORT):
+                    if (piece := self._piece(example)) is not None:
+                        yield index, piece
+                elif is_held_out(example.source, self._share, self._seed) == self._held_out:
+                    yield index, example
 
     def _piece(self, example: Example) -> Example | None:
         cut = end_cut(example.source, self._share)
@@ -54,14 +62,14 @@ def is_held_out(source: str, share: float, seed: int) -> bool:
 
 
 def end_cut(text: str, share: float) -> int:
-    r"""Where the held-out end of a text begins: after the line break before the last `share` of it.
+    r"""Where the held-out end of a text begins: after the line break before the last `share` of it, or after a space.
 
-    >>> end_cut("one\ntwo\nthree\nfour\n", 0.3)
-    8
+    >>> end_cut("one\ntwo\nthree\nfour\n", 0.3), end_cut("one two three four", 0.3), end_cut("onetwothreefour", 0.3)
+    (8, 8, 10)
     """
     wanted = round(len(text) * (1 - share))
-    line = text.rfind("\n", 0, wanted) + 1
-    return line if line > wanted / 2 else wanted  # one endless line is cut where it must be
+    ends = (text.rfind(space, 0, wanted) + 1 for space in "\n ")
+    return next((end for end in ends if end > wanted / 2), wanted)  # one endless word is cut where it must be
 
 
 def _is_running(source: AnySource) -> bool:

@@ -133,7 +133,8 @@ class Loader:
         return batch(number, records, self.task.rows(records))
 
     def _nothing(self) -> RegardError:
-        return RegardError("No batch can be made of this corpus.", fix=str(self.quarantine))
+        fix = str(self.quarantine) if len(self.quarantine) else "Give its sources larger weights, or more text."
+        return RegardError("No batch can be made of this corpus.", fix=fix)
 
     def _measured(self, shard: int) -> NDArray[np.integer]:
         return self.task.measure(self.shards.shards[shard].lengths[: len(self.task.needs)])

@@ -123,7 +123,7 @@ def blocks(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterat
     r"""The lines of a file, many at a time; `keep_returns` leaves a `\r` before a `\n` (CSV may have quoted it)."""
     number = 1
     try:
-        for stretch in _stretches(path):
+        for stretch in stretches(path):
             text, fault = _decode(stretch, path, number)
             if number == 1 and text.startswith(BOM):
                 text = text.removeprefix(BOM)
@@ -169,7 +169,7 @@ def _is_odd(stretch: bytes, text: str) -> bool:
     return not text.isascii() and any(pattern.search(stretch) for pattern in _ODD_WIDE)
 
 
-def _stretches(path: str) -> Iterator[bytes]:
+def stretches(path: str) -> Iterator[bytes]:
     """Whole lines, many at a time, and at the end what has no newline."""
     held: list[bytes] = []
     size = 0

@@ -122,6 +122,9 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, tho
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", where=str(path), fix="Run `regard prepare` again.") from error
+    if unknown := sorted((weights or {}).keys() - known.keys()):
+        what = f"The shards have no source '{unknown[0]}'; theirs are: {', '.join(sorted(known))}."
+        raise RegardError(what, where=str(path), fix="Name the sources as when they were prepared.")
     loaded = [load(folder, name, expected=sha256, thorough=thorough) for name, sha256 in sorted(shards.items())]
     return Shards(loaded, {**known, **(weights or {})})
 

@@ -29,8 +29,8 @@ class Reach:
         self._begins = np.concatenate([shard.begins()[:-1] for shard in near])
         self._lengths = np.concatenate([shard.lengths[:streams] for shard in near], axis=1)
         self._languages = np.concatenate([_renamed(shard, "languages", shards.languages) for shard in near])
-        self._labels = np.concatenate([_renamed(shard, "label", ("", *shards.labels)) for shard in near]) - 1
-        self._tags = [_table(("", *shard.labels), ("", *shards.labels)) for shard in shards.shards]
+        self._labels = np.concatenate([_renamed(shard, "label", (None, *shards.labels)) for shard in near]) - 1
+        self._tags = [_table((None, *shard.labels), (None, *shards.labels)) for shard in shards.shards]
         self._tagged = shards.streams[:streams][-1] == "tags"
 
     def records(self, picked: Picked) -> Records:
@@ -77,7 +77,7 @@ class Reach:
 
 def _renamed(shard: Shard, column: str, names: Sequence[object]) -> Numbers:
     """A column of a shard, with the corpus' numbers in place of the shard's."""
-    own: Sequence[object] = shard.languages if column == "languages" else ("", *shard.labels)
+    own: Sequence[object] = shard.languages if column == "languages" else (None, *shard.labels)
     return _table(own, names)[shard.column(column)]
 
 

@@ -133,7 +133,7 @@ def load(
         described = parse_json(content)
         if isinstance(described, dict) and described.get("format", FORMAT) != FORMAT:
             what = f"The shard has format {str(described['format'])[:80]}, not {FORMAT}."
-            raise RegardError(what, where=str(path), fix=_AGAIN)
+            raise DamagedError(what, where=str(path), fix=_AGAIN)
         facts = _FACTS.validate_python(described)
     except ValueError as error:
         raise DamagedError("The shard's description is damaged.", where=str(path), fix=_AGAIN) from error
@@ -208,12 +208,12 @@ class Shards:
             if shard.streams != shards[0].streams:
                 one, other = " and ".join(shards[0].streams), " and ".join(shard.streams)
                 raise RegardError(
-                    f"{shards[0].name} has {one}, but {shard.name} has {other}.",
+                    f"{shards[0].source} has {one}, but {shard.source} has {other}.",
                     fix="Sources of different kinds cannot be mixed: train on one after the other.",
                 )
             if _vocabularies(shard) != _vocabularies(shards[0]):
                 raise RegardError(
-                    f"{shards[0].name} and {shard.name} were made with different vocabularies.",
+                    f"{shards[0].source} and {shard.source} were made with different vocabularies.",
                     fix="Prepare the whole corpus with one.",
                 )
         self.shards = tuple(shards)

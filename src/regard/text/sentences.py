@@ -22,7 +22,7 @@ _SHORT = frozenset(
         *("vol", "vs"),
     }
 )
-_BREAK = re.compile(r"\s*\n\s*")
+_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
 _END = re.compile(rf"(?P<stop>[{re.escape(_ENDS)}]+)[{re.escape(_CLOSING)}]*(?P<space>\s+)")
 _FULL_WIDTH = re.compile(r"(?<=[。！？｡])(?=\S)")  # no space stands between sentences there
 
@@ -45,7 +45,7 @@ def _in_paragraph(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     begin = 0
     for end in _END.finditer(text):
-        if _ends_here(text[begin : end.start("stop")], end["stop"], text[end.end() :]):
+        if _ends_here(text[begin : end.start("stop")], end["stop"], text[end.end() : end.end() + 1]):
             found += _full_width(text[begin : end.start("space")], end["space"])
             begin = end.end()
     return found + (_full_width(text[begin:], "") if begin < len(text) else [])
@@ -57,7 +57,7 @@ def _full_width(sentence: str, space: str) -> list[tuple[str, str]]:
 
 
 def _ends_here(before: str, stop: str, after: str) -> bool:
-    if after[:1].islower():
+    if after.islower():
         return False
     if stop != ".":
         return True

@@ -41,7 +41,8 @@ def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shard
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     if kind in ("fill", "restore") and shards.streams == ("source",):
         weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
-        shards = Shards([cut(shard, run.data.longest - 2) for shard in shards.shards], weights)
+        row = min(run.data.longest, run.data.batch_tokens) - 2  # what frames it must fit in, too
+        shards = Shards([cut(shard, row) for shard in shards.shards], weights)
     tagged = kind == "translate" and bool(vocabularies.source.specials.languages)
     if tagged and not all(shards.languages):
         raise RegardError(

@@ -88,12 +88,14 @@ def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     assert quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
 
 
-def test_documents_are_written_as_jsonl(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["books", "./books", "books/", "{}/books"])
+def test_documents_are_written_as_jsonl(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "books"
     folder.mkdir()
     for name, text in (("a", "one\ntwo"), ("b", "one\ntwo"), ("c", "three")):
         (folder / f"{name}.txt").write_text(text)
-    done = cleaned(Documents(path=str(folder)), tmp_path / "out")
+    done = cleaned(Documents(path=path.format(tmp_path)), tmp_path / "out")
     assert (done.kept, done.removed) == (2, 1)
     kept = [json.loads(line)["source"] for line in (tmp_path / "out" / "books.jsonl").read_text().split("\n")[:-1]]
     assert sorted([*kept, str(quarantine(tmp_path / "out")[0]["source"])]) == sorted(["one\ntwo", "one\ntwo", "three"])

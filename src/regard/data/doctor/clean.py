@@ -5,10 +5,12 @@ formats are written as JSONL. Every row of the input is in the cleaned corpus or
 """
 
 import gzip
+import io
 import json
 import lzma
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,7 +23,7 @@ from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
 from regard.data.example import Defects, Example, Where
-from regard.data.open import PACKED, files, unpacked
+from regard.data.open import PACKED, files, stretches
 
 QUARANTINE = "quarantine.jsonl"
 
@@ -48,12 +50,14 @@ def write(diagnosis: Diagnosis, sources: Sequence[AnySource], corpus: Iterable[E
         with ExitStack() as open_files:
             quarantine = open_files.enter_context((inside / QUARANTINE).open("wb"))
             records = {path: open_files.enter_context((inside / name).open("wb")) for path, name in others.items()}
+            file_of = {file: records[path] for path in records for file in files(path, Defects())}
+            copied = {partner for (_, partner), _ in copies}
             for row, example in same(diagnosis, corpus):
                 rows.setdefault(example.where.file, _Rows()).add(example.where.line, removed=bool(removed[row]))
                 if removed[row]:
                     _put(quarantine, _removed(diagnosis, row, example))
-                elif (file := _file_of(example.where, records)) is not None:
-                    _put(file, _fields(example))
+                elif example.where.file not in copied:
+                    _put(file_of[example.where.file], _fields(example))
         for (path, partner), name in copies:
             _copy(path, inside / name, rows.get(partner, _Rows()))
         names = tuple(sorted(path.name for path in inside.iterdir()))
@@ -92,11 +96,6 @@ def _records(source: AnySource) -> list[str]:
     return [] if isinstance(source, Lines | Table | Jsonl) else [source.path]
 
 
-def _file_of(where: Where, records: Mapping[str, BinaryIO]) -> BinaryIO | None:
-    inside = {where.file, *map(str, PurePosixPath(where.file).parents)}
-    return next((file for path, file in records.items() if path.rstrip("/") in inside), None)
-
-
 def _copy(path: str, target: Path, rows: _Rows) -> None:
     """Copy a file without the lines of removed rows; a line that begins no row belongs to the row before it."""
     removed, row = 0, 0
@@ -111,12 +110,8 @@ def _copy(path: str, target: Path, rows: _Rows) -> None:
 
 
 def _raw_lines(path: str) -> Iterator[bytes]:
-    held = b""
-    for piece in unpacked(path):
-        *lines, held = (held + piece).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if held:
-        yield held
+    for stretch in stretches(path):
+        yield from io.BytesIO(stretch)
 
 
 def _packed(path: Path) -> BinaryIO:
@@ -152,8 +147,8 @@ def _bare(path: str) -> str:
 
 
 def _refuse_clashes(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1 or name == QUARANTINE:
+    for name, count in Counter(names).items():
+        if count > 1 or name == QUARANTINE:
             raise RegardError(
                 f"Two files would be called '{name}'.", fix="Clean them one after another, into folders of their own."
             )

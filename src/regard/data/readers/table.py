@@ -65,6 +65,8 @@ def _read(table: Iterator[Row], source: Table, defects: Defects) -> Iterator[Exa
                 if not part:
                     defects.found("empty text", where)
                 examine(part, where, defects)
+        if label == "":
+            defects.found("empty label", where)
         yield Example(where, text, target, label, None, source.languages)
 
 
