@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result  # noqa: TID251
 
-from regard.base.errors import RegardError
+from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
 from regard.text.tokenizer import Tokenizer
 
@@ -63,12 +63,18 @@ def test_steps_show_each_merge_and_the_words_after_it(peter: Path, tmp_path: Pat
     assert "pick ed</w>" in text.split("6. ")[1]
     byte = regard("learn", peter, "--out", tmp_path / "t.json", "--vocabulary", 270, "--steps")
     assert "1. p + e = pe  (4x)\n   P e t e r   ␣ P i pe r" in byte
-    with pytest.raises(RegardError, match="Only byte-pair encoding"):
-        regard("learn", peter, "--out", tmp_path / "u.json", "--kind", "unigram", "--steps")
+    for kind in ("unigram", "word", "byte"):
+        with pytest.raises(RegardError, match="learns by no merges"):
+            regard("learn", peter, "--out", tmp_path / "u.json", "--kind", kind, "--steps")
     assert not (tmp_path / "u.json").exists()
     peter.write_text(" ".join(f"word{number}" for number in range(300)))
     with pytest.raises(RegardError, match="300 different words, too many"):
-        regard("learn", peter, "--out", tmp_path / "t.json", "--kind", "bpe", "--steps")
+        regard("learn", peter, "--out", tmp_path / "kept.json", "--kind", "bpe", "--steps")
+    assert (tmp_path / "kept.json").exists()  # what was learned is not lost
+    with pytest.raises(RegardError, match="no such folder"):
+        regard("learn", peter, "--out", tmp_path / "nowhere" / "t.json")
+    with pytest.raises(ConfigError, match="kind is no table"):
+        regard("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
 
 
 def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> None:

@@ -12,17 +12,21 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
+from regard.config.run import Table
 from regard.data.batch import Batch
-from regard.data.example import Where
+from regard.data.corpus import Corpus
+from regard.data.example import Defects, Where
 from regard.data.loader import Loader
 from regard.data.order import Position, Rules
+from regard.data.prepare import in_memory
 from regard.data.rows import IGNORED
 from regard.data.shards import Shards
-from regard.data.tasks import Classify, Continue, Fill, Restore, Tag, Task, Translate
+from regard.data.tasks import Classify, Continue, Fill, Restore, Tag, Task, Translate, task_for
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from tests.data.made import SPECIALS as S
 from tests.data.made import random_shards, shard
+from tests.data.test_prepare import VOCABULARIES
 
 RULES = Rules(seed=1, budget=200, longest=48, window=2, pool=64)
 PACKED = replace(RULES, packed=True)
@@ -232,3 +236,13 @@ def test_a_batch_moves_as_a_whole() -> None:
     assert moved.source is not None
     assert moved.number == batch.number
     assert {moved.source.device.type, moved.labels.device.type, moved.samples.device.type} == {"meta"}
+
+
+def test_an_empty_label_is_a_label(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("".join(f"text {n}\t{label}\n" for n, label in enumerate(["good", "", "good"])))
+    defects = Defects()
+    shards = in_memory(Corpus([Table(path=str(tmp_path / "rows.tsv"), label=2)]), VOCABULARIES, defects)
+    assert shards.labels == ("", "good")
+    (batch,) = Loader(shards, task_for("classify", VOCABULARIES, seed=1), Rules(1, 640, 64)).epoch(0)
+    assert sorted(batch.labels.flatten().tolist()) == [0, 1, 1]
+    assert "empty label: 1, first at" in str(defects)

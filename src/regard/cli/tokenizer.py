@@ -11,7 +11,7 @@ from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.config import codec
-from regard.config.run import AnyVocabulary, Lines
+from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Lines
 from regard.data.example import Defects, Where
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
@@ -28,7 +28,7 @@ SMALL = 200  # different words: more cannot be followed by eye
 
 @app.command()
 def learn(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Text, one sentence a line; .gz, .xz, .zst.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Text, one sentence a line; .gz, .xz, .zst.")],
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("tokenizer.json"),
     kind: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many pieces, special tokens included.")] = None,
@@ -42,11 +42,17 @@ def learn(
 ) -> None:
     """Learn a vocabulary from text and write it to a file."""
     wanted = _settings(kind, vocabulary, language, extra, settings)
+    if show_steps and not isinstance(wanted, ByteBpe | Bpe):
+        raise RegardError(
+            f"The kind {wanted.kind} learns by no merges.", fix="Leave --steps out, or use bpe or byte_bpe."
+        )
+    if not out.absolute().parent.is_dir():
+        raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Make it first.")
     defects = Defects()
     tokenizer = learn_from((text for _, text in _lines(files, defects)), wanted)
+    tokenizer.save(out)
     if show_steps:
         _show_steps(tokenizer, files)
-    tokenizer.save(out)
     _show_defects(defects)
     learned = "" if vocabulary in (None, tokenizer.size) else f" (of {vocabulary:,}: the text gives no more)"
     typer.echo(f"{out}: {wanted.kind}, {tokenizer.size:,} pieces{learned}, sha256 {tokenizer.fingerprint[:12]}")
@@ -56,7 +62,7 @@ def learn(
 def show(
     tokenizer: Which,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Text to cut.")] = None,
-    corpus: Annotated[list[Path] | None, typer.Option(help="Count pieces in this file. Repeat for more.")] = None,
+    corpus: Annotated[list[str] | None, typer.Option(help="Count pieces in this file. Repeat for more.")] = None,
     number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest pieces.")] = 10,
 ) -> None:
     """Show how a vocabulary cuts text, how much it shortens it, and which pieces are long or rare."""
@@ -74,7 +80,7 @@ def show(
 @app.command()
 def check(
     tokenizer: Which,
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Text, one sentence a line.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Text, one sentence a line.")],
 ) -> None:
     """Encode and decode every line: all must come back. Ends with code 1 if one does not."""
     known = _load(tokenizer)
@@ -102,6 +108,8 @@ def _settings(
         inner = table
         for parent in parents:
             inner = inner.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                raise ConfigError([Fault(path, f"{parent} is no table.")], where="options")
         inner[key] = value
     try:
         return TypeAdapter(AnyVocabulary).validate_python(table)
@@ -110,9 +118,9 @@ def _settings(
         raise ConfigError(faults, where="options") from None
 
 
-def _lines(files: list[Path], defects: Defects) -> Iterator[tuple[Where, str]]:
+def _lines(files: list[str], defects: Defects) -> Iterator[tuple[Where, str]]:
     for file in files:
-        for example in read(Lines(source=str(file)), defects):
+        for example in read(Lines(source=file), defects):
             yield example.where, example.source
 
 
@@ -120,9 +128,11 @@ def _load(path: Path) -> Tokenizer:
     return Tokenizer.load(path / "tokenizer.json" if path.is_dir() else path)
 
 
-def _show_steps(tokenizer: Tokenizer, files: list[Path]) -> None:
-    texts = [text for _, text in _lines(files, Defects())]
-    words = count_words(tokenizer, texts)
+def _show_steps(tokenizer: Tokenizer, files: list[str]) -> None:
+    def texts() -> Iterator[str]:
+        return (text for _, text in _lines(files, Defects()))
+
+    words = count_words(tokenizer, texts())
     if len(words) > SMALL:
         raise RegardError(
             f"The text has {len(words):,} different words, too many to print at each step.",
@@ -134,7 +144,7 @@ def _show_steps(tokenizer: Tokenizer, files: list[Path]) -> None:
         return " ".join(readable(tokenizer, ids[piece]) for piece in pieces)
 
     typer.echo(f"start: {'   '.join(shown(list(word)) for word in words)}\n")
-    for step in steps(tokenizer, texts):
+    for step in steps(tokenizer, texts()):
         _show_step(step, shown)
     typer.echo()
 

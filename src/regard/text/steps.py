@@ -49,7 +49,7 @@ def count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
 
 def steps(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Step]:
     """The merges in the order in which they were learned from these texts."""
-    if tokenizer.model["type"] != "BPE" or not tokenizer.model["merges"]:
+    if tokenizer.model["type"] != "BPE":
         raise RegardError("Only byte-pair encoding learns by merges.", fix="Use the kind bpe or byte_bpe.")
     counts = count_words(tokenizer, texts)
     words = {word: list(word) for word in counts}
