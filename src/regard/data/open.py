@@ -77,7 +77,7 @@ def is_url(path: str) -> bool:
 
 def files(path: str, defects: Defects) -> list[str]:
     """The file itself, or all files of a folder and its folders in the order of their names."""
-    inside = _inside(path)
+    inside = _inside(path, defects)
     if inside is None:
         return [path]
     found = []
@@ -267,12 +267,19 @@ def _state(path: str, file: BinaryIO) -> tuple[int, int] | None:
     return facts.st_size, facts.st_mtime_ns
 
 
-def _inside(path: str) -> dict[tuple[str, ...], str] | None:
+def _inside(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
     """The files of a folder by the parts of their names; nothing if it is no folder."""
     if not is_url(path):
         folder = Path(path)
-        found = (file for file in folder.rglob("*") if file.is_file())
-        return {file.relative_to(folder).parts: str(file) for file in found} if folder.is_dir() else None
+        if not folder.is_dir():
+            return None
+        found: dict[tuple[str, ...], str] = {}
+        for file in folder.rglob("*"):
+            if file.is_file():
+                found[file.relative_to(folder).parts] = str(file)
+            elif file.is_symlink():  # to a folder, which might lead round in a circle, or to nothing
+                defects.found("link left out", Where(str(file), 1))
+        return found
     with _faults(path):
         system, top = _remote(path)
         if not system.isdir(top):

@@ -94,6 +94,20 @@ def test_texts_without_targets() -> None:
     assert [side.name for side in diagnosis.statistics.sides] == ["text"]
 
 
+def test_the_same_text_with_another_label_is_noticed_and_never_learned_before_a_test() -> None:
+    corpus = [Example(example.where, example.source, label="good") for example in GOOD]
+    corpus[9] = replace(corpus[9], source=corpus[3].source, label="bad")
+    held = [
+        Example(Where("test.tsv", 1), corpus[50].source, label="bad"),
+        Example(Where("test.tsv", 2), "new", label="bad"),
+    ]
+    diagnosis = examine(corpus, {"test": held})
+    assert diagnosis.rows("repeated-source").tolist() == [9]
+    assert diagnosis.rows("leaked-source").tolist() == [50]
+    assert diagnosis.rows("leaked-target").tolist() == []
+    assert diagnosis.rows("repeated-target").tolist() == []
+
+
 def test_severities_decide_what_is_removed() -> None:
     corpus = with_rows(r10=("13 and 14", "13 und 15"), r20=("", "leer"))
     assert np.flatnonzero(examine(corpus).removed()).tolist() == [20]

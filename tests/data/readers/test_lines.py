@@ -57,3 +57,11 @@ def test_folders_are_aligned_by_the_names_of_their_files(tmp_path: Path) -> None
     assert [(example.source, example.target) for example in examples] == [("en 1", "de 1"), ("en 2", "de 2")]
     (tmp_path / "de" / "part2.de").rename(tmp_path / "de" / "part3.de")
     assert "'part2' has no partner" in refused(source)[1].what
+    for path in ("x/news.en", "x/news.test.en", "y/news.zh", "y/news.test.zh", "y/sub/news.zh"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{path}\n")
+    source = Lines(source=f"{tmp_path}/./x", target=f"{tmp_path}/y/")
+    assert "'sub/news' has no partner" in refused(source)[1].what
+    (tmp_path / "y" / "sub" / "news.zh").unlink()
+    pairs = [(example.source, example.target) for example in read_all(source)[0]]
+    assert pairs == [("x/news.en", "y/news.zh"), ("x/news.test.en", "y/news.test.zh")]

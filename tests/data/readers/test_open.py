@@ -56,10 +56,13 @@ def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp
     for name in ("b/2.txt", "a.txt", "b/10.txt", "b-c.txt", ".hidden.txt", "b/.git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{name}\n")
+    (tmp_path / "b" / "round").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing")
     defects = Defects()
     found = [str(Path(file).relative_to(tmp_path)) for file in files(str(tmp_path), defects)]
     assert found == ["a.txt", "b/10.txt", "b/2.txt", "b-c.txt"]
     assert defects.counts["hidden file left out"] == 2
+    assert defects.counts["link left out"] == 2
 
 
 def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
 from regard.data.example import Defects, Example, Where
 from regard.data.open import PACKED, files, stretches
+from regard.data.readers.lines import partners
 
 QUARANTINE = "quarantine.jsonl"
 
@@ -82,10 +83,9 @@ def _copies(sources: Sequence[AnySource]) -> list[tuple[tuple[str, str], str]]:
     pairs: list[tuple[str, str]] = []
     for source in sources:
         if isinstance(source, Lines):
-            lefts = files(source.source, Defects())
-            pairs += [(path, path) for path in lefts]
+            pairs += [(path, path) for path in files(source.source, Defects())]
             if source.target is not None:
-                pairs += list(zip(files(source.target, Defects()), lefts, strict=True))
+                pairs += [(right, left) for left, right in partners(source.source, source.target, Defects())]
         elif isinstance(source, Table | Jsonl):
             pairs += [(path, path) for path in files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]

@@ -161,8 +161,8 @@ class _Gathered:
         verdicts = np.array(self.verdicts, np.uint32)
         found = Diagnosis(rules, describe(columns, self.words), self.learned, self.places, verdicts, remarks=remarks)
         _note(found, "duplicate", *repeats(self.prints.pair))
+        _note(found, "repeated-source", *repeats(self.prints.source), unless=("duplicate",))
         if self.learned.pairs:
-            _note(found, "repeated-source", *repeats(self.prints.source), unless=("duplicate",))
             _note(found, "repeated-target", *repeats(self.prints.target), unless=("duplicate",))
             found.alignment = align(*columns)
             for slip in found.alignment.slips:

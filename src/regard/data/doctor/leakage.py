@@ -57,12 +57,8 @@ def leaks(ours: Prints, held: HeldOut, *, pairs: bool) -> Iterator[tuple[str, Ro
     rows, places = found_in(ours.pair, held.prints.pair)
     yield "leaked-pair", rows, places
     said = rows
-    if not pairs:
-        return
-    for rule, own, theirs in (
-        ("leaked-source", ours.source, held.prints.source),
-        ("leaked-target", ours.target, held.prints.target),
-    ):
+    sides = [("leaked-source", ours.source, held.prints.source), ("leaked-target", ours.target, held.prints.target)]
+    for rule, own, theirs in sides[: 2 if pairs else 1]:  # a label may come again
         rows, places = found_in(own, theirs)
         new = ~np.isin(rows, said) & (own[rows] != 0)
         yield rule, rows[new], places[new]

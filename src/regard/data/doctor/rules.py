@@ -125,7 +125,7 @@ RULES = (
         "leaked-source",
         "remove",
         "Source of the held-out data",
-        "The same source sentence is in the validation or test data, with another translation.",
+        "The same source is in the validation or test data, with another translation or label.",
     ),
     Rule(
         "leaked-target",
@@ -144,8 +144,8 @@ RULES = (
         "repeated-source",
         "notice",
         "Source translated in several ways",
-        "The same source stood before with another target. That may be right (a sentence has many translations) "
-        "or an inconsistency to settle.",
+        "The same source stood before with another target or label. That may be right (a sentence has many "
+        "translations) or an inconsistency to settle.",
     ),
     Rule(
         "repeated-target",

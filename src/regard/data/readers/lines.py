@@ -4,6 +4,7 @@ Every line is an example, an empty one too: leaving it out on one side would shi
 """
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from regard.config.run import Lines
@@ -17,7 +18,7 @@ def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
         for path in files(source.source, defects):
             yield from _single(path, source.languages, defects)
     else:
-        for left, right in _partners(source.source, source.target, defects):
+        for left, right in partners(source.source, source.target, defects):
             yield from _pairs(left, right, source.languages, defects)
 
 
@@ -78,18 +79,23 @@ def _looked_at(path: str, defects: Defects) -> Iterator[Block]:
         yield block
 
 
-def _partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
+def partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
     """Files that belong together: the two files, or those of two folders with the same names up to the language."""
     lefts, rights = files(source, defects), files(target, defects)
     if lefts == [source] and rights == [target]:
         yield source, target
         return
-    left_names, right_names = [bare(name).stem for name in lefts], [bare(name).stem for name in rights]
-    if left_names != right_names:
-        alone = sorted(set(left_names) ^ set(right_names)) or sorted(left_names)
+    left, right = ({_key(name, top): name for name in names} for names, top in ((lefts, source), (rights, target)))
+    if alone := sorted(left.keys() ^ right.keys()):
         raise CorpusError(
             f"The folders do not hold the same files: {len(lefts)} and {len(rights)}, '{alone[0]}' has no partner.",
             where=f"{source} and {target}",
             fix="Name partners alike up to the language: a.en and a.de.",
         )
-    yield from zip(lefts, rights, strict=True)
+    yield from ((name, right[key]) for key, name in left.items())
+
+
+def _key(name: str, folder: str) -> str:
+    """The place of a file in its folder, without its language and packing: what partners have in common."""
+    inside = PurePosixPath(name).relative_to(folder) if name != folder else PurePosixPath(name).name
+    return str(bare(str(inside)).with_suffix(""))
