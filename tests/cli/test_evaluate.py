@@ -208,8 +208,8 @@ def test_mistakes_are_answered(folder: Path) -> None:
         (("score", "one", "zwei"), "1 texts have no sources"),
         (("score", "writer", "zwei", "--of", "two"), "reads no sources"),
         (("score", "one", "zwei", "--of", "two", "--source", "source"), "both given"),
-        (("score", "one", "--input", "reference", "--source", "short"), "more texts than the 1 sources"),
-        (("score", "one", "--input", "short", "--source", "source"), "more sources than the 1 texts"),
+        (("score", "one", "--input", "reference", "--source", "short"), "more texts than the 1 lines of this file"),
+        (("score", "one", "--input", "short", "--source", "source"), "more lines than the 1 texts"),
     ):
         done = run(folder, *arguments)
         assert done.code == 1, (arguments, done)

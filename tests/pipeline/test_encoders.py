@@ -115,13 +115,22 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
     assert [tag.label for tag in short.tags] == ["D", "N", "V"]
 
 
-def test_the_verbs(models: dict[str, Path]) -> None:
+def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
     filled = command("fill", str(models["fill"]), "red dog ___ blue cat", "--best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")
     labelled = command("label", str(models["classify"]), "good dog 7", "--json")
     assert json.loads(labelled.output)["label"] == "yes"
+    labeller = regard.load(models["classify"])
+    assert isinstance(labeller, Labeller)
+    (beside,) = labeller.label(["good dog 7"], ["bad cat"])
+    paired = command("label", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
+    assert json.loads(paired.output)["probability"] == pytest.approx(beside.probability)
+    (tmp_path / "beside.txt").write_text("bad cat\n")
+    by_file = command("label", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json")
+    assert by_file == paired
+    assert "words have no pair" in command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
     tagged = command("label", str(models["tag"]), "the dog sees")
     assert tagged.output == "the/D dog/N sees/V\n"
     wrong = command("translate", str(models["tag"]), "the dog")

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
+from regard.base.errors import RegardError
 from regard.cli.opened import opened
-from regard.cli.streams import lines_of, refuse_early
+from regard.cli.streams import lines_of, refuse_early, with_partners
 
 
 def label(
@@ -19,6 +20,12 @@ def label(
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Label every line of a file instead.")
     ] = None,
+    pair: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For a model of pairs: what stands beside line n.")
+    ] = None,
+    pair_text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="For a model of pairs: what stands beside every text.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
 ) -> None:
     """Say the label of each text and how sure the model is; a tagger says one for every word."""
@@ -26,12 +33,16 @@ def label(
     from regard.pipeline.labeller import Label, Labeller, Tagged
 
     refuse_early(texts, source, None)
+    refuse_early(None, pair, None)
+    if pair is not None and pair_text is not None:
+        raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
     labeller = opened(folder, Labeller)
+    tags = labeller.settings.task != "classify"
+    if tags and (pair is not None or pair_text is not None):
+        raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
     lines, _, window = lines_of(texts, source)
-    for some in windows(lines, window):
-        found: Sequence[Label | Tagged] = (
-            labeller.label(some) if labeller.settings.task == "classify" else labeller.tag(some)
-        )
+    for some, partners in with_partners(windows(lines, window), pair, pair_text):
+        found: Sequence[Label | Tagged] = labeller.tag(some) if tags else labeller.label(some, partners)
         for text, one in zip(some, found, strict=True):
             if as_json:
                 sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.streams import lines_of, progress, refuse_early
+from regard.cli.streams import lines_of, progress, refuse_early, with_partners
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import Scored
@@ -50,22 +50,12 @@ def score(
     scorer = Scorer.load(folder)
     with ExitStack() as stack:
         lines, total, size = lines_of(texts, given)
-        sources = None if source is None else iter(lines_of(None, source)[0])
         told = stack.enter_context(progress("scoring", total, hidden=size == 1 or sys.stdout.isatty()))
-        count = 0
-        for some in windows(lines, size):
-            count += len(some)
-            partners = [of] * len(some) if of is not None else None
-            if sources is not None:
-                partners = [line for _, line in zip(some, sources, strict=False)]
-                if len(partners) < len(some):
-                    raise _uneven(source, f"There are more texts than the {count - len(some) + len(partners)} sources.")
+        for some, partners in with_partners(windows(lines, size), source, of):
             for one in scorer.score(some, partners, into=into, window=window, batch_tokens=batch_tokens):
                 _write(one, as_json)
             sys.stdout.flush()
             told(len(some))
-        if sources is not None and next(sources, None) is not None:
-            raise _uneven(source, f"There are more sources than the {count} texts.")
 
 
 def _write(one: "Scored", as_json: bool) -> None:
@@ -73,7 +63,3 @@ def _write(one: "Scored", as_json: bool) -> None:
         sys.stdout.write(json.dumps({**asdict(one), "total": one.total}, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{one.total:.4f}\t{len(one.logs)}\n")
-
-
-def _uneven(source: Path | None, told: str) -> RegardError:
-    return RegardError(told, where=str(source), fix="Give one source for each text, in the same order.")

@@ -42,6 +42,25 @@ def lines_of(texts: list[str] | None, source: Path | None) -> tuple[Iterable[str
     return (line for block in blocks(str(source), Defects()) for line in block.lines), total, WINDOW
 
 
+def with_partners(
+    windows: Iterable[list[str]], file: Path | None, one: str | None
+) -> Iterator[tuple[list[str], list[str] | None]]:
+    """Texts, and what belongs to each of them: line n of a file, one text for all, or nothing."""
+    lines = None if file is None else iter(lines_of(None, file)[0])
+    count, fix = 0, "Line n of both must belong together."
+    for some in windows:
+        partners = None if one is None else [one] * len(some)
+        if lines is not None:
+            partners = [line for _, line in zip(some, lines, strict=False)]
+            if len(partners) < len(some):
+                what = f"There are more texts than the {count + len(partners)} lines of this file."
+                raise RegardError(what, where=str(file), fix=fix)
+        count += len(some)
+        yield some, partners
+    if lines is not None and next(lines, None) is not None:
+        raise RegardError(f"The file has more lines than the {count} texts.", where=str(file), fix=fix)
+
+
 def one_line(text: str) -> str:
     """A line feed inside a text would shift all lines after it, so it becomes a space."""
     return text.replace("\r", " ").replace("\n", " ")
