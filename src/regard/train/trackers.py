@@ -1,8 +1,8 @@
 """Other people's boards: TensorBoard, Weights & Biases, MLflow. Each is a listener, and each is an extra.
 
 `metrics.jsonl` is always written; these only hear the same numbers. A resumed run goes on in the same experiment: its
-id is kept in the run's folder. Nothing leaves the machine unless the board's own settings say so: W&B is offline until
-you log in, MLflow writes into the run's folder unless MLFLOW_TRACKING_URI is set.
+id is kept in the run's folder. Nothing leaves the machine unless the board's own settings say so: W&B is offline unless
+WANDB_API_KEY or WANDB_MODE is set, MLflow writes into the run's folder unless MLFLOW_TRACKING_URI is.
 """
 
 import json
