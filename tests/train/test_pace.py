@@ -41,16 +41,22 @@ def test_every_family_can_be_tried(preset: str, monkeypatch: pytest.MonkeyPatch)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_large_batch_is_tried_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of every trial step, as they come."""
     monkeypatch.setattr(pace, "SECONDS", 0.0)
-    rows: list[int] = []
+    found: list[int] = []
     loss = pace._loss
 
     def seen(model: AnyModel, tokens: torch.Tensor) -> torch.Tensor:
-        rows.append(tokens.size(0))
+        found.append(tokens.size(0))
         return loss(model, tokens)
 
     monkeypatch.setattr(pace, "_loss", seen)
+    return found
+
+
+def test_a_large_batch_is_tried_in_part(rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     pace.seconds_per_update(run("mini"), 8)
     monkeypatch.setattr(pace, "ENOUGH", pace.flops(run("mini"), 8) / 4)
     pace.seconds_per_update(run("mini"), 8)
@@ -82,16 +88,7 @@ def test_two_vocabularies_of_different_size_can_be_tried(monkeypatch: pytest.Mon
     assert pace.seconds_per_update(asked.model_copy(update={"model": codec.preset("mini", sides)}), 8) > 0
 
 
-def test_agreement_takes_twice_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "SECONDS", 0.0)
-    rows: list[int] = []
-    loss = pace._loss
-
-    def seen(model: AnyModel, tokens: torch.Tensor) -> torch.Tensor:
-        rows.append(tokens.size(0))
-        return loss(model, tokens)
-
-    monkeypatch.setattr(pace, "_loss", seen)
+def test_agreement_takes_twice_the_rows(rows: list[int]) -> None:
     asked = run("mini")
     pace.seconds_per_update(asked.model_copy(update={"train": asked.train.model_copy(update={"agreement": 5.0})}), 8)
     assert rows == [16, 16, 16]
