@@ -1,12 +1,13 @@
-"""The same corpus, pieces, shape and minutes for Hugging Face's `Seq2SeqTrainer`: what `run.py` is measured against.
+"""The same corpus, pieces, size and minutes for Hugging Face's `Seq2SeqTrainer`: what `run.py` is measured against.
 
     python examples/europarl/hugging_face.py --run europarl/run --data ../shared/data/europarl_deen --out europarl_hf \
         --minutes 150
 
-The model is a `PegasusForConditionalGeneration`, which is our pre-norm translator by other names, so that its weights
-can be read by Regard afterwards and both translate the test split with the same search. It gets our learning rate, a
-straight line to 0, fused AdamW, label smoothing and batches grouped by length, the best that it offers. How many steps
-fit into the minutes, and whether float32 or bfloat16 is the faster, is tried out first (outside the minutes).
+The model is a `PegasusForConditionalGeneration`, which is our pre-norm translator with sinusoidal positions by other
+names, so that its weights can be read by Regard afterwards and both translate the test split with the same search. It
+gets the learning rate that `regard train` would give to Adam here, a straight line to 0, fused AdamW, label smoothing
+and batches grouped by length, the best that it offers. How many steps fit into the minutes, and whether float32 or
+bfloat16 is the faster, is tried out first (outside the minutes).
 """
 
 import argparse
@@ -30,6 +31,7 @@ from transformers import (
 from regard.config.codec import runs
 from regard.config.model import EncoderDecoder, Tokens
 from regard.config.run import Run
+from regard.config.tables import plain
 from regard.exchange.rules import to_ours
 from regard.exchange.translators import pegasus
 from regard.models.build import build
@@ -40,6 +42,8 @@ from regard.train.corpora import Corpora, corpora
 
 Pair = tuple[list[int], list[int]]
 IGNORED = -100
+WAVES = {"kind": "sinusoidal", "layout": "halves"}
+RATE = 1e-3
 TRIED = 12  # steps of a trial, of which the first few do not count
 SETTLED = 4
 
@@ -55,6 +59,7 @@ def main() -> None:
     torch.set_num_threads(asked.threads)
     run = runs().load(asked.run / "run.toml")
     known = corpora(run, RunFolder(asked.run), lambda _: None)
+    run = runs().parse(plain(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), WAVES))
     pairs = list(known.train.pairs())
     trial = {narrow: _Training(run, known, pairs, asked.out / "trial").seconds(narrow) for narrow in (False, True)}
     narrow = trial[True] < trial[False]
@@ -109,7 +114,7 @@ class _Training:
             train_sampling_strategy="group_by_length",
             label_smoothing_factor=train.label_smoothing,
             max_grad_norm=train.clip,
-            learning_rate=train.schedule.peak,  # type: ignore[union-attr]
+            learning_rate=RATE,
             lr_scheduler_type="linear",
             warmup_steps=min(steps // 10, train.schedule.warmup),
             optim="adamw_torch_fused",

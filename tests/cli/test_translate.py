@@ -119,6 +119,9 @@ def test_generate_writes_on(writing: str) -> None:
     assert len(done.output) > len("Two young\n")
     assert command("generate", writing, "Two young", *options).output == done.output
     assert command("generate", writing, "Two young", *options[:-1], "4").output != done.output
+    searched = command("generate", writing, "Two young", "--tokens", "4", "--search", "beam", "--count", "2")
+    assert searched.code == 0, searched.errors
+    assert len(searched.output.splitlines()) == 2
 
 
 def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -> None:
@@ -147,6 +150,7 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         (["translate", translating, "text", "--into", "de"], "no tag for the language 'de'"),
         (["generate", writing, "text", "--tokens", "5000"], "Ask for at most"),
         (["generate", writing, "text", "--top-p", "0"], "Use a top_p above 0"),
+        (["generate", writing, "text", "--search", "beam", "--top-k", "3"], "--top-k means nothing to it"),
     ):
         done = command(*arguments)
         assert done.code == 1, arguments

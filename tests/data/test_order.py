@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.cuts import by_budget, by_length, pack
+from regard.data.cuts import Shapes, by_budget, by_length, pack
 from regard.data.mixture import drawn
 from regard.data.noise import below, key, mixed, scattered, shuffled, spread, uniform
 from regard.data.order import Order, Position, Rules, share
@@ -128,7 +129,7 @@ def test_the_same_order_in_another_process() -> None:
         assert done.stdout.strip() == GOLDEN
 
 
-GOLDEN = "a807ed2cade80ad788fcdeb7d715351abc3c79da729ce69dea17b6a804c20c8d"
+GOLDEN = "59e2a549dc28fb019ca256ab602b8e042d129835fc6b9ea81ebbe7860a5100f4"
 
 
 def test_the_fingerprint_knows_all_that_decides() -> None:
@@ -192,12 +193,54 @@ def test_a_mixture_draws_by_weight_and_resumes() -> None:
 
 
 def test_batches_are_as_large_as_the_budget_lets() -> None:
+    """A budget that is too small for a grain: every row that fits is there."""
     sizes = np.sort(np.random.default_rng(1).integers(1, 50, 1000))
-    begins = by_budget(sizes, 200)
+    begins = by_budget(sizes, Shapes(200, 50))
     ends = [*begins[1:], 1000]
     for begin, end in zip(begins, ends, strict=True):
         assert (end - begin) * sizes[end - 1] <= 200
         assert end == 1000 or (end + 1 - begin) * sizes[end] > 200
+
+
+@pytest.mark.parametrize("budget", [1000, 2048, 4096, 10_000])
+def test_batches_have_few_shapes_and_nearly_fill_the_budget(budget: int) -> None:
+    longest = 200
+    sizes = np.sort(np.random.default_rng(2).gamma(3.0, 14.0, 100_000).astype(int).clip(1, longest))
+    shapes = Shapes(budget, longest)
+    begins = by_budget(sizes, shapes)
+    products = Counter[int]()
+    for begin, end in pairwise([*begins, sizes.size]):
+        width = shapes.width(end - begin, int(sizes[end - 1]))
+        assert sizes[end - 1] <= width <= longest
+        assert (end - begin) * width <= budget
+        products[(end - begin) * width] += 1
+    assert len(products) <= 64
+    odd = sum(count for product, count in products.items() if product % shapes.grain)
+    assert odd <= 0.05 * len(begins)
+    assert len(begins) <= 1.1 * _greedy(sizes.tolist(), budget)
+    assert sum(product * count for product, count in products.items()) <= 1.03 * sizes.sum()
+
+
+def _greedy(sizes: list[int], budget: int) -> int:
+    """How many batches there are where every row that fits is taken."""
+    batches, begin = 0, 0
+    for end, size in enumerate(sizes):
+        if not batches or (end + 1 - begin) * size > budget:
+            batches, begin = batches + 1, end
+    return batches
+
+
+@pytest.mark.parametrize("budget", [1, 7, 100, 1000, 4096, 4160, 65_536])
+def test_any_length_up_to_the_budget_has_room(budget: int) -> None:
+    for longest in (1, 50, budget):
+        shapes = Shapes(budget, min(longest, budget))
+        for longer in range(1, min(longest, budget) + 1, 1 + budget // 500):
+            rows = shapes.rows(longer)
+            assert rows >= 1
+            assert rows >= 0.8 * (budget // longer) - 1
+            for fewer in {*range(1, min(rows, 300) + 1), rows}:
+                assert longer <= shapes.width(fewer, longer) <= shapes.longest
+                assert fewer * shapes.width(fewer, longer) <= budget
 
 
 def test_neighbours_have_like_lengths() -> None:
@@ -207,7 +250,7 @@ def test_neighbours_have_like_lengths() -> None:
     assert (np.diff(lengths[:, order].max(axis=0)) >= 0).all()
 
     def waste(some: NDArray[np.int64]) -> float:
-        cuts = by_budget(lengths[:, some].max(axis=0), 4096)
+        cuts = by_budget(lengths[:, some].max(axis=0), Shapes(4096, 512))
         sizes = np.diff([*cuts, some.size])
         padded = sum(int((np.maximum.reduceat(side[some], cuts) * sizes).sum()) for side in lengths)
         return 1 - int(lengths.sum()) / padded

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.config.run import ByteBpe, Specials
+from regard.data.cuts import Shapes
 from regard.data.rows import IGNORED, Records
 from regard.data.tasks import Classify, Continue, Fill, Restore, Tag, Task, Translate, task_for
 from regard.text.learn import learn
@@ -223,16 +224,44 @@ def test_tag_labels_the_first_piece_of_a_word() -> None:
     assert listed(rows.labels) == [[IGNORED, 1, IGNORED, 0, IGNORED], [IGNORED, 0, IGNORED, IGNORED, IGNORED]]
 
 
-@pytest.mark.parametrize(
+every_task = pytest.mark.parametrize(
     "task",
     [Translate(S, S), Translate(S, S, tags=(70, 71)), Classify(S), Classify(S, pairs=True), Tag(S), *NOISY],
     ids=lambda task: type(task).__name__,
 )
-def test_rows_are_as_wide_as_measured(task: Task) -> None:
-    some = [(first, second) for first, second in zip(texts(40, 1), texts(40, 2), strict=True)]
+
+
+def samples_for(task: Task, count: int = 40) -> list[tuple[list[int], ...]]:
+    some = [(first, second) for first, second in zip(texts(count, 1), texts(count, 2), strict=True)]
     if task.needs[-1] == "tags":
         some = [(first, [1] * len(first)) for first, _ in some]
-    used = [sample[: len(task.needs)] for sample in some]
+    return [sample[: len(task.needs)] for sample in some]
+
+
+@every_task
+def test_rows_are_padded_to_the_shapes_of_batches(task: Task) -> None:
+    shapes = Shapes(16_384, 512)  # a grain of 128
+    empty = {"source": S.pad, "source_real": False, "target": S.pad, "labels": IGNORED}
+    padded = 0
+    for count in (3, 5, 7, 9, 11):
+        stored = records(samples_for(task, count))
+        narrow, wide = task.rows(stored), task.rows(replace(stored, shapes=shapes))
+        for name, nothing in empty.items():
+            before, after = getattr(narrow, name), getattr(wide, name)
+            if before is None or before.ndim == 1:  # a label a row
+                assert np.array_equal(before, after)
+                continue
+            longer = before.shape[1]
+            assert np.array_equal(after[:, :longer], before)
+            assert (after[:, longer:] == nothing).all()
+            assert after.shape[1] == shapes.width(count, longer)
+            padded += after.shape[1] - longer
+    assert padded
+
+
+@every_task
+def test_rows_are_as_wide_as_measured(task: Task) -> None:
+    used = samples_for(task)
     rows = task.rows(records(used))
     lengths = np.array([[len(sample[stream]) for sample in used] for stream in range(len(task.needs))])
     wide = [array.shape[1] for array in (rows.source, rows.target) if array is not None]

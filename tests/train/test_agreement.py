@@ -87,13 +87,18 @@ def test_a_batch_without_places_loses_nothing(rows: int) -> None:
     assert not torch.autograd.grad(found.total, weight)[0].any()
 
 
-def test_under_autocast_it_is_near_the_exact_figure() -> None:
+@pytest.mark.parametrize("rows", [8, 32])  # 74 rows: of 32, the last 10 are filled up
+def test_under_autocast_it_is_near_the_exact_figure(rows: int) -> None:
     given = inputs(bias=False, kind=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        ours = agreeing_word_loss(*given, 0.1, 8, STRENGTH)
+        ours = agreeing_word_loss(*given, 0.1, rows, STRENGTH)
     exact = by_torch(*given, 0.1)
     assert ours.total.dtype == torch.float32
     torch.testing.assert_close(ours.total, exact, rtol=0.02, atol=0)
+    for found, wanted in zip(
+        *(torch.autograd.grad(one, (given[0], given[2])) for one in (ours.total, exact)), strict=True
+    ):
+        assert (found - wanted).norm() < 0.02 * wanted.norm()
 
 
 def test_classes_agree_too_and_unlabelled_places_do_not_count() -> None:

@@ -13,8 +13,9 @@ from regard.config.model import EncoderDecoder
 from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
 from regard.config.tables import plain
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
+from regard.models.cost import cost
 from regard.train.choose import Choice, bytes_per_token, choose
-from regard.train.knobs import Plan, training, validation
+from regard.train.knobs import Plan, many, training, validation
 from regard.train.recipes import CHARACTERS, TABLE, Job, row_for_preset, row_for_size, smaller_rows
 from regard.train.survey import Found, Side, survey
 
@@ -45,6 +46,10 @@ def reason(choice: Choice, begin: str) -> str:
     found = [line for line in choice.reasons if line.startswith(begin)]
     assert len(found) == 1, choice.reasons
     return found[0]
+
+
+def parameters(choice: Choice) -> int:
+    return int(cost(choice.run.model, batch=1, source=1, target=1).parameters.total())
 
 
 def translator(choice: Choice) -> EncoderDecoder:
@@ -180,6 +185,42 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     assert "as you asked; by itself it would be mini" in choice.reasons[0]
 
 
+def test_what_was_set_is_not_told_as_chosen(pairs: Callable[[int], Lines]) -> None:
+    own = {
+        "train.schedule": {"kind": "constant", "peak": 1e-3},
+        "model.encoder.dropout.sublayer": 0.0,
+        "model.encoder.layers": 1,
+        "train.update_tokens": 1024,
+        "train.updates": 70,
+        "data.batch_tokens": 512,
+        "tokenizer.dropout": 0.1,
+    }
+    usual, choice = choose(pairs(600)), choose(pairs(600), changes=own)
+    assert reason(choice, "Learning rate") == "Learning rate: changed by you (train.schedule)."
+    assert reason(choice, "Dropout") == "Dropout: changed by you (model.encoder.dropout.sublayer)."
+    assert reason(choice, "Updates").startswith("Updates: 70 of 1,024 tokens")
+    assert f"one every {choice.run.validation.every} updates" in reason(choice, "Looks")
+    assert f"({many(parameters(choice))} parameters)" in choice.reasons[0]
+    assert parameters(choice) < 0.9 * parameters(usual)
+    assert reason(choice, "Vocabulary") == reason(usual, "Vocabulary")
+
+
+def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:
+    usual, choice = choose(pairs(600)), choose(pairs(600), changes={"tokenizer.vocabulary": 9000})
+    assert reason(choice, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
+    assert f"({many(parameters(choice))} parameters)" in choice.reasons[0]
+    assert parameters(choice) == parameters(usual) + 8000 * 128
+    assert choice.length < usual.length  # larger pieces, fewer of them
+
+
+def test_the_rate_fits_updates_of_another_size(pairs: Callable[[int], Lines]) -> None:
+    usual, choice = choose(pairs(600)), choose(pairs(600), changes={"train.update_tokens": 1024})
+    assert choice.run.train.updates == pytest.approx(2 * usual.run.train.updates, rel=0.1)  # as many times through
+    assert isinstance(usual.run.train.schedule, InverseSqrt)
+    assert isinstance(choice.run.train.schedule, InverseSqrt)
+    assert choice.run.train.schedule.peak == pytest.approx(usual.run.train.schedule.peak / 2**0.5, rel=0.03)
+
+
 def test_a_preset_without_a_row_borrows_from_the_nearest() -> None:
     assert row_for_preset("translate", "lecture", 600).peak == row_for_preset("translate", "base", 600).peak
     assert row_for_preset("continue", "llama", 1000).peak == row_for_preset("continue", "gpt2", 1000).peak
@@ -260,7 +301,7 @@ def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], Lines]
 
 
 def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
-    corpus = pairs(600)
+    corpus = pairs(560)
     whole = choose(corpus, minutes=1000, pace=paced(0.1))
     assert whole.run == choose(corpus).run
     short = choose(corpus, minutes=1, pace=paced(0.5))

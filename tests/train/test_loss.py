@@ -155,10 +155,11 @@ def test_far_apart_logits_stay_finite(rows: int) -> None:
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("bias", [False, True])
-def test_under_autocast_products_are_narrow_and_the_rest_is_wide(bias: bool, kind: torch.dtype) -> None:
+@pytest.mark.parametrize("rows", [16, 32])  # 61 places: of 32 rows, the last 29 are filled up
+def test_under_autocast_products_are_narrow_and_the_rest_is_wide(rows: int, bias: bool, kind: torch.dtype) -> None:
     given = inputs(bias)
     with torch.autocast("cpu", dtype=kind):
-        ours, our_gradients = gradients(word_loss, given, 0.1, rows=16)
+        ours, our_gradients = gradients(word_loss, given, 0.1, rows)
         whole, whole_gradients = gradients(word_loss, given, 0.1, rows=0)
         theirs, their_gradients = gradients(plain, given, 0.1)
     for found in (ours, whole):
@@ -172,6 +173,21 @@ def test_under_autocast_products_are_narrow_and_the_rest_is_wide(bias: bool, kin
         assert error(mine, true) < 1.5 * error(his, true) < 0.02
     narrow_error = error(ours.total.detach(), plain(*inputs(bias, torch.float64), 0.1).total.detach())
     assert 1e-7 < narrow_error < 1e-2  # the logits were narrow indeed
+
+
+def test_narrow_products_have_few_sizes() -> None:
+    x, labels, weight, _ = inputs(bias=False)
+    sizes = set()
+    real = torch.mm
+
+    def watched(*tensors: Tensor, out: Tensor) -> Tensor:
+        sizes.add(out.size(0))
+        return real(*tensors, out=out)
+
+    with torch.autocast("cpu", dtype=torch.bfloat16), mock.patch.object(torch, "mm", watched):
+        for places in range(33, PLACES):
+            word_loss(x[:places], labels[:places], weight, None, 0.1, rows=32)
+    assert sizes == {32}
 
 
 def test_a_sure_model_has_small_gradients_under_autocast() -> None:

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
-# oneDNN keeps a kernel for every shape it met, 1,024 of them: gigabytes where batches have many shapes, and no faster.
-FEW_KERNELS = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 VARIABLE, MARK = "GLIBC_TUNABLES", "REGARD_STARTED_AGAIN"
 
 
@@ -23,7 +21,7 @@ def tune_allocator() -> None:
         return
     sys.stdout.flush()
     sys.stderr.flush()
-    environment = {**FEW_KERNELS, **os.environ, VARIABLE: TUNABLES, MARK: "1"}
+    environment = {**os.environ, VARIABLE: TUNABLES, MARK: "1"}
     os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - the same program, no shell
 
 

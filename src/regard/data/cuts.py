@@ -1,10 +1,10 @@
 """From lengths to batches: sentences of like length side by side, or running text packed into full rows.
 
-Both work on plain arrays and know no files. A batch of sentences is padded to its longest, so it costs rows times
-the longer side, and that never exceeds the budget.
+Both work on plain arrays and know no files. A batch of sentences is padded to its longest and a little further, so it
+costs rows times the longer side, and that never exceeds the budget.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,19 +30,76 @@ def by_length(lengths: Lengths) -> Places:
     return np.sort(keys) % MOST
 
 
-def by_budget(longer: Lengths, budget: int) -> list[int]:
-    """Where batches begin in a rising row of lengths: as many as fit, so that rows x longest <= budget.
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes that batches may have: few, though sentences have all lengths.
 
-    >>> by_budget(np.array([2, 2, 3, 5, 5]), budget=10)
+    A library that makes a kernel for every shape (oneDNN in bfloat16) takes several times longer to make one than to
+    use it. So rows x width, which is all that a matrix product sees of a batch, is mostly a multiple of `grain`: rows
+    come in multiples of a power of two, and sides are padded to what that lacks of the grain, by an eighth at most. It
+    costs 1 % of padding and 6 % of the room in a batch, and 131,072 pairs have 45 sizes instead of 417.
+    """
+
+    budget: int
+    longest: int  # no side is padded further
+
+    @property
+    def grain(self) -> int:
+        """Rows x width is a multiple of this where rows are many, as all but the last of a pool are."""
+        return power_of_two(self.budget // 128)
+
+    def rows(self, longer: int) -> int:
+        """How many rows a batch may have whose longest sample has so many tokens.
+
+        >>> Shapes(budget=4096, longest=512).rows(41), 4096 // 41  # 96 rows of 41 tokens are 123 times the grain
+        (96, 99)
+        """
+        least = self.step(self.budget // longer)
+        steps = (1 << power for power in range(least.bit_length() - 1, self.grain.bit_length()))
+        return max(self.budget // self.width(step, longer) // step * step for step in steps)
+
+    def step(self, rows: int) -> int:
+        """So many rows can be brought down to a multiple of this without losing many."""
+        return min(self.grain, power_of_two(rows // 8))
+
+    def width(self, rows: int, longer: int) -> int:
+        """The tokens to which a side of so many rows is padded.
+
+        >>> shapes = Shapes(budget=4096, longest=512)
+        >>> [shapes.width(rows, 41) for rows in (96, 8, 1)]  # the last is too short for a grain of 32
+        [41, 44, 44]
+        """
+        lacking = min(max(1, self.grain // (rows & -rows)), power_of_two(longer // 8))
+        padded = min(self.longest, longer + -longer % lacking)
+        fits = rows * padded <= self.budget or rows * longer > self.budget  # longer than planned: noise on cuts
+        return padded if fits and padded >= longer else longer
+
+
+def power_of_two(most: int) -> int:
+    """The largest power of two up to a number, at least 1.
+
+    >>> [power_of_two(most) for most in (0, 1, 5, 64)]
+    [1, 1, 4, 64]
+    """
+    return 1 << max(0, most.bit_length() - 1)
+
+
+def by_budget(longer: Lengths, shapes: Shapes) -> list[int]:
+    """Where batches begin in a rising row of lengths: as many rows as their shapes allow.
+
+    >>> by_budget(np.array([2, 2, 3, 5, 5]), Shapes(budget=10, longest=10))
     [0, 3]
     """
     sizes = longer.tolist()
+    most = {size: shapes.rows(size) for size in sorted(set(sizes))}
     begins, begin = [], 0
     while begin < len(sizes):
         begins.append(begin)
-        most = min(len(sizes), begin + budget // sizes[begin])  # no more can fit: the first is the shortest
-        ends = range(begin + 1, most + 1)
-        begin += bisect_right(ends, budget, key=lambda end: (end - begins[-1]) * sizes[end - 1])
+        rows = min(len(sizes) - begin, most[sizes[begin]])
+        while rows > (allowed := most[last := sizes[begin + rows - 1]]):
+            shorter = bisect_left(sizes, last, begin) - begin
+            rows = max(allowed, shorter - shorter % shapes.step(shorter))
+        begin += rows
     return begins
 
 

@@ -8,7 +8,7 @@ for update in loader.updates(position):     # epoch after epoch, as long as it i
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -130,6 +130,7 @@ class Loader:
         records = self._reach.records(picked)
         if self._recut is not None:
             records = self._recut(records)
+        records = replace(records, shapes=self.order.rules.shapes)
         return batch(number, records, self.task.rows(records))
 
     def _nothing(self) -> RegardError:

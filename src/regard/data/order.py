@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.cuts import LONGEST, MOST, Lengths, Places, by_budget, by_length, pack
+from regard.data.cuts import LONGEST, MOST, Lengths, Places, Shapes, by_budget, by_length, pack
 from regard.data.mixture import Draws, drawn
 from regard.data.noise import key, scattered, shuffled, spread
 
@@ -40,6 +40,11 @@ class Rules:
     def limit(self) -> int:
         """The longest sample that can be in a batch."""
         return min(self.longest, self.budget)
+
+    @property
+    def shapes(self) -> Shapes:
+        """Those of batches that are not packed."""
+        return Shapes(self.budget, self.limit)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Order:
         self._lengths = lengths
         self._weights = tuple(weights) if weights is not None else (1.0,) * len(counts)
         self._found: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
-        known = {"format": 2, "rules": asdict(rules), "counts": list(map(int, counts)), "identity": identity}
+        known = {"format": 3, "rules": asdict(rules), "counts": list(map(int, counts)), "identity": identity}
         known["weights"] = self._weights
         self.fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
@@ -176,7 +181,7 @@ class Order:
             sort = by_length(seen)
             pool[:] = pool[sort]
             longer = seen.max(axis=0)[sort]
-            found = by_budget(longer, rules.budget)
+            found = by_budget(longer, rules.shapes)
             shortest.append(longer[found])
             cuts += [begin + cut for cut in found]
         # Updates made of a few neighbours then have short and long sentences alike, which is quicker to learn from.

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.cuts import Shapes
+
 IGNORED = -100  # the label of a place where nothing must come out; torch's own choice
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -23,6 +25,11 @@ class Records:
     begins: Numbers | None = None  # packed: where in its document a piece begins,
     wholes: Numbers | None = None  # how long the document is,
     rows: Numbers | None = None  # and in which row the piece stands
+    shapes: Shapes | None = None  # those that batches may have; None is any
+
+    def width(self, longer: int) -> int:
+        """The tokens to which a side is padded whose longest row has so many."""
+        return longer if self.shapes is None else self.shapes.width(self.samples.size, longer)
 
 
 @dataclass(frozen=True)

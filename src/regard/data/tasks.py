@@ -61,7 +61,8 @@ class Translate:
         """A batch of pairs."""
         tagged = int(bool(self.tags))
         first, second = records.lengths[0] + tagged, records.lengths[1]  # up to the end mark
-        wide, long, each = int(first.max()) + 1, int(second.max()) + 1, np.arange(first.size)
+        wide, long = (records.width(int(side.max()) + 1) for side in (first, second))
+        each = np.arange(first.size)
         places = np.empty((each.size, wide + long), np.bool_)  # one table: the tokens of both sides are stored in turn
         places[:, :wide] = between(tagged, first, wide)
         places[:, wide:] = between(0, second, long)
@@ -140,9 +141,9 @@ class Framed:
         """Two more."""
         return lengths[:1] + 2
 
-    def framed(self, tokens: NDArray[np.integer], lengths: Numbers) -> Rows:
+    def framed(self, tokens: NDArray[np.integer], lengths: Numbers, records: Records) -> Rows:
         """The text in its frame; labels are all ignored so far."""
-        wide = int(lengths.max()) + 2
+        wide = records.width(int(lengths.max()) + 2)
         source = laid(tokens, between(1, lengths + 1, wide), self.specials.pad)
         source[:, 0] = self.specials.classify
         source[np.arange(lengths.size), lengths + 1] = self.specials.separate
@@ -169,7 +170,7 @@ class Fill(Framed):
         tokens = records.tokens.astype(np.int64)
         rows, places = within(records.lengths[0])
         hidden = self._hidden(tokens, rows, places, records)
-        framed = self.framed(self._replaced(tokens, hidden, rows, places, records), records.lengths[0])
+        framed = self.framed(self._replaced(tokens, hidden, rows, places, records), records.lengths[0], records)
         framed.labels[between(1, records.lengths[0] + 1, framed.labels.shape[1])] = np.where(hidden, tokens, IGNORED)
         return framed
 
@@ -217,7 +218,7 @@ class Classify(Framed):
         if self.pairs:
             before = np.cumsum(lengths) - records.lengths[1]  # where the second text of each pair begins
             tokens, lengths = np.insert(tokens.astype(np.int64), before, self.specials.separate), lengths + 1
-        framed = self.framed(tokens, lengths)
+        framed = self.framed(tokens, lengths, records)
         labels = np.where(records.labels < 0, IGNORED, records.labels)
         return Rows(labels, source=framed.source, source_real=framed.source_real)
 
@@ -235,7 +236,7 @@ class Tag(Framed):
         """A batch with a label at the head of each word."""
         lengths = records.lengths[0]
         streams = np.repeat(np.tile([False, True], lengths.size), np.repeat(lengths, 2))  # text, tags, text, tags...
-        framed = self.framed(records.tokens[~streams], lengths)
+        framed = self.framed(records.tokens[~streams], lengths, records)
         tags = records.tokens[streams].astype(np.int64)
         framed.labels[between(1, lengths + 1, framed.labels.shape[1])] = np.where(tags > 0, tags - 1, IGNORED)
         return framed
@@ -293,11 +294,12 @@ class Restore:
         stays[heads] = True
         before = heads - np.concatenate(([0], np.cumsum(stays)))[heads] + np.arange(heads.size)  # gone tokens before
         return self._made(
-            marked[stays], np.insert(tokens[gone], before, marks), lengths - hidden + spans, hidden + spans
+            marked[stays], np.insert(tokens[gone], before, marks), lengths - hidden + spans, hidden + spans, records
         )
 
-    def _made(self, kept: Numbers, gone: Numbers, first: Numbers, second: Numbers) -> Rows:
-        each, wide, long = np.arange(first.size), int(first.max()) + 1, int(second.max()) + 1
+    def _made(self, kept: Numbers, gone: Numbers, first: Numbers, second: Numbers, records: Records) -> Rows:
+        wide, long = (records.width(int(side.max()) + 1) for side in (first, second))
+        each = np.arange(first.size)
         source = laid(kept, between(0, first, wide), self.specials.pad)
         source[each, first] = self.specials.end
         target = laid(gone, between(1, second + 1, long), self.specials.pad)

@@ -16,6 +16,7 @@ from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyVocabulary, ByteBpe, CharacterLevel, Data, Run
 from regard.config.tables import plain
 from regard.train.knobs import Plan, many, rounded, training, validation
+from regard.train.reasons import as_set
 from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
 from regard.train.survey import Found, Side, running, survey
 
@@ -133,18 +134,14 @@ class Draft:
         reasons: list[str] = []
         tokenizer, size = self._vocabulary(row, reasons)
         model = self._model(row, size)
-        reasons.insert(0, self._why(row, model))
         reasons.append(_dropout(row))
         if self.job == "translate" and self.preset is None:
             reasons.append(NORMS)
         data = self._data(row, model, reasons)
         length = self.length(row, data.longest)
         epoch = self.epoch(row)
-        asked = self.changes.get("train.updates")
-        ideal = Plan(min(MOST, max(LEAST, rounded(row.epochs * epoch / row.update_tokens))), row.update_tokens)
-        if isinstance(asked, int) and asked > 0:
-            ideal = replace(ideal, updates=asked)
-        plan = plan or ideal
+        asked = self._asked("train.updates")
+        plan = plan or self._ideal(row, epoch)
         reasons.append(_amount(plan, row, epoch, minutes, asked is not None))
         pairs = round(data.held_out * self.found.examples) or 500
         run = Run(
@@ -155,7 +152,19 @@ class Draft:
             validation=validation(self.job, plan, pairs, reasons),
         )
         changed = codec.runs().parse(plain(run), self.changes) if self.changes else run
-        return Choice(changed, tuple(reasons), self.found, length)
+        reasons.insert(0, self._why(row, changed.model))
+        return Choice(changed, as_set(reasons, self.changes), self.found, length)
+
+    def _ideal(self, row: Row, epoch: float) -> Plan:
+        """As much as the corpus deserves, unless its owner says how much."""
+        tokens = self._asked("train.update_tokens") or row.update_tokens
+        updates = self._asked("train.updates")
+        return Plan(updates or min(MOST, max(LEAST, rounded(row.epochs * epoch / tokens))), tokens)
+
+    def _asked(self, setting: str) -> int | None:
+        """A number that was given; what makes no sense is refused later, with all other settings."""
+        asked = self.changes.get(setting)
+        return asked if isinstance(asked, int) and asked > 0 else None
 
     def _batch(self, data: Data, plan: Plan) -> int:
         """Tokens of a batch. An update of sentences has two at least, of unlike lengths: one is a lopsided teacher."""
@@ -175,6 +184,8 @@ class Draft:
         found = self.found
         if row.vocabulary == CHARACTERS and len(found.source.letters | found.target.letters) <= LETTERS:
             return CHARACTERS
+        if asked := self._asked("tokenizer.vocabulary"):
+            return asked
         if found.content == "pairs" and found.usual <= WORD:
             return SYLLABLES
         return min(row.vocabulary or SHELF, self._enough)
@@ -184,10 +195,10 @@ class Draft:
         return max(512, 2 * self.found.words)
 
     def epoch(self, row: Row) -> float:
-        """Tokens of the whole corpus as batches count them, padding included."""
+        """Tokens of the whole corpus as batches count them, padding and what stays empty included."""
         if self.job == "continue":
             return _tokens(self.found.source, self.pieces(row))
-        return 1.05 * self.length(row, 512) * self.found.examples
+        return 1.1 * self.length(row, 512) * self.found.examples
 
     def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
         """The kind of vocabulary, and the rows of its table."""

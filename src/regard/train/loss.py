@@ -20,6 +20,8 @@ from torch.nn import functional as F
 
 from regard.data.rows import IGNORED
 
+FEW = 32  # rows of narrow logits are filled up to multiples of this, so that there are few sizes of them
+
 
 class WordLoss(NamedTuple):
     """Sums over all places; divide by their number."""
@@ -101,7 +103,7 @@ class Pass:
         self.narrow = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
         self.wide = _wide(self.narrow)
         self.x, self.labels, self.weight, self.bias = x.detach(), labels[:, None], weight, bias
-        self.smoothing, self.words, self.rows = smoothing, weight.size(0), min(rows, x.size(0))
+        self.smoothing, self.words, self.rows = smoothing, weight.size(0), min(rows, x.size(0) + -x.size(0) % FEW)
         self.x_sum = self.x.sum(dim=0, dtype=self.wide)  # (D)
         self.weight_sum = weight.detach().sum(dim=0, dtype=self.wide)  # (D)
         self.matrix = weight.detach().to(self.narrow)  # (V, D)
@@ -130,15 +132,22 @@ class Pass:
         wide = self.x.new_empty(self.rows, self.words, dtype=self.wide)
         narrow = wide if self.narrow == self.wide else torch.empty_like(wide, dtype=self.narrow)
         for start in range(0, self.x.size(0), max(self.rows, 1)):
-            x = self.x[start : start + self.rows].to(self.narrow)  # (n, D)
-            logits, product = wide[: x.size(0)], narrow[: x.size(0)]  # (n, V)
+            x = self.x[start : start + self.rows]  # (n, D)
+            places = x.size(0)
+            x = self.filled(x.to(self.narrow))  # (n or a few more, D)
+            logits, product = wide[:places], narrow[: x.size(0)]  # (n, V), (n or a few more, V)
             if bias is None:
                 torch.mm(x, self.matrix.t(), out=product)
             else:
                 torch.addmm(bias, x, self.matrix.t(), out=product)
             if narrow is not wide:
-                logits.copy_(product)
-            yield slice(start, start + x.size(0)), logits, product
+                logits.copy_(product[:places])
+            yield slice(start, start + places), logits, product
+
+    def filled(self, rows: Tensor) -> Tensor:
+        """Rows with empty ones behind them, up to one of a few sizes, where a narrow product has a kernel for each."""
+        lacking = -rows.size(0) % FEW if self.narrow != self.wide and self.rows % FEW == 0 else 0
+        return F.pad(rows, (0, 0, 0, lacking)) if lacking else rows
 
     def _look(self, rows: slice, logits: Tensor, product: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sums of log sum exp, of the labels' logits, and of hits; the logits are used up."""
@@ -174,14 +183,15 @@ class _Gradients:
         if product.dtype == torch.float16:
             unscaled, sums = unscaled.div_(sums), torch.ones_like(sums)
         if product.dtype != unscaled.dtype:
-            product.copy_(unscaled)  # rounded once, for two products
+            product[: sums.size(0)].copy_(unscaled)  # rounded once, for two products
+            product[sums.size(0) :] = 0
         if self.to_weight is not None:
-            x = (self.of.x[rows] / sums).to(product.dtype)  # (n, D)
+            x = self.of.filled((self.of.x[rows] / sums).to(product.dtype))  # (n or a few more, D)
             if product.dtype == self.to_weight.dtype:
                 self.to_weight.addmm_(product.t(), x)
             else:
                 self.to_weight.add_(product.t() @ x)
-        self.to_x[rows] += (product @ self.of.matrix) / sums
+        self.to_x[rows] += (product @ self.of.matrix)[: sums.size(0)] / sums
         if self.to_bias is not None:
             self.to_bias.addmv_(unscaled.t(), 1 / sums[:, 0])
 

@@ -23,6 +23,7 @@ from regard.train.corpora import Corpora
 from regard.train.engine import cut_rows
 from regard.train.events import Listener, Said, Working
 from regard.train.objective import Objective
+from regard.train.optim import make_optimizers
 from regard.train.precision import computing
 from regard.train.tasks import loader_of
 
@@ -55,7 +56,7 @@ def probed(run: Run, read: Corpora, tell: Listener) -> Run:
     if run.device.loss_rows is None:
         rows = LOGITS if read.vocabularies.target.size > FEW else (0,)
         found["loss_rows"] = probe.fastest({some: partial(probe.use_rows, some) for some in rows})
-    tell(Said(_told(found, probe.seconds() * run.together, run.train.updates)))
+    tell(Said(_told(found, probe.update_seconds(run), run.train.updates)))
     return runs().parse(change(plain(run), {f"device.{name}": value for name, value in found.items()}))
 
 
@@ -86,15 +87,32 @@ class Probe:
 
     def seconds(self) -> float:
         """The time of one whole batch, forward and backward, as things are set now."""
-        began = time.perf_counter()
+        taken = self._timed(self._learn)
+        self.model.zero_grad()
+        return taken / self._share
+
+    def update_seconds(self, run: Run) -> float:
+        """The time of one update: its batches, and the step of its optimizer, which moves nothing here."""
+        batches = run.together * self.seconds()
+        self._learn()
+        optimizers = make_optimizers(self.model, run.train.optimizer)
+        optimizers.set_rate(0.0)
+        optimizers.step()  # the first one makes its memory
+        step = self._timed(optimizers.step)
+        optimizers.zero_grad()
+        return batches + step
+
+    def _learn(self) -> None:
         with computing(self._device.type, self._precision):
             total = self._objective(self._batch).total
         total.backward()
+
+    def _timed(self, work: Callable[[], None]) -> float:
+        began = time.perf_counter()
+        work()
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        taken = time.perf_counter() - began
-        self.model.zero_grad()
-        return taken / self._share
+        return time.perf_counter() - began
 
     def fastest(self, ways: Mapping[Any, Callable[[], object]]) -> Any:
         """The way that takes the least time, tried in turns; the first one unless another is clearly faster."""
