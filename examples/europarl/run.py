@@ -57,7 +57,8 @@ def main() -> None:
     run = asked.out / "run"
     if not asked.score and not is_finished(run):
         words = [*command(asked.data, run, asked.updates, asked.threads), *_sets(asked.set)]
-        subprocess.run(words, check=True)  # noqa: S603 - our own command
+        if code := subprocess.run(words, check=False).returncode:  # noqa: S603 - our own command
+            sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
     torch.set_num_threads(asked.threads)
     found = {"test": scored(asked.data, run), "curve": curve(run)}
     (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

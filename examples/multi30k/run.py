@@ -53,7 +53,12 @@ RECIPE: dict[str, Any] = {
 STUDENT: dict[str, Any] = {  # what is different where there are teachers
     f"model.{side}.{setting}": value
     for side in ("encoder", "decoder")
-    for setting, value in (("position.kind", "rotary"), ("dropout.token", 0.1))
+    for setting, value in (
+        ("position.kind", "rotary"),
+        ("dropout.token", 0.1),
+        ("dropout.embedding", 0.1),
+        ("dropout.sublayer", 0.1),
+    )
 }
 UPDATES = 8000
 LANGUAGES = ("en", "de")
@@ -126,7 +131,8 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
         command += ["--out", str(run)]
         for name, value in recipe.items():
             command += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-    subprocess.run(command, check=True)  # noqa: S603 - our own command
+    if code := subprocess.run(command, check=False).returncode:  # noqa: S603 - our own command
+        sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
 
 
 def scored(data: Path, run: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Not only translation: commands to actions (SCAN) and words to sounds (CMUdict), by `regard train` without a config.
 
-    python examples/sequences/run.py scan --data ../shared/data/scan --minutes 20
+    python examples/sequences/run.py scan --data ../shared/data/scan --minutes 30
     python examples/sequences/run.py cmudict --data ../shared/data/cmudict --minutes 20
 
 Both corpora become two files of lines; the rest is `regard train --source ... --target ... --minutes 20`.
@@ -47,7 +47,8 @@ def main() -> None:
     if not is_finished(run):
         new = [*files, "--out", str(run), "--minutes", str(asked.minutes), "--set", f"device.threads={asked.threads}"]
         options = ["--resume", str(run)] if run.exists() else new
-        subprocess.run([sys.executable, "-m", "regard", "train", *options], check=True)  # noqa: S603 - ours
+        if code := subprocess.run([sys.executable, "-m", "regard", "train", *options], check=False).returncode:  # noqa: S603 - ours
+            sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
     torch.set_num_threads(asked.threads)

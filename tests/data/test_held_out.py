@@ -69,3 +69,11 @@ def test_of_many_short_documents_whole_ones_are_held_out(tmp_path: Path) -> None
 def test_one_endless_line_is_cut_where_it_must_be() -> None:
     assert end_cut("x" * 100, 0.1) == 90
     assert end_cut("short\n" + "x" * 100, 0.1) == 95  # not after the first line
+
+
+@pytest.mark.parametrize("share", [0.1, 0.05, 0.01])
+@pytest.mark.parametrize("paragraphs", [1, 2, 3, 6, 50])
+def test_of_long_paragraphs_no_more_than_twice_the_share_is_held_out(paragraphs: int, share: float) -> None:
+    text = "\n".join(["word " * 300] * paragraphs)
+    held = len(text) - end_cut(text, share)
+    assert share * len(text) - 1 <= held <= 2 * share * len(text)

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import signal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from regard.base.files import verify
 from regard.config.codec import runs
 from regard.config.model import EncoderDecoder
 from regard.config.tables import plain
+from regard.data.held_out import is_held_out
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
@@ -145,6 +147,21 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
     fit(small_run("fill", corpus(tmp_path / "corpus"), changes), tmp_path / "run", listeners=[heard.append])
     assert runs().load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
     assert those(heard, Validated)[-1].scores["accuracy"] > 0.9
+
+
+def test_a_label_that_is_only_held_out_is_known(tmp_path: Path) -> None:
+    rare = next(text for text in map("odd mouse {}".format, count()) if is_held_out(text, 0.1, seed=1))
+    rows = [(f"{text} {n}", label) for n, (text, label) in enumerate([("good dog", "yes"), ("bad cat", "no")] * 40)]
+    (tmp_path / "rows.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in [*rows, (rare, "rare")]))
+    changes = QUICK | {
+        "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
+        "model.task": "classify",
+        "model.head": {"kind": "classes", "labels": ["one", "other"]},
+        "validation.metric": "accuracy",
+    }
+    fit(small_run("fill", corpus(tmp_path / "corpus"), changes), tmp_path / "run")
+    labels = runs().load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
+    assert labels == ("no", "rare", "yes")
 
 
 def test_a_model_with_a_flipped_bit_is_never_used(folder: Path) -> None:

@@ -16,3 +16,9 @@ def test_losses_that_move_much_are_believed() -> None:
     guard = Guard(Skip(window=8), losses=[1.0, 3.0] * 4)  # mean 2, deviation 1
     assert guard.fault(7.9, 1.0) is None
     assert Guard(Skip(window=8), losses=[1.0, 3.0] * 4).fault(8.1, 1.0) is not None
+
+
+def test_where_nearly_all_is_learned_a_wrong_label_is_no_spike() -> None:
+    guard = Guard(Skip(window=8), losses=[0.001, 0.003] * 4)
+    assert guard.fault(0.2, 1.0) is None
+    assert Guard(Skip(window=8), losses=[0.001, 0.003] * 4).fault(0.5, 1.0) is not None

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
 from regard.config.training import Constant, Device, Training
@@ -92,3 +93,16 @@ def test_agreement_takes_twice_the_rows(rows: list[int]) -> None:
     asked = run("mini")
     pace.seconds_per_update(asked.model_copy(update={"train": asked.train.model_copy(update={"agreement": 5.0})}), 8)
     assert rows == [16, 16, 16]
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    asked = run("mini")
+    with pytest.raises(RegardError, match="There is no device 'cuda:9'"):
+        pace.seconds_per_update(asked.model_copy(update={"device": Device(name="cuda:9")}), 8)
+
+
+def test_a_model_that_no_machine_holds_is_refused() -> None:
+    asked = run("mini")
+    large = codec.preset("mini", SMALL["mini"] | {"encoder.layers": 512, "width": 16_384})
+    with pytest.raises(RegardError, match="of memory, and this machine has"):
+        pace.seconds_per_update(asked.model_copy(update={"model": large}), 8)

@@ -49,3 +49,33 @@ def test_an_update_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, m
     assert probe.update_seconds(run) == 3.0  # each of them a tick
     assert all(torch.equal(tensor, before[name]) for name, tensor in probe.model.state_dict().items())
     assert all(parameter.grad is None for parameter in probe.model.parameters())
+
+
+def test_a_batch_that_memory_does_not_hold_is_probed_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = ready(tmp_path, {})
+    whole = Probe(run, read)._whole.labels.size(0)
+    assert whole >= 4
+    tried: list[int] = []
+    learn = Probe._learn
+
+    def short_of_memory(self: Probe) -> None:
+        tried.append(self._batch.labels.size(0))
+        if tried[-1] > whole / 2:
+            raise torch.OutOfMemoryError("no more")
+        learn(self)
+
+    monkeypatch.setattr(Probe, "_learn", short_of_memory)
+    assert Probe(run, read).seconds() > 0
+    assert tried[0] == whole
+    assert tried[-1] <= whole / 2
+
+
+def test_another_fault_of_the_device_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = ready(tmp_path, {})
+
+    def broken(_: Probe) -> None:
+        raise RuntimeError("another fault")
+
+    monkeypatch.setattr(Probe, "_learn", broken)
+    with pytest.raises(RuntimeError, match="another fault"):
+        Probe(run, read)

@@ -62,7 +62,8 @@ def test_a_model_of_several_languages_is_told_which_to_write(tmp_path: Path) -> 
         Translator.translate = real  # type: ignore[method-assign]
     targets = {pair.target: pair.languages[-1] for pair in made.validator._examples}
     assert set(into) == {"de", "en"}
-    assert [targets[pair.target] for pair in made.validator._examples] == into
+    assert made.validator._pairs is not None
+    assert [targets[pair.target] for pair in made.validator._pairs] == into
 
 
 def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> None:
@@ -113,3 +114,17 @@ def test_a_score_that_a_task_does_not_have_is_refused(task: str, metric: str, tm
     table = small_run(task, corpus(tmp_path)).model_dump(mode="json", exclude_none=True)
     with pytest.raises(RegardError, match=r"validation\.metric"):
         runs().parse(table, {"validation.metric": metric})
+
+
+def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None:
+    files = corpus(tmp_path / "corpus")
+    long = " ".join(sentences(30))
+    for name in ("own.en", "own.de"):
+        (tmp_path / name).write_text(f"{long}\n" + "the old dog\n" * 5)
+    own = {"kind": "lines", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.de")}
+    train = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
+    changes = {"data.train": [train], "data.validation": [own], "data.held_out": 0.0, "validation.shown": 3}
+    made = trainer("translate", tmp_path, changes)
+    assert made.validator is not None
+    assert made.validator._examples[0].source == long
+    assert [shown.source for shown in made.validator().shown] == ["the old dog"] * 3

@@ -33,7 +33,7 @@ def generate(
     repetition: looked_for.Repetition = 1.0,
     ngram: looked_for.Ngram = None,
     seed: looked_for.Seed = None,
-    count: Annotated[int, typer.Option(min=1, help="So many texts.")] = 1,
+    count: Annotated[int, typer.Option(min=1, help="So many texts; also the size of a beam.")] = 1,
     search: Annotated[
         Way, typer.Option(help="How texts are looked for; beam, diverse and stochastic draw no words.")
     ] = Way.sample,

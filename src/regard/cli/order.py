@@ -116,6 +116,11 @@ class Order:
             changes = codec.parse_settings(self.settings or ())
         except ConfigError as error:
             raise UsageError(f"--set {error.faults[0]}", fix="For example: --set train.clip=0.5") from None
+        if "model.preset" in changes:
+            raise UsageError(
+                "--set model.preset comes too late: the model is chosen already.",
+                fix="Say --preset, or write it into the run file.",
+            )
         if self.seed is not None:
             changes |= {"seed": self.seed, "data.seed": self.seed}
         if self.updates is not None and self.resume is None:

@@ -58,7 +58,8 @@ def _page(found: Sequence[Table]) -> Iterator[str]:
     yield "# Settings"
     yield ""
     yield "Everything that may stand in a run file, or after `--set` (`--set train.clip=0.5`); `regard settings train`"
-    yield "shows a part. This page is what `regard settings --markdown` prints, and a test compares the two."
+    yield 'shows a part. `[model]` in a file may also have `preset = "tiny"`, of which the other keys are changes. This'
+    yield "page is what `regard settings --markdown` prints, and a test compares the two."
     before = None
     for table in found:
         if table.path != before:

@@ -1,7 +1,7 @@
 """`regard train`: from text to a model's folder, and on again after any stop.
 
 Ends with code 0 when the run is finished, 1 on an error, 2 when options do not fit together, 75 when it was asked to
-stop and saved, and 76 when a spike stopped it.
+stop and saved, 76 when a spike stopped it, and 130 after a second Ctrl-C.
 """
 
 import sys
@@ -182,7 +182,7 @@ def _cost(run: Run, choice: "Choice | None") -> str:
     memory = 16 * parameters + known.activations.total()  # weights, gradients and two moments, and the activations
     return (
         f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, and about "
-        f"{memory / 1e9:.1f} GB of memory."
+        f"{memory / 1e9:.1f} GB of memory for weights and activations."
     )
 
 
@@ -191,7 +191,7 @@ def _duration(run: Run, choice: "Choice | None") -> str:
 
     seconds = seconds_per_update(run, _length(run, choice))
     whole = lasting(seconds * run.train.updates)
-    return f"Time: at most about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
+    return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
 
 
 def _length(run: Run, choice: "Choice | None") -> int:

@@ -169,6 +169,7 @@ class EncoderDecoder(Model):
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
     task: Literal["translate", "restore", "transcribe"] = "translate"
+    """What it is for; there is no training for `transcribe` yet."""
     source: Input
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
     encoder: Stack
@@ -200,6 +201,7 @@ class DecoderOnly(Model):
 
     family: Literal["decoder_only"] = "decoder_only"
     task: Literal["continue", "classify", "caption", "embed"] = "continue"
+    """What it is for; there is only training for `continue` yet."""
     prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
     """What stands before the words, if anything."""
     tokens: Tokens
@@ -223,6 +225,7 @@ class EncoderOnly(Model):
 
     family: Literal["encoder_only"] = "encoder_only"
     task: Literal["fill", "classify", "tag", "embed"] = "fill"
+    """What it is for; there is no training for `embed` yet."""
     source: Input
     encoder: Stack
     head: Annotated[MaskedWords | Classes | Tags | Vectors, Field(discriminator="kind")]

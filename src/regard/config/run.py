@@ -136,6 +136,7 @@ class Data(Frozen):
     prepared: str | None = None
     """A folder that `regard prepare` wrote: its shards and vocabularies are used as they are."""
     seed: int = 1
+    """Of the order of batches, of noise on text, and of what is held out."""
 
 
 class Specials(Frozen):

@@ -66,7 +66,9 @@ class InverseSqrt(Frozen):
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     peak: Positive
+    """The highest learning rate."""
     warmup: Size
+    """Updates until it is reached."""
 
 
 class Noam(Frozen):
@@ -74,7 +76,9 @@ class Noam(Frozen):
 
     kind: Literal["noam"] = "noam"
     factor: Positive = 1.0
+    """How many times the paper's rate."""
     warmup: Size = 4000
+    """Updates until it is reached."""
 
 
 class Cosine(Frozen):
@@ -82,8 +86,11 @@ class Cosine(Frozen):
 
     kind: Literal["cosine"] = "cosine"
     peak: Positive
+    """The highest learning rate."""
     warmup: Count = 0
+    """Updates until it is reached."""
     end: Share = 0.1
+    """What is left of the peak in the end."""
 
 
 class Linear(Frozen):
@@ -91,8 +98,11 @@ class Linear(Frozen):
 
     kind: Literal["linear"] = "linear"
     peak: Positive
+    """The highest learning rate."""
     warmup: Count = 0
+    """Updates until it is reached."""
     end: Share = 0.0
+    """What is left of the peak in the end."""
 
 
 class WarmupStableDecay(Frozen):
@@ -100,9 +110,13 @@ class WarmupStableDecay(Frozen):
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
     peak: Positive
+    """The highest learning rate."""
     warmup: Count = 0
+    """Updates until it is reached."""
     decay: Size
+    """Updates of the fall."""
     end: Share = 0.0
+    """What is left of the peak in the end."""
 
 
 class Constant(Frozen):
@@ -110,7 +124,9 @@ class Constant(Frozen):
 
     kind: Literal["constant"] = "constant"
     peak: Positive
+    """The highest learning rate."""
     warmup: Count = 0
+    """Updates until it is reached."""
 
 
 Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | Constant, Field(discriminator="kind")]
@@ -123,7 +139,9 @@ class Spiking(Frozen):
     """
 
     sigmas: Positive = 6.0
+    """So many deviations above the mean are far (one counts as a twelfth of the mean at least)."""
     window: Annotated[int, Field(ge=8)] = 128
+    """The mean is that of so many updates."""
     most: Count = 10
     """How many spikes a run survives before it stops and asks for a person."""
 
@@ -162,6 +180,7 @@ class Training(Frozen):
     schedule: Schedule
     optimizer: Optimizer = AdamW()
     label_smoothing: Rate = 0.0
+    """The share of what a word must be that is given to all words alike (Szegedy et al. 2016)."""
     agreement: NotNegative = 0.0
     """Learn from every sample twice at once, with other dropout, and ask both answers to agree this strongly (R-drop,
     Liang et al. 2021; they take 5): for small corpora, at more than twice the work."""

@@ -16,7 +16,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Where
 
 FEW = 50  # documents of which each is cut, so that something is held out of the smallest corpus
-SHORT = 1000  # characters of a document of which the end would be a scrap: after those few, it stays whole
+SCRAP = 100  # characters: after those few, a document stays whole of which less would be held out
 
 
 class Part(Corpus):
@@ -31,7 +31,7 @@ class Part(Corpus):
         for index, group in groupby(super().examples(defects), key=itemgetter(0)):
             is_running = _is_running(self.sources[index])
             for number, (_, example) in enumerate(group):
-                if is_running and (number < FEW or len(example.source) > SHORT):
+                if is_running and (number < FEW or self._share * len(example.source) > SCRAP):
                     if (piece := self._piece(example)) is not None:
                         yield index, piece
                 elif is_held_out(example.source, self._share, self._seed) == self._held_out:
@@ -64,12 +64,15 @@ def is_held_out(source: str, share: float, seed: int) -> bool:
 def end_cut(text: str, share: float) -> int:
     r"""Where the held-out end of a text begins: after the line break before the last `share` of it, or after a space.
 
+    Never more than twice the share is held out: lines may be whole paragraphs.
+
     >>> end_cut("one\ntwo\nthree\nfour\n", 0.3), end_cut("one two three four", 0.3), end_cut("onetwothreefour", 0.3)
     (8, 8, 10)
     """
     wanted = round(len(text) * (1 - share))
     ends = (text.rfind(space, 0, wanted) + 1 for space in "\n ")
-    return next((end for end in ends if end > wanted / 2), wanted)  # one endless word is cut where it must be
+    least = len(text) * (1 - 2 * share)
+    return next((end for end in ends if end and end >= least), wanted)  # one endless word is cut where it must be
 
 
 def _is_running(source: AnySource) -> bool:

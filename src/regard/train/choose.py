@@ -7,7 +7,8 @@ choice.reasons      # one sentence for each
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log, log10
+from functools import cached_property
+from math import inf, log, log10
 from typing import Any
 
 from regard.base.errors import RegardError
@@ -15,7 +16,7 @@ from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyVocabulary, ByteBpe, CharacterLevel, Data, Run
 from regard.config.tables import plain
-from regard.train.knobs import Plan, many, rounded, training, validation
+from regard.train.knobs import FEWER, Plan, many, rounded, training, validation
 from regard.train.reasons import as_set
 from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
 from regard.train.survey import Found, Side, running, survey
@@ -64,7 +65,7 @@ def choose(
     """
     if preset is not None:
         codec.preset(preset)  # an unknown one is said before a long reading
-    if minutes is not None and minutes <= 0:
+    if minutes is not None and not 0 < minutes < inf:
         raise RegardError(f"There is nothing to learn in {minutes:g} minutes.", fix="Give at least 1.")
     if updates is not None:
         changes = {**(changes or {}), "train.updates": updates}
@@ -83,7 +84,9 @@ def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
     for row in rows:
         whole = draft.choice(row)
         is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(draft.changes)
-        plan = _in_time(whole.run, minutes, pace(whole.run, whole.length), is_fixed)
+        seconds = pace(whole.run, whole.length)
+        looking = FEWER * seconds * draft.looked_at(row, whole) / whole.run.train.update_tokens
+        plan = _in_time(whole.run, minutes, seconds, looking, is_fixed)
         if plan is None:
             return whole
         times = plan.updates * plan.update_tokens / draft.epoch(row)
@@ -142,16 +145,17 @@ class Draft:
         epoch = self.epoch(row)
         asked = self._asked("train.updates")
         plan = plan or self._ideal(row, epoch)
-        reasons.append(_amount(plan, row, epoch, minutes, asked is not None))
-        pairs = round(data.held_out * self.found.examples) or 500
-        run = Run(
-            data=data.model_copy(update={"batch_tokens": self._batch(data, plan)}),
-            tokenizer=tokenizer,
-            model=model,
-            train=training(self.job, row, plan, reasons),
-            validation=validation(self.job, plan, pairs, reasons),
-        )
-        changed = codec.runs().parse(plain(run), self.changes) if self.changes else run
+        epochs = row_for_size(self.job, self.size).epochs
+        reasons.append(_amount(plan, epochs, epoch, minutes, asked is not None))
+        pairs = self.other.examples if self.other is not None else round(data.held_out * self.found.examples)
+        tables = {
+            "data": data.model_copy(update={"batch_tokens": self._batch(data, plan)}),
+            "tokenizer": tokenizer,
+            "model": model,
+            "train": training(self.job, row, plan, reasons),
+            "validation": validation(self.job, plan, pairs, reasons),
+        }
+        changed = codec.runs().parse({name: plain(table) for name, table in tables.items()}, self.changes)
         reasons.insert(0, self._why(row, changed.model))
         return Choice(changed, as_set(reasons, self.changes), self.found, length)
 
@@ -172,20 +176,21 @@ class Draft:
         return min(data.batch_tokens, max(data.longest, share))
 
     def length(self, row: Row, longest: int) -> int:
-        """Tokens of a usual row: the longer side of an example, or a full row of running text."""
-        if self.job == "continue":
+        """Tokens of a usual row: the longer side of a pair, both of a labelled one, or a full row of running text."""
+        if self.job == "continue" or running(self.found, self.sources):  # documents are cut into rows
             return longest
-        sides = (self.found.source, self.found.target)
-        tokens = max(_tokens(side, self.pieces(row)) for side in sides) / self.found.examples
+        sides = [_tokens(side, self.pieces(row)) for side in (self.found.source, self.found.target)]
+        tokens = (sum if self.found.content == "labels" else max)(sides) / self.found.examples
         return min(longest, max(4, round(tokens) + 1))
 
     def pieces(self, row: Row) -> int:
         """How many pieces the vocabulary will have; CHARACTERS where every character is one."""
         found = self.found
-        if row.vocabulary == CHARACTERS and len(found.source.letters | found.target.letters) <= LETTERS:
-            return CHARACTERS
         if asked := self._asked("tokenizer.vocabulary"):
             return asked
+        kind = self.changes.get("tokenizer.kind", "character" if row.vocabulary == CHARACTERS else "")
+        if kind == "character" and len(found.source.letters | found.target.letters) <= LETTERS:
+            return CHARACTERS
         if found.content == "pairs" and found.usual <= WORD:
             return SYLLABLES
         return min(row.vocabulary or SHELF, self._enough)
@@ -196,9 +201,24 @@ class Draft:
 
     def epoch(self, row: Row) -> float:
         """Tokens of the whole corpus as batches count them, padding and what stays empty included."""
-        if self.job == "continue":
-            return _tokens(self.found.source, self.pieces(row))
+        if self.job == "continue" or running(self.found, self.sources):
+            return _tokens(self.found.source, self.pieces(row)) * (1.0 if self.job == "continue" else 1.1)
         return 1.1 * self.length(row, 512) * self.found.examples
+
+    def looked_at(self, row: Row, whole: "Choice") -> float:
+        """What a look at validation costs, as tokens that are learned from.
+
+        Reading a token takes a third of learning from it, and writing one takes about as long.
+        """
+        share = whole.run.data.held_out
+        if self.other is not None:
+            share = self.other.source.characters / max(1, self.found.source.characters)
+        return share * self.epoch(row) / 3 + whole.run.validation.sentences * whole.length
+
+    @cached_property
+    def other(self) -> Found | None:
+        """The validation corpus of its owner."""
+        return survey(self.validation) if self.validation else None
 
     def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
         """The kind of vocabulary, and the rows of its table."""
@@ -260,8 +280,8 @@ class Draft:
         longest = _longest(self.job, model)
         batch = max(longest, min(BATCH, row.update_tokens))
         data = Data(train=self.sources, validation=self.validation, batch_tokens=batch, longest=longest)
-        if self.validation:
-            other = survey(self.validation)
+        if self.other is not None:
+            other = self.other
             if other.content != self.found.content:
                 what = f"The validation corpus is {other.content}, and the training corpus is {self.found.content}."
                 raise RegardError(what, fix="Give validation files of the same kind.")
@@ -289,10 +309,15 @@ class Draft:
         if found.examples < FEWEST:
             raise RegardError(
                 f"{found.examples:,} {_unit(found)} are too few to hold some out for validation.",
-                fix=f"Give at least {FEWEST}, or validation data: --validation-source and --validation-target.",
+                fix=f"Give at least {FEWEST}, or validation data: {_options(found)}.",
             )
         wanted = 1000 if found.examples < 1_000_000 else 2000
         return _share_of(wanted, found.examples, 0.1 if found.examples >= 200 else 0.2)
+
+
+def _options(found: Found) -> str:
+    pairs = "--validation-source and --validation-target, or " if found.content == "pairs" else ""
+    return f"{pairs}--validation"
 
 
 def _dropout(row: Row) -> str:
@@ -303,24 +328,25 @@ def _dropout(row: Row) -> str:
     return "Dropout: none, because so much text is not learned by heart."
 
 
-def _amount(plan: Plan, row: Row, epoch: float, minutes: float | None, asked: bool) -> str:
+def _amount(plan: Plan, epochs: int, epoch: float, minutes: float | None, asked: bool) -> str:
     times = plan.updates * plan.update_tokens / epoch
     shown = many(times) if times >= 10 else f"{times:.1f}"
     amount = f"Updates: {plan.updates:,} of {plan.update_tokens:,} tokens, about {shown} times through the corpus"
     if asked:
         return f"{amount}, as you asked."
     if minutes is not None:
-        return f"{amount}, because {minutes:g} minutes have room for no more here; {row.epochs} times would be better."
-    return f"{amount}; small corpora need many." if row.epochs >= 100 else f"{amount}."
+        return f"{amount}, because {minutes:g} minutes have room for no more here; {epochs} times would be better."
+    return f"{amount}; small corpora need many." if epochs >= 100 else f"{amount}."
 
 
-def _in_time(run: Run, minutes: float, seconds: float, is_fixed: bool) -> Plan | None:
-    """As many updates as there is time for, or nothing if that is all of them.
+def _in_time(run: Run, minutes: float, seconds: float, looking: float, is_fixed: bool) -> Plan | None:
+    """As many updates as there is time for beside the seconds of `looking`, or nothing if that is all of them.
 
     Where it is few, they are made smaller, unless their size is fixed: more steps teach more.
     """
     wanted, tokens = run.train.updates, run.train.update_tokens
-    room = 0.9 * 60 * minutes / seconds  # the rest is for validations and checkpoints
+    time = 0.95 * 60 * minutes  # the rest is for checkpoints
+    room = max(time - looking, time / 2) / seconds
     if room >= wanted:
         return None
     while not is_fixed and tokens >= 4096 and room < wanted / 2:

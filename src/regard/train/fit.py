@@ -29,6 +29,7 @@ from regard.store.room import check_room
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import Corpora, check_corpus, corpora
+from regard.train.device import with_device
 from regard.train.events import Event, Finished, Listener, Said, Working
 from regard.train.probe import probed
 from regard.train.progress import Progress
@@ -115,12 +116,13 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
         if asked and isinstance(event, Working):
             raise _AskedEarlyError
 
-    run = _with_device(run)
+    run = with_device(run)
     try:
         read = corpora(run, folder, tell)
         run = _resolved(run, read)
         if run.device.threads is not None:
             torch.set_num_threads(run.device.threads)
+        check_room(run.model, where=str(folder.run))
         run = probed(run, read, tell)
     except _AskedEarlyError:
         tell(Said(f"{asked.by}: the run stops before its first update; what is ready is kept."))
@@ -159,7 +161,8 @@ def _resolved(run: Run, read: Corpora) -> Run:
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
-        changes["model.head.labels"] = list(read.train.labels)
+        held_out = () if read.validation is None else read.validation.labels  # a rare one may be there alone
+        changes["model.head.labels"] = sorted({*read.train.labels, *held_out})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
         changes["model.growth"] = max(run.model.growth, _growth(read.train))
     if not run.model.languages and len(read.train.languages) == 1:
@@ -171,24 +174,6 @@ def _growth(pairs: Shards) -> float:
     """Target tokens for each source token, END counted: as many as all but one in a thousand pairs have."""
     ratios = [(shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards]
     return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
-
-
-def _with_device(run: Run) -> Run:
-    """The settings with a device that is there."""
-    name = run.device.name
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-        return runs().parse(plain(run), {"device.name": name}, where=RUN)
-    try:
-        if not torch.ones(1, device=name).item():
-            raise RuntimeError("it keeps no numbers")
-    except (RuntimeError, AssertionError) as error:
-        raise RegardError(
-            f"There is no device '{name}' here: {str(error).splitlines()[0][:200]}",
-            where="device.name",
-            fix="Say another: --set device.name=cpu (and, to go on with a run that had it, --accept config).",
-        ) from error
-    return run
 
 
 def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:

@@ -21,6 +21,7 @@ from regard.config.training import Skip, Spiking
 # Of the mean. Batches are not alike (short texts are harder, word for word), and late in a run the losses hardly move:
 # below one and a half times the usual loss (with 6 sigmas) a batch is hard, and must be learned from.
 LEAST_DEVIATION = 1 / 12
+FLOOR = 0.05  # nats: where hardly anything is left to learn, one wrong label is many times the usual loss, and no spike
 
 
 class Guard:
@@ -39,7 +40,7 @@ class Guard:
         if len(self.losses) == self.settings.window:
             mean = statistics.fmean(self.losses)
             deviation = math.dist(self.losses, [mean] * len(self.losses)) / math.sqrt(len(self.losses))
-            if loss > mean + self.settings.sigmas * max(deviation, LEAST_DEVIATION * abs(mean)):
+            if loss > mean + self.settings.sigmas * max(deviation, LEAST_DEVIATION * abs(mean), FLOOR):
                 before = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
                 return f"the loss is {loss:.2f}, and {before}"
         self.losses.append(loss)

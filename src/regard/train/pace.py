@@ -17,6 +17,8 @@ from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_only import EncoderOnly
 from regard.models.inputs import TokenInput
+from regard.store.room import check_room
+from regard.train.device import wait, with_device
 from regard.train.precision import Precision, computing
 
 ENOUGH = 5e10  # FLOPs of a trial step; larger batches are tried in part
@@ -25,7 +27,9 @@ SECONDS = 4.0  # of trial, unless two steps take longer
 
 def seconds_per_update(run: Run, length: int) -> float:
     """Seconds that one update takes on this machine, for rows of `length` tokens."""
-    device = torch.device("cuda" if run.device.name == "auto" and torch.cuda.is_available() else _named(run))
+    run = with_device(run)
+    check_room(run.model, where="the model")
+    device = torch.device(run.device.name)
     rows = max(1, run.data.batch_tokens // length) * (2 if run.train.agreement else 1)
     tried = max(1, min(rows, int(rows * ENOUGH / flops(run, length))))
     with torch.random.fork_rng():
@@ -61,8 +65,7 @@ class _Trial:
         return statistics.median(times[1:])
 
     def _now(self) -> float:
-        if self.tokens.is_cuda:
-            torch.cuda.synchronize(self.tokens.device)
+        wait(self.tokens.device)
         return time.perf_counter()
 
 
@@ -71,10 +74,6 @@ def flops(run: Run, length: int) -> float:
     rows = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     return float(cost(run.model, batch=rows, source=source, target=target).training.total())
-
-
-def _named(run: Run) -> str:
-    return "cpu" if run.device.name == "auto" else run.device.name
 
 
 def _pieces(model: AnyModel) -> int:

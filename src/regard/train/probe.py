@@ -20,7 +20,8 @@ from regard.data.batch import Batch
 from regard.models.build import build
 from regard.nn.attention import keep_float32
 from regard.train.corpora import Corpora
-from regard.train.engine import cut_rows
+from regard.train.device import wait
+from regard.train.engine import cut_rows, is_out_of_memory
 from regard.train.events import Listener, Said, Working
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
@@ -75,11 +76,28 @@ class Probe:
         self._whole = _typical_batch(run, read)
         self._batch, self._share = self._whole, 1.0
         keep_float32(self.model, run.device.attention == "float32")
-        first = min(self.seconds(), self.seconds())
+        first = self._first()
         if first > LONG:
-            parts = min(round(first / LONG) + 1, self._whole.labels.size(0))
-            self._batch = next(iter(cut_rows(self._whole, parts)))
-            self._share = self._batch.labels.size(0) / self._whole.labels.size(0)
+            self._take(round(first / LONG) + 1)
+
+    def _first(self) -> float:
+        """The time of a whole batch, by as many of its rows as there is memory for."""
+        parts = 1
+        while True:
+            try:
+                return min(self.seconds(), self.seconds())
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or parts >= self._whole.labels.size(0):
+                    raise
+            self.model.zero_grad()
+            parts *= 2
+            self._take(parts)
+
+    def _take(self, parts: int) -> None:
+        """Probe with one of so many parts of the batch."""
+        rows = self._whole.labels.size(0)
+        self._batch = next(iter(cut_rows(self._whole, min(parts, rows))))
+        self._share = self._batch.labels.size(0) / rows
 
     def use_rows(self, rows: int) -> None:
         """Let so many rows of logits exist at a time."""
@@ -110,8 +128,7 @@ class Probe:
     def _timed(self, work: Callable[[], None]) -> float:
         began = time.perf_counter()
         work()
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+        wait(self._device)
         return time.perf_counter() - began
 
     def fastest(self, ways: Mapping[Any, Callable[[], object]]) -> Any:
@@ -143,5 +160,5 @@ def _told(found: dict[str, Any], seconds: float, updates: int) -> str:
         parts.append(f"{found['loss_rows'] or 'all'} rows of logits at a time")
     if found.get("attention") == "float32":
         parts.append("attention in float32")
-    whole = lasting(seconds * updates)
-    return f"Fastest here: {', '.join(parts)}. An update takes about {seconds:.2f} s: {whole} in all."
+    fastest = f"Fastest here: {', '.join(parts)}. " if parts else ""
+    return f"{fastest}An update takes about {seconds:.2f} s: {lasting(seconds * updates)} in all."

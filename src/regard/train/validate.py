@@ -3,7 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
+import numpy as np
 import torch
 
 from regard.config import model as settings_of
@@ -67,6 +69,7 @@ class Validator:
         self._examples, self._vocabularies = examples, vocabularies
         self._model, self._settings, self._precision, self._seed = model, settings, precision, seed
         self._bytes: int | None = None
+        self._pairs: list[Pair] | None = None  # those that are translated
 
     def __call__(self) -> Scores:
         """All scores; the model is as it was before."""
@@ -116,8 +119,10 @@ class Validator:
         return Scores()
 
     def _translated(self, translator: Translator) -> Scores:
-        wanted = max(self._settings.sentences, self._settings.shown)
-        pairs = [pair for pair in self._examples if pair.target is not None][:wanted]
+        if self._pairs is None:
+            wanted = max(self._settings.sentences, self._settings.shown)
+            self._pairs = list(islice(filter(self._fits, self._examples), wanted))
+        pairs = self._pairs
         if not pairs:
             return Scores()
         tagged = bool(self._vocabularies.source.specials.languages)
@@ -137,6 +142,14 @@ class Validator:
         scores = {"bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
         values = {name: score.value for name, score in scores.items()}
         return Scores(values, shown, {name: score.signature for name, score in scores.items()})
+
+    def _fits(self, pair: Pair) -> bool:
+        """Whether a pair is one that a batch may hold; those that are set aside in training are not translated."""
+        if pair.target is None:
+            return False
+        sides = ((self._vocabularies.source, pair.source), (self._vocabularies.target, pair.target))
+        lengths = np.array([[len(words.encode_ids([text])[0])] for words, text in sides])
+        return int(self.loader.task.measure(lengths).max()) <= self.loader.order.rules.limit
 
     def _continued(self, writer: Writer) -> Scores:
         shown = []
