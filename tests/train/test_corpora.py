@@ -1,6 +1,7 @@
 """From files to vocabularies and shards: found again whole, and never mixed up."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from regard.data.example import Defects
 from regard.data.held_out import split
 from regard.data.prepare import prepare
 from regard.store.run_folder import RunFolder
+from regard.train import corpora as module
 from regard.train.corpora import Corpora, check_corpus, corpora
-from regard.train.events import Event, Working
+from regard.train.events import Event, Said, Working
 from tests.train.runs import corpus, small_run
 
 
@@ -124,3 +126,19 @@ def test_of_a_long_text_only_the_beginning_is_kept_to_be_shown(tmp_path: Path) -
     assert [len(one.source) for one in examples] == [10_000]
     pairs = small_run("translate", corpus(tmp_path / "corpus"))
     assert all(one.target for one in read(pairs, tmp_path / "pairs").examples)
+
+
+def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PLENTY", 100)
+    heard: list[Event] = []
+    texts = [f"{number:010}" for number in range(1000)]
+    found = [int(text) for text in module._thinned(texts, heard.append)]
+    assert found[:10] == list(range(10))
+    assert {later - number for number, later in pairwise(found)} >= {1, 2, 4, 8, 16}
+    assert len(found) < 80
+    assert found[-1] > 900
+    assert [event.text for event in heard if isinstance(event, Said)] == [
+        "More than 100 characters: the vocabulary is learned from a sample of the rest."
+    ]
+    assert list(module._thinned(texts[:9], heard.append)) == texts[:9]
+    assert len(heard) == 1

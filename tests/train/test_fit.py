@@ -19,6 +19,7 @@ from regard.config.codec import runs
 from regard.config.model import EncoderDecoder
 from regard.config.tables import plain
 from regard.data.held_out import is_held_out
+from regard.data.prepare import WorkerError
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
@@ -345,6 +346,24 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     resume(tmp_path / "stopped")
     fit(run, tmp_path / "whole")
     assert fingerprints(tmp_path / "stopped") == fingerprints(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
+    is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object, **__: object) -> None:
+        if is_asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise WorkerError("A worker process died.")
+
+    monkeypatch.setattr("regard.train.corpora.prepare", ended)
+    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
+    if is_asked:
+        assert fit(run, tmp_path / "run").why == "asked to stop"
+    else:
+        with pytest.raises(WorkerError):
+            fit(run, tmp_path / "run")
 
 
 def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None:

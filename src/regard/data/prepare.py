@@ -193,6 +193,10 @@ def _both(vocabularies: Vocabularies) -> tuple[Tokenizer, Tokenizer]:
     return vocabularies.source, vocabularies.target
 
 
+class WorkerError(RegardError):
+    """A process that cut text into tokens is gone: memory ran out, or somebody ended it."""
+
+
 def _made(some: Iterator[Chunk], vocabularies: Vocabularies, folder: Path, workers: int) -> Iterator[Done]:
     """Every chunk as a shard, in order; at most a few chunks are in memory."""
     with one_thread():
@@ -212,9 +216,10 @@ def _made(some: Iterator[Chunk], vocabularies: Vocabularies, folder: Path, worke
                 while pending:
                     yield _result(pending.popleft())
             except BrokenProcessPool as error:
-                raise RegardError(
+                raise WorkerError(
                     "A worker process died; perhaps there was not enough memory.",
-                    fix="Run it again: finished shards are kept. `regard prepare` can do with fewer --workers.",
+                    fix="Run it again: finished shards are kept. `regard prepare` can do with fewer --workers. "
+                    'A script of your own must begin its work under `if __name__ == "__main__":`.',
                 ) from error
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)

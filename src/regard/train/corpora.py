@@ -5,7 +5,7 @@ What is there already is kept if it was made from the same: a resumed run opens 
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from regard.train.events import Listener, Said, Working
 KEPT = 2000  # validation examples that are kept as raw text, to be translated and shown
 LINE = 2 * limits.DOCUMENT  # bytes of one of them
 BEGINNING = 10_000  # characters of a text that is written on, of which the first are shown
+PLENTY = 100_000_000  # characters of a side: what comes after them tells a vocabulary little that is new
 PARALLEL = 20_000_000  # bytes of text below which starting worker processes takes longer than the work
 
 
@@ -107,7 +108,7 @@ def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) ->
     pairs = run.model.family == "encoder_decoder" and run.model.task == "translate"
 
     def side(pick: Callable[[Example], str | None]) -> Iterator[str]:
-        return (text for _, example in train.examples(Defects()) if (text := pick(example)))
+        return _thinned((text for _, example in train.examples(Defects()) if (text := pick(example))), tell)
 
     sources, targets = side(lambda example: example.source), side(lambda example: example.target)
     vocabularies = (
@@ -116,6 +117,19 @@ def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) ->
     with new_folder(folder.vocabulary) as place:
         vocabularies.save(place)
     return vocabularies
+
+
+def _thinned(texts: Iterable[str], tell: Listener) -> Iterator[str]:
+    """All texts of the first PLENTY characters, every second one of as many again, every fourth one, and so on."""
+    step, room = 1, PLENTY
+    for number, text in enumerate(texts):
+        if number % step == 0:
+            yield text
+            room -= len(text)
+            if room <= 0:
+                if step == 1:
+                    tell(Said(f"More than {PLENTY:,} characters: the vocabulary is learned from a sample of the rest."))
+                step, room = 2 * step, PLENTY
 
 
 def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFolder, tell: Listener) -> Shards:

@@ -22,6 +22,7 @@ from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.tables import Table, change, plain
 from regard.data.example import CorpusError
+from regard.data.prepare import WorkerError
 from regard.data.shards import Shards
 from regard.models.build import build
 from regard.store.model_folder import RUN
@@ -124,7 +125,9 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
             torch.set_num_threads(run.device.threads)
         check_room(run.model, where=str(folder.run))
         run = probed(run, read, tell)
-    except _AskedEarlyError:
+    except (_AskedEarlyError, WorkerError) as error:
+        if isinstance(error, WorkerError) and not asked:  # a signal to all processes also ends those that cut text
+            raise
         tell(Said(f"{asked.by}: the run stops before its first update; what is ready is kept."))
         finished = Finished(0, "asked to stop", folder.path, {})
         tell(finished)
