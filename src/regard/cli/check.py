@@ -15,12 +15,13 @@ from regard.base.files import write_atomic
 from regard.config.run import AnySource
 from regard.data.corpus import guess
 from regard.data.doctor import Diagnosis, choose, examine
-from regard.data.doctor.clean import QUARANTINE, write
+from regard.data.doctor.clean import write
 from regard.data.doctor.explain import samples
 from regard.data.doctor.lingua import Lingua
 from regard.data.doctor.report import page
 from regard.data.doctor.words import plural, summary
 from regard.data.example import Defects, Example
+from regard.data.open import QUARANTINE
 from regard.data.readers import read
 
 Paths = Annotated[

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from regard.base.extras import optional
+from regard.base.files import MANIFEST
 from regard.data.example import CorpusError, Defects, Where
 
 PIECE = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
@@ -58,6 +59,9 @@ _ODD_WIDE = [
 ]
 
 
+QUARANTINE = "quarantine.jsonl"  # what `regard check --write` took out of a corpus
+
+
 class CutError(CorpusError):
     """A file that cannot be read on: what came before was whole. Who reads it knows the line."""
 
@@ -76,7 +80,10 @@ def is_url(path: str) -> bool:
 
 
 def files(path: str, defects: Defects) -> list[str]:
-    """The file itself, or all files of a folder and its folders in the order of their names."""
+    """The file itself, or all files of a folder and its folders in the order of their names.
+
+    What `regard check --write` puts beside a cleaned corpus, its manifest and what it took out, is no text to learn.
+    """
     inside = _inside(path, defects)
     if inside is None:
         return [path]
@@ -84,6 +91,8 @@ def files(path: str, defects: Defects) -> list[str]:
     for name, file in sorted(inside.items()):
         if any(part.startswith(".") for part in name):
             defects.found("hidden file left out", Where(file, 1))
+        elif name[-1] in (MANIFEST, QUARANTINE) and (*name[:-1], MANIFEST) in inside:
+            defects.found("manifest or quarantine left out", Where(file, 1))
         else:
             found.append(file)
     if not found:

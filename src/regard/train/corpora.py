@@ -18,7 +18,7 @@ from regard.base.files import new_folder, read_json, write_atomic
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
-from regard.data.held_out import split
+from regard.data.held_out import Part, split
 from regard.data.prepare import CORPUS, Done, open_corpus, prepare
 from regard.data.shards import Shards
 from regard.store.run_folder import RunFolder
@@ -145,7 +145,8 @@ def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFold
         if not finished:
             what = f"There is nothing in the {name} part of the corpus."
             raise RegardError(what, fix="Give more text, or a larger data.held_out, or a validation corpus.")
-        if defects.counts:
+        is_told = isinstance(part, Part) and name == "validation"  # both parts are read from the same files
+        if defects.counts and not is_told:
             tell(Said(f"Met in {name}: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
     try:
         shards = open_corpus(place, thorough=True)

@@ -12,8 +12,9 @@ from regard.base.errors import RegardError
 from regard.base.files import verify
 from regard.config.run import AnySource, Documents, Jsonl, Lines, Table
 from regard.data.doctor import examine
-from regard.data.doctor.clean import QUARANTINE, Written, write
+from regard.data.doctor.clean import Written, write
 from regard.data.example import CorpusError, Defects, Example
+from regard.data.open import QUARANTINE
 from regard.data.readers import read
 
 ENGLISH = [b"one line", b"", b"three &amp; lines", b"four \x00 lines", b"one line", b"f\xc3\x83\xc2\xbcr six", b"seven"]

@@ -65,6 +65,16 @@ def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp
     assert defects.counts["link left out"] == 2
 
 
+def test_what_the_doctor_wrote_beside_a_cleaned_corpus_is_not_read(tmp_path: Path) -> None:
+    for name in ("clean/book.txt", "clean/manifest.json", "clean/quarantine.jsonl", "other/quarantine.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+    defects = Defects()
+    found = [str(Path(file).relative_to(tmp_path)) for file in files(str(tmp_path), defects)]
+    assert found == ["clean/book.txt", "other/quarantine.jsonl"]  # the last is somebody's own
+    assert defects.counts["manifest or quarantine left out"] == 2
+
+
 def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (tmp_path / f"{number}.jsonl").write_text(f'{{"source": "{number}"}}\n')

@@ -23,10 +23,8 @@ from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
 from regard.data.example import Defects, Example, Where
-from regard.data.open import PACKED, files, stretches
+from regard.data.open import PACKED, QUARANTINE, files, stretches
 from regard.data.readers.lines import partners
-
-QUARANTINE = "quarantine.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
