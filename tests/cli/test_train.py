@@ -367,3 +367,22 @@ def test_no_restart_against_the_user(restarts: list[dict[str, str]], monkeypatch
     monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
     allocator.tune_allocator()
     assert restarts == []
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_run_may_rest_at_an_update() -> None:
+    regard(*PAIRS, *OUT, "--updates", "4", "--pause-at", "2", *TINY, code=75)
+    assert "update 4/4" in regard("--resume", OUT[1]).output
+
+
+@pytest.mark.usefixtures("corpus")
+def test_languages_and_validation_of_ones_own_are_heard() -> None:
+    dry = regard(*PAIRS, "--dry-run", "--languages", "fr", "it", *TINY).output
+    assert '"fr"' in dry
+    assert '"it"' in dry
+    assert "of your own" in regard("--text", "book.txt", "--validation", "book.txt", "--dry-run").output
+
+
+@pytest.mark.usefixtures("corpus")
+def test_an_unknown_board_is_named() -> None:
+    assert "'x'" in regard(*PAIRS, *OUT, "--track", "x", *TINY, code=1).errors

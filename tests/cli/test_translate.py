@@ -180,6 +180,9 @@ def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> N
     assert "not UTF-8" in wrong.errors
 
 
+GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
+
+
 def test_many_ways_to_translate(translating: str) -> None:
     done = command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "3", "--n-best", "2")
     assert done.code == 0, done.errors
@@ -198,9 +201,16 @@ def test_many_ways_to_translate(translating: str) -> None:
         assert first.code == 0, first.errors
         assert first.output == second.output
         assert len(first.output.split("\n")) == len(TEXTS) + 1
+    one = json.loads(command("translate", translating, TEXTS[0], "--longest", "7", *GNMT, "--json").output)
+    assert one["score"] == pytest.approx(sum(one["logs"]) / ((5 + len(one["logs"])) / 6) ** 0.6)
+    greedy = command("translate", translating, *TEXTS, "--longest", "7", "--beam", "1").output
+    for draw in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
+        drawn = ["--beam", "1", "--search", "sample", *draw, "--seed", "1"]
+        assert command("translate", translating, *TEXTS, "--longest", "7", *drawn).output == greedy, draw
     done = command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
     found = json.loads(done.output)
     assert found["text"].startswith("Ein")
+    assert found["alignment"]
     assert all(len(pair) == 2 for pair in found["alignment"])
     done = command("translate", translating, TEXTS[0], "--longest", "20", "--require", "Holz")
     assert "Holz" in done.output
@@ -219,6 +229,11 @@ def test_many_ways_to_generate(writing: str) -> None:
     found = json.loads(done.output)
     assert (found["prompt"], len(found["tokens"])) == ("Two young", len(found["logs"]))
     plain = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0")
+    for draw in (["--top-k", "1"], ["--top-p", "0.0001"], ["--min-p", "1"]):
+        hot = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "1.5", *draw, "--seed", "1")
+        assert hot.output == plain.output, draw
+    once = json.loads(command(*basic, "--json", "--ngram", "1").output)["tokens"]
+    assert len(set(once)) == len(once) > 1
     drafted = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0", "--draft", writing)
     assert drafted.output == plain.output
     assert "guesses taken" in drafted.errors

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,9 @@ def test_nothing_is_sealed_before_all_is_written(tmp_path: Path) -> None:
         list(Seal(sources, str(tmp_path / "out"))())
 
 
-def test_without_datatrove_the_extra_is_named(tmp_path: Path) -> None:
-    try:
-        import datatrove  # noqa: F401
-    except ImportError:
-        with pytest.raises(RegardError, match=r"regard\[cluster\]"):
-            list(Read(sources_of(tmp_path))(None))
+def test_without_datatrove_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "datatrove"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "datatrove", None)
+    with pytest.raises(RegardError, match=r"regard\[cluster\]"):
+        list(Read(sources_of(tmp_path))(None))

@@ -1,12 +1,14 @@
 import gzip
 import hashlib
 import json
+import os
 import random
 import resource
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from regard.base.errors import DamagedError
 from regard.config.run import AnySource, ByteBpe, Documents, Lines
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.prepare import CORPUS, Chunk, Done, _made, chunks, in_memory, open_corpus, prepare
+from regard.data.prepare import CORPUS, Chunk, Done, WorkerError, _made, chunks, in_memory, open_corpus, prepare
 from regard.data.tokenise import packed_text, unpacked_text
 from regard.text.learn import learn
 from regard.text.vocabularies import Vocabularies
@@ -309,3 +311,18 @@ def test_two_workers_cost_little_more_than_one(tmp_path: Path) -> None:
             for path in (folder / "out").iterdir():
                 path.unlink()
         assert spent[1] < 1.1 * spent[0] + 1.5, (kind[0].kind, spent)  # 1.5 s: three more interpreters that start
+
+
+def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
+    corpus = Corpus(write_corpus(tmp_path, 300))
+    (tmp_path / "out").mkdir()
+
+    def killing() -> Iterator[Chunk]:
+        for number, chunk in enumerate(chunks(corpus.examples(Defects()), corpus.names, 500)):
+            if number == 2:
+                for child in children(os.getpid()):
+                    os.kill(child, signal.SIGKILL)
+            yield chunk
+
+    with pytest.raises(WorkerError, match="worker process died"):
+        list(_made(killing(), VOCABULARIES, tmp_path / "out", workers=2))

@@ -108,7 +108,7 @@ def test_no_sequence_is_written_twice(size: int) -> None:
         runs = {tuple(history[place : place + size]) for place in range(len(history) - size + 1)}
         again = {word for word in range(4) if (*history[len(history) - size + 1 :], word) in runs}
         assert {word for word, log in enumerate(row) if log == -math.inf} == again
-        assert again if size < 3 else True
+        assert again or (size, history) == (3, histories[2])
     assert Filters(ngram=5).penalised(logs, torch.tensor(histories))[1, 3] == -math.inf  # 3 3 3 3 3 3 has it twice
     assert Filters(ngram=9).penalised(logs, torch.tensor(histories)).equal(logs)  # nothing is that long yet
 

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-import pytest
 import torch
 
 from regard.train.checkpoint import Checkpoint, Checkpoints
@@ -25,12 +24,8 @@ def test_nothing_is_broken_by_faults() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert [line[:8] for line in lines] == [f"{name}  0 of" for name in proofs], done.stdout
+    assert all(int(line.split()[3].replace(",", "")) > 0 for line in lines), done.stdout
     assert not done.stderr
-
-
-@pytest.mark.skipif(MISSING is not None, reason=f"R1 and R5 are left out: {MISSING}")
-def test_kills_and_full_disks_are_among_them() -> None:
-    assert {"R1", "R5"} <= PROOFS.keys()
 
 
 def test_a_loader_that_verifies_nothing_is_found_out(tmp_path: Path) -> None:

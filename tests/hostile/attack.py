@@ -49,7 +49,8 @@ def tried(one: Attack, root: Path) -> tuple[Outcome, list[str]]:
         before = snapshot(place.outside)
         outcome = opened(lambda: enter(one.door, given))
         found = outcome.violations()
-        if outcome.ended == "refused" and not re.search(one.says, outcome.message):
+        what = outcome.message.split("\n  where:")[0]  # a path has the name of the attack in it
+        if outcome.ended == "refused" and not re.search(one.says, what):
             found.append(f"says something else: {outcome.message!r}")
         if place.canary.exists():
             found.append("EXECUTED the payload")

@@ -54,6 +54,7 @@ def test_what_is_forbidden_does_not_come() -> None:
     writer = made()
     free = writer.complete(PROMPTS, tokens=8, search=Beam(1))
     unwanted = [piece.strip() for one in free for piece in one.pieces if len(piece.strip()) > 1]
+    assert unwanted
     found = writer.complete(PROMPTS, tokens=8, search=Beam(1), forbidden=unwanted)
     assert not {piece.strip() for one in found for piece in one.pieces} & set(unwanted)
 

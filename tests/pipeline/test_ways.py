@@ -60,6 +60,7 @@ def test_every_search_gives_its_best_and_the_next_ones(search: Search) -> None:
             assert "".join(text.pieces).strip() == text.text.strip() or "\ufffd" in "".join(text.pieces)
         if isinstance(search, Beam | Sampling | DiverseBeam) and not search.by_risk:
             assert [text.score for text in every] == sorted((text.score for text in every), reverse=True)
+    assert any(one.alternatives for one in found)
     first = translator.translate(TEXTS, search=search, longest=LONGEST, seed=1)
     assert [(one.text, one.alternatives) for one in first] == [(one.text, ()) for one in found[:-1]]
 

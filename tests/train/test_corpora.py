@@ -142,3 +142,14 @@ def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.
     ]
     assert list(module._thinned(texts[:9], heard.append)) == texts[:9]
     assert len(heard) == 1
+
+
+def test_defects_of_a_corpus_that_is_split_are_told_once(tmp_path: Path) -> None:
+    files = corpus(tmp_path / "corpus")
+    path = Path(files["all.en"])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n", 3))
+    heard: list[Event] = []
+    read(small_run("translate", files), tmp_path / "run", heard)
+    (told,) = [event.text for event in heard if isinstance(event, Said) and event.text.startswith("Met in")]
+    assert told.startswith("Met in train: ")
+    assert "3" in told

@@ -477,3 +477,10 @@ def test_how_far_sources_may_grow_is_found_in_the_corpus(tmp_path: Path) -> None
     assert isinstance(translator, Translator)
     (source,) = translator.sources(["go 1"], None)
     assert translator.longest([source], None) == [math.ceil(settings.growth * len(source)) + 50]
+
+
+def test_samples_that_are_set_aside_are_told(tmp_path: Path) -> None:
+    _, heard = started(tmp_path, {"data.longest": 12})
+    told = [said for said in those(heard, Said) if "12 tokens" in said.text]
+    assert told
+    assert told[0].kind == "warning"

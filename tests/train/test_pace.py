@@ -1,5 +1,6 @@
 """The trial steps before a run: they give a time, and leave no trace."""
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -106,3 +107,12 @@ def test_a_model_that_no_machine_holds_is_refused() -> None:
     large = codec.preset("mini", SMALL["mini"] | {"encoder.layers": 512, "width": 16_384})
     with pytest.raises(RegardError, match="of memory, and this machine has"):
         pace.seconds_per_update(asked.model_copy(update={"model": large}), 8)
+
+
+def test_the_time_is_that_of_the_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "SECONDS", 0.0)
+    clock = count()
+    monkeypatch.setattr("regard.train.pace.time.perf_counter", lambda: float(next(clock)))
+    assert pace.seconds_per_update(run("mini"), 8) == 3.0  # two batches and a step, each of them a tick
+    monkeypatch.setattr(pace, "ENOUGH", pace.flops(run("mini"), 8) / 4)
+    assert pace.seconds_per_update(run("mini"), 8) == 9.0  # a quarter of a batch takes a tick now

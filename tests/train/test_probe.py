@@ -1,5 +1,6 @@
 """The look at the device: what it finds is written down, and it leaves no trace."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,13 @@ def test_another_fault_of_the_device_is_not_hidden(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Probe, "_learn", broken)
     with pytest.raises(RuntimeError, match="another fault"):
         Probe(run, read)
+
+
+def test_another_way_must_be_clearly_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, used = Probe(*ready(tmp_path, {})), list[str]()
+    times = {"first": 1.0, "second": 0.5, "third": 0.8}
+    monkeypatch.setattr(probe, "seconds", lambda: times[used[-1]])
+    ways = {name: partial(used.append, name) for name in times}
+    assert (probe.fastest(ways), used[-1]) == ("second", "second")
+    times.update(second=0.98, third=0.99)
+    assert (probe.fastest(ways), used[-1]) == ("first", "first")

@@ -11,6 +11,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.data.batch import Batch
+from regard.nn.attention import Attention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
@@ -185,10 +186,12 @@ def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[S
 
 def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
     knobs = {"train.recompute": True, "train.label_smoothing": 0.3, "train.clip": 0.5, "device.loss_rows": 7}
-    knobs |= {"train.agreement": 5.0}
+    knobs |= {"train.agreement": 5.0, "device.attention": "float32"}
     made = trainer("translate", tmp_path, knobs)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
     assert [stack.recompute for stack in stacks] == [True, True]
+    attentions = [module for module in made.model.modules() if isinstance(module, Attention)]
+    assert [attention.in_float32 for attention in attentions] == [True] * 3  # of each stack, and across
     assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
     assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
     assert made.loader.together == made.run.together == 2

@@ -128,3 +128,14 @@ def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None
     assert made.validator is not None
     assert made.validator._examples[0].source == long
     assert [shown.source for shown in made.validator().shown] == ["the old dog"] * 3
+
+
+def test_what_a_writer_shows_begins_as_the_text_does(tmp_path: Path) -> None:
+    made = trainer("continue", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
+    assert made.validator is not None
+    (one,) = made.validator().shown
+    text = made.validator._examples[0].source
+    assert one.source == text[:40]
+    assert one.output
+    assert text[40:].startswith(one.reference)
+    assert len(one.reference) <= len(one.output)
