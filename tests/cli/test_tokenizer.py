@@ -118,5 +118,7 @@ def test_faults_are_taught(peter: Path, tmp_path: Path) -> None:
         regard("learn", peter, "--set", "normalise.lower=true")
     with pytest.raises(RegardError, match="no such file"):
         regard("learn", tmp_path / "nothing.txt")
+    with pytest.raises(RegardError, match="This is a folder"):
+        regard("learn", peter, "--out", tmp_path)
     with pytest.raises(RegardError, match="cannot be read"):
         regard("check", tmp_path / "nothing.json", peter)

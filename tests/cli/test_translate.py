@@ -13,6 +13,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
+from regard.pipeline.searches import Sampling
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import weights_of
@@ -207,6 +208,9 @@ def test_many_ways_to_translate(translating: str) -> None:
     for draw in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
         drawn = ["--beam", "1", "--search", "sample", *draw, "--seed", "1"]
         assert command("translate", translating, *TEXTS, "--longest", "7", *drawn).output == greedy, draw
+    drawn = command("translate", translating, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1").output
+    sampled = Translator.load(translating).translate(TEXTS, search=Sampling(), longest=7, seed=1)
+    assert drawn.split("\n")[:-1] == [one.text for one in sampled]  # one draw, and not the likeliest of several
     done = command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
     found = json.loads(done.output)
     assert found["text"].startswith("Ein")

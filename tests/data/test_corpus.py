@@ -178,3 +178,13 @@ def test_memory_is_flat_as_a_corpus_grows_tenfold(name: str, tmp_path: Path) -> 
         assert read == count
         peaks.append(peak / 1024)
     assert peaks[1] < peaks[0] + 12  # MiB; the larger file has 60 more
+
+
+def test_a_damaged_file_is_named_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1 no more")
+    with pytest.raises(CorpusError, match="The Parquet file is damaged"):
+        guess([str(path)])
+    deep = tmp_path / "x.jsonl"
+    deep.write_text("[" * 100_000 + "\n")
+    assert guess([str(deep)]) == Jsonl(path=str(deep), source="source")

@@ -113,6 +113,9 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
     assert long.words == ("the", "dog", "sees", "a", "cat")
     assert [tag.label for tag in long.tags] == ["D", "N", "V", "D", "N"]
     assert [tag.label for tag in short.tags] == ["D", "N", "V"]
+    (odd,) = labeller.tag(["the\tdog finds 10\u00a0000 "])
+    assert odd.words == ("the", "dog", "finds", "10\u00a0000")  # a no-break space is inside a word, as in training
+    assert len(odd.tags) == 4
 
 
 def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:

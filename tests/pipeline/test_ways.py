@@ -256,3 +256,18 @@ def test_translations_are_aligned_on_request() -> None:
     assert [set(one.alignment or ()) for one in linked[:-1]] == [set(some) for some in wanted]
     assert isinstance(linked[0], Translation)
     assert any(one.alignment for one in linked)
+
+
+@pytest.mark.parametrize("search", [Beam(0), Sampling(0), DiverseBeam(0)], ids=lambda search: type(search).__name__)
+def test_a_search_without_rows_is_refused(search: Search) -> None:
+    with pytest.raises(RegardError):
+        made().translate(TEXTS, search=search)
+
+
+def test_no_chance_comes_twice_in_a_long_file() -> None:
+    translator = made()
+    same = [TEXTS[0]] * 12
+    found = [one.text for one in translator.translated(same, window=4, search=Sampling(), longest=LONGEST, seed=1)]
+    assert found == [one.text for one in translator.translated(same, 4, search=Sampling(), longest=LONGEST, seed=1)]
+    assert found[:4] == [one.text for one in translator.translate(same[:4], search=Sampling(), longest=LONGEST, seed=1)]
+    assert found[:4] != found[4:8] != found[8:]

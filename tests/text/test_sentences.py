@@ -28,6 +28,7 @@ def test_joined_they_are_the_text(text: str) -> None:
         ("1. The first point. 2. The second.", ["1. The first point.", "2. The second."]),
         ('He asked, "Why?" and left. "No."', ['He asked, "Why?" and left.', '"No."']),
         ("今日は。明日は！", ["今日は。", "明日は！"]),
+        ("「行こう。」と言った。何？！はい。", ["「行こう。」と言った。", "何？！", "はい。"]),
         ("A heading\nand its text", ["A heading", "and its text"]),
         ("e.g. this. That", ["e.g. this.", "That"]),
     ],

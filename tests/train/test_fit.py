@@ -114,6 +114,8 @@ def test_the_scores_of_a_translator_carry_signatures(done: Done) -> None:
     assert set(told.scores) == {"loss", "perplexity", "accuracy", "bits_per_byte", "bleu", "chrf"}
     assert told.scores["perplexity"] == pytest.approx(math.exp(told.scores["loss"]))
     assert "tok:13a" in told.signatures["bleu"]
+    card = (folder / "best" / "README.md").read_text()
+    assert told.signatures["bleu"].replace("|", "\\|") in card  # a bare | would end the cell of the table
     assert "tok:13a" in (folder / "best" / "README.md").read_text()
     assert told.shown[0].reference
     assert told.shown[0].source

@@ -185,7 +185,12 @@ def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[S
 
 
 def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
-    knobs = {"train.recompute": True, "train.label_smoothing": 0.3, "train.clip": 0.5, "device.loss_rows": 7}
+    knobs: dict[str, Any] = {
+        "train.recompute": True,
+        "train.label_smoothing": 0.3,
+        "train.clip": 0.5,
+        "device.loss_rows": 7,
+    }
     knobs |= {"train.agreement": 5.0, "device.attention": "float32"}
     made = trainer("translate", tmp_path, knobs)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]

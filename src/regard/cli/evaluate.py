@@ -122,10 +122,7 @@ def evaluate(
     if asked.text is not None:
         _read_text(asked, corpus, facts)
     else:
-        written = _system(asked, corpus, facts)
-        if output is not None:
-            told = [line.replace("\r", " ").replace("\n", " ") for line in written]
-            output.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", newline="\n")
+        _system(asked, corpus, facts)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
     else:
@@ -200,22 +197,24 @@ def _read(asked: Asked, lines: bool) -> Corpus:
     return corpus
 
 
-def _system(asked: Asked, corpus: Corpus, facts: Facts) -> list[str]:
-    """Measure what a model or a file says; what it says comes back."""
+def _system(asked: Asked, corpus: Corpus, facts: Facts) -> None:
+    """Measure what a model or a file says."""
     from regard.pipeline.evaluate import compare, judge  # torch: only when it is needed
     from regard.pipeline.translator import Translator
 
-    translator = None if asked.folder is None else opened(asked.folder, Translator)
+    # Both are opened before one of them works for hours, and what was translated is kept before anything is measured.
+    translator, rival = (None if one is None else opened(one, Translator) for one in (asked.folder, asked.other))
     written = corpus.hypotheses or []
     if corpus.references is not None:
         if translator is not None:
             written = _translated(translator, asked, corpus)
+        _keep(asked.output, written)
         facts |= asdict(judge(written, corpus.references, corpus.sources, corpus.train))
         if translator is not None:
             _certain_of_pairs(translator, asked, corpus, facts)
         other = corpus.other_output
-        if asked.other is not None:
-            other = _translated(opened(asked.other, Translator), asked, corpus)
+        if rival is not None:
+            other = _translated(rival, asked, corpus)
         if other is not None:
             found = compare(written, other, corpus.references, asked.samples, asked.seed)
             facts["comparisons"] = [asdict(one) for one in found]
@@ -223,7 +222,12 @@ def _system(asked: Asked, corpus: Corpus, facts: Facts) -> list[str]:
         from regard.pipeline.probes import probe
 
         facts["probes"] = asdict(probe(translator, corpus.sources or [], asked.beam, asked.into))
-    return written
+
+
+def _keep(output: Path | None, written: list[str]) -> None:
+    if output is not None:
+        told = [line.replace("\r", " ").replace("\n", " ") for line in written]
+        output.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", newline="\n")
 
 
 def _certain_of_pairs(translator: "Translator", asked: Asked, corpus: Corpus, facts: Facts) -> None:

@@ -66,6 +66,11 @@ def length_of(form: Lengths, alpha: float) -> "Alpha":
     return gnmt(alpha) if form is Lengths.gnmt else alpha
 
 
+def usual(way: Way, best: int) -> int:
+    """How many beginnings or draws a search has, unless it is said."""
+    return {Way.sample: best, Way.risk: 32}.get(way, 5)
+
+
 def search_of(way: Way, count: int, alpha: "Alpha", filters: "Filters") -> "Search":
     """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
     from regard.decode.filters import Filters

@@ -46,6 +46,8 @@ def learn(
         raise RegardError(
             f"The kind {wanted.kind} learns by no merges.", fix="Leave --steps out, or use bpe or byte_bpe."
         )
+    if out.is_dir():
+        raise RegardError("This is a folder.", where=str(out), fix=f"Name the file: --out {out / 'tokenizer.json'}")
     if not out.absolute().parent.is_dir():
         raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Make it first.")
     defects = Defects()

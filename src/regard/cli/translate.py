@@ -32,8 +32,13 @@ def translate(
         Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
     ] = None,
     beam: Annotated[
-        int, typer.Option(min=1, help="Beginnings that are tried together (1 is greedy), or texts that are drawn.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Beginnings that are tried together (1 is greedy), or texts that are drawn.",
+            show_default="5; sample: as many as --n-best; risk: 32",
+        ),
+    ] = None,
     alpha: Annotated[
         float, typer.Option(min=0.0, help="How strongly long texts are favoured: score / length^alpha.")
     ] = 1.0,
@@ -83,7 +88,7 @@ def translate(
         fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
         raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
-    from regard.pipeline.batches import windows
+    from regard.pipeline.batches import seed_of, windows
     from regard.pipeline.wishes import Wishes
 
     divide_by = looked_for.length_of(lengths, alpha)
@@ -92,10 +97,11 @@ def translate(
         "batch_tokens": batch_tokens,
         "longest": longest,
         "into": into,
-        "search": looked_for.search_of(search, beam, divide_by, filters),
+        "search": looked_for.search_of(search, beam or looked_for.usual(search, best), divide_by, filters),
         "best": best,
         "seed": seed,
     }
+    lines, total, window = ([], 0, 1) if document else lines_of(texts, source)  # before an old output is written over
     translator = _opened(folder, others or [])
     with ExitStack() as stack:
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
@@ -103,12 +109,12 @@ def translate(
             options["wishes"] = Wishes(forbidden=forbid or ())
             _translate_whole(translator, texts, source, out, as_json, options)
             return
-        lines, total, window = lines_of(texts, source)
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
         )
         count = 0
-        for some in windows(lines, window):
+        for number, some in enumerate(windows(lines, window)):
+            options["seed"] = seed_of(seed, number)  # else the same chance would come again with every window
             wishes = Wishes(
                 [begin] * len(some) if begin else None, [require] * len(some) if require else None, forbid or ()
             )

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from regard.base.errors import RegardError
 from regard.base.extras import optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
-from regard.data.example import Defects
+from regard.data.example import CorpusError, Defects
 from regard.data.open import bare, blocks, files, opened
 from regard.data.readers.table import rows
 from regard.data.readers.tmx import units
@@ -139,7 +139,7 @@ def _first_keys(path: str) -> list[str]:
             if line.strip():
                 try:
                     record = json.loads(line)
-                except ValueError:  # the reader says where and why
+                except (ValueError, RecursionError):  # the reader says where and why
                     record = None
                 return list(record) if isinstance(record, dict) else ["source"]
     return ["source"]
@@ -147,8 +147,13 @@ def _first_keys(path: str) -> list[str]:
 
 def _parquet_columns(path: str) -> list[str]:
     parquet = optional("pyarrow.parquet", "formats", "Reading Parquet")
+    pyarrow = optional("pyarrow", "formats", "Reading Parquet")
     with opened(path) as file:
-        return list(parquet.read_schema(file).names)
+        try:
+            return list(parquet.read_schema(file).names)
+        except pyarrow.ArrowException as error:
+            what = f"The Parquet file is damaged: {error}."
+            raise CorpusError(what, where=path, fix="Take a good copy; .parquet.gz must be unpacked first.") from error
 
 
 def _tmx_languages(path: str) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from regard.base.errors import RegardError
+
 
 def by_length(lengths: Sequence[int], tokens: int, copies: int = 1) -> Iterator[list[int]]:
     """Batches as lists of places in `lengths`, longest first: copies x rows x longest row fit into `tokens`.
@@ -14,6 +16,8 @@ def by_length(lengths: Sequence[int], tokens: int, copies: int = 1) -> Iterator[
     >>> list(by_length([3, 9, 4, 4], tokens=8, copies=2))
     [[1], [2], [3], [0]]
     """
+    if copies < 1:
+        raise RegardError(f"A search cannot have {copies} rows for a text.", fix="Use at least 1.")
     order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
     begin = 0
     while begin < len(order):
@@ -31,3 +35,8 @@ def windows(texts: Iterable[str], size: int) -> Iterator[list[str]]:
     rest = iter(texts)
     while some := list(islice(rest, size)):
         yield some
+
+
+def seed_of(seed: int | None, window: int) -> int | None:
+    """The seed of a window, the first of which has the given one."""
+    return None if seed is None else seed + window

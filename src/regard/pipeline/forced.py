@@ -47,7 +47,8 @@ def windows_of(
         whole = [specials.begin, *ids, specials.end]
         begin = done = 0  # tokens up to `done` have been counted
         while done < len(whole) - 1:
-            reads, labels = whole[begin:-1][:size], whole[begin + 1 :][:size]
+            labels = whole[begin + 1 : begin + 1 + size]
+            reads = whole[begin : begin + len(labels)]
             rows.append(Row(number, [], reads, labels, seen=done - begin))
             begin, done = begin + size // 2, begin + len(labels)
     return rows

@@ -1,5 +1,6 @@
 """Texts with a label each, or words with a tag each, by an encoder that was trained to do so."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from regard.pipeline.encoded import answers, framed
 from regard.pipeline.sources import check_list
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
+
+_WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space is inside a word
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Labeller:
         self._check("tag", "label")
         check_list(texts, "text", "tag")
         tokenizer = self.vocabularies.source
-        plain = [" ".join(text.split()) for text in texts]
+        words = [_WORD.findall(text) for text in texts]
+        plain = [" ".join(some) for some in words]
         encoded = [tokenizer.encode(text) for text in plain]
         rows = [framed(tokenizer, one.ids) for one in encoded]
         found: dict[int, Tagged] = {}
@@ -69,7 +73,7 @@ class Labeller:
             for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
                 heads = first_pieces(plain[place], encoded[place].spans)
                 tags = tuple(self._told(chances[1 + head]) for head in heads)
-                found[place] = Tagged(tuple(plain[place].split()), tags)
+                found[place] = Tagged(tuple(words[place]), tags)
         return [found[place] for place in range(len(rows))]
 
     def _told(self, chances: list[float]) -> Label:

@@ -18,7 +18,7 @@ from regard.decode.step import State, Step
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline import wishes as wished
 from regard.pipeline.answers import NOTHING, Translation, answer
-from regard.pipeline.batches import by_length, windows
+from regard.pipeline.batches import by_length, seed_of, windows
 from regard.pipeline.chance import generator_of
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.quick import Quick
@@ -109,10 +109,11 @@ class Translator:
     def translated(self, texts: Iterable[str], window: int = WINDOW, **options: Any) -> Iterator[Translation]:
         """Any number of texts, from a generator or a file: `window` of them are held, sorted and translated at a time.
 
-        `options` are those of `translate`, but for what is said of each text. Stop asking, and nothing more is done.
+        `options` are those of `translate`, but for what is said of each text; with a `seed`, every window draws by
+        another one, so that no chance comes twice. Stop asking, and nothing more is done.
         """
-        for some in windows(texts, window):
-            yield from self.translate(some, **options)
+        for number, some in enumerate(windows(texts, window)):
+            yield from self.translate(some, **options | {"seed": seed_of(options.get("seed"), number)})
 
     def stream(
         self,

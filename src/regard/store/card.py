@@ -33,7 +33,8 @@ class Card:
         if self.scores:
             lines += ["## Scores on the validation data", "", "| score | value | signature |", "|---|---|---|"]
             rows = [(name, value, self.signatures.get(name, "")) for name, value in self.scores.items()]
-            lines += [f"| {name} | {value:.4g} | {signature} |" for name, value, signature in rows]
+            escaped = [(name, value, signature.replace("|", "\\|")) for name, value, signature in rows]
+            lines += [f"| {name} | {value:.4g} | {signature} |" for name, value, signature in escaped]
             lines += [""]
         return "\n".join(lines)
 

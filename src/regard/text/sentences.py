@@ -14,7 +14,7 @@ import re
 # ruff: noqa: RUF001 - marks of many scripts are meant
 
 _ENDS = ".!?…。！？｡؟।"
-_CLOSING = "\"'”’»›)]}」』"
+_CLOSING = "\"'”’»›)]}」』）"
 _SHORT = frozenset(
     {
         *("al", "art", "bzw", "ca", "cf", "co", "dr", "e.g", "etc", "evtl", "fig", "ggf", "hr", "i.e", "inc", "jr"),
@@ -24,7 +24,8 @@ _SHORT = frozenset(
 )
 _BREAK = re.compile(r"(?<!\s)\s*\n\s*")
 _END = re.compile(rf"(?P<stop>[{re.escape(_ENDS)}]+)[{re.escape(_CLOSING)}]*(?P<space>\s+)")
-_FULL_WIDTH = re.compile(r"(?<=[。！？｡])(?=\S)")  # no space stands between sentences there
+# No space stands between sentences there; what is closed after an end may go on (「行こう。」と言った。).
+_FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(_ENDS + _CLOSING)}])")
 
 
 def sentences(text: str) -> list[tuple[str, str]]:

@@ -65,3 +65,15 @@ def test_folders_are_aligned_by_the_names_of_their_files(tmp_path: Path) -> None
     (tmp_path / "y" / "sub" / "news.zh").unlink()
     pairs = [(example.source, example.target) for example in read_all(source)[0]]
     assert pairs == [("x/news.en", "y/news.zh"), ("x/news.test.en", "y/news.test.zh")]
+
+
+def test_files_that_differ_after_the_last_dot_alone_are_not_lost(tmp_path: Path) -> None:
+    for language in ("en", "de"):
+        (tmp_path / language).mkdir()
+        for part in ("00", "01", "02"):
+            (tmp_path / language / f"train.{part}").write_text(f"{language} {part}\n")
+    source = Lines(source=f"{tmp_path}/en", target=f"{tmp_path}/de")
+    examples, _ = read_all(source)
+    assert [(one.source, one.target) for one in examples] == [(f"en {n}", f"de {n}") for n in ("00", "01", "02")]
+    (tmp_path / "de" / "train.02").rename(tmp_path / "de" / "train.03")
+    assert "'train.00' and 'train.01' are one name" in refused(source)[1].what

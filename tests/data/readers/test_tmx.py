@@ -110,3 +110,12 @@ def test_a_document_type_alone_is_fine(tmp_path: Path) -> None:
 def test_without_languages_it_says_which_there_are(tmp_path: Path) -> None:
     _, error = refused(Tmx(path=tmx(tmp_path, tuv("en", "a") + tuv("de", "b"))))
     assert 'the first unit has "en", "de"' in (error.fix or "")
+
+
+@pytest.mark.parametrize("encoding", ["GB2312", "Shift_JIS", "no-such-encoding"])
+def test_an_encoding_that_cannot_be_read_is_named(encoding: str, tmp_path: Path) -> None:
+    path = Path(tmx(tmp_path, tuv("en", "a")))
+    path.write_text(path.read_text().replace("UTF-8", encoding))
+    _, error = refused(Tmx(path=str(path), languages=("en",)))
+    assert "encoding" in error.what
+    assert str(path) in str(error.where)

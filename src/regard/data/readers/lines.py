@@ -85,7 +85,10 @@ def partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, 
     if lefts == [source] and rights == [target]:
         yield source, target
         return
-    left, right = ({_key(name, top): name for name in names} for names, top in ((lefts, source), (rights, target)))
+    sides = ((lefts, source), (rights, target))
+    left, right = ({_inside(name, top): name for name in names} for names, top in sides)
+    if left.keys() != right.keys():
+        left, right = (_by_key(names, top) for names, top in sides)
     if alone := sorted(left.keys() ^ right.keys()):
         raise CorpusError(
             f"The folders do not hold the same files: {len(lefts)} and {len(rights)}, '{alone[0]}' has no partner.",
@@ -95,7 +98,24 @@ def partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, 
     yield from ((name, right[key]) for key, name in left.items())
 
 
+def _by_key(names: list[str], folder: str) -> dict[str, str]:
+    """Files by their names without language and packing; two that differ in nothing else are refused."""
+    found: dict[str, str] = {}
+    for name in names:
+        if (other := found.setdefault(_key(name, folder), name)) != name:
+            raise CorpusError(
+                f"'{PurePosixPath(other).name}' and '{PurePosixPath(name).name}' are one name up to the language.",
+                where=folder,
+                fix="Name them apart before the last dot (train-00.en, train-01.en), or join them into one file.",
+            )
+    return found
+
+
 def _key(name: str, folder: str) -> str:
     """The place of a file in its folder, without its language and packing: what partners have in common."""
-    inside = PurePosixPath(name).relative_to(folder) if name != folder else PurePosixPath(name).name
-    return str(bare(str(inside)).with_suffix(""))
+    return str(bare(_inside(name, folder)).with_suffix(""))
+
+
+def _inside(name: str, folder: str) -> str:
+    """The place of a file in its folder."""
+    return str(PurePosixPath(name).relative_to(folder) if name != folder else PurePosixPath(name).name)

@@ -139,6 +139,9 @@ class _Reader:
             what = f"Not well-formed XML: {expat.ErrorString(error.code)}, character {error.offset + 1} of the line."
             fix = "Is the file whole, and is its encoding what its first line says?"
             raise CorpusError(what, where=str(Where(self.path, error.lineno)), fix=fix) from error
+        except (ValueError, LookupError) as error:  # an encoding that the parser does not know
+            fix = "Convert the file to UTF-8, and say so in its first line."
+            raise CorpusError(f"Its encoding cannot be read: {error}.", where=self.path, fix=fix) from error
 
     def _count_returns(self, piece: bytes) -> None:
         """XML turns them into line breaks before anybody can see them; in UTF-16 the byte is part of other letters."""
