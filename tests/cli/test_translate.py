@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -47,10 +48,10 @@ def writing(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def expected(folder: str, texts: list[str], beam: int = 5) -> list[str]:
+def expected(folder: str, texts: list[str], **options: Any) -> list[str]:
     translator = load(folder)
     assert isinstance(translator, Translator)
-    found = translator.translate(texts, beam=beam, longest=7)
+    found = translator.translate(texts, longest=7, **options)
     return [one.text.replace("\r", " ").replace("\n", " ") for one in found]
 
 
@@ -208,9 +209,9 @@ def test_many_ways_to_translate(translating: str) -> None:
     for draw in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
         drawn = ["--beam", "1", "--search", "sample", *draw, "--seed", "1"]
         assert command("translate", translating, *TEXTS, "--longest", "7", *drawn).output == greedy, draw
-    drawn = command("translate", translating, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1").output
-    sampled = Translator.load(translating).translate(TEXTS, search=Sampling(), longest=7, seed=1)
-    assert drawn.split("\n")[:-1] == [one.text for one in sampled]  # one draw, and not the likeliest of several
+    once = command("translate", translating, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1").output
+    # One draw, and not the likeliest of several.
+    assert once.split("\n")[:-1] == expected(translating, TEXTS, search=Sampling(), seed=1)
     done = command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
     found = json.loads(done.output)
     assert found["text"].startswith("Ein")
