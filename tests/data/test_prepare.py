@@ -313,6 +313,7 @@ def test_two_workers_cost_little_more_than_one(tmp_path: Path) -> None:
         assert spent[1] < 1.1 * spent[0] + 1.5, (kind[0].kind, spent)  # 1.5 s: three more interpreters that start
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
     corpus = Corpus(write_corpus(tmp_path, 300))
     (tmp_path / "out").mkdir()
