@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -318,7 +319,7 @@ def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
     corpus = Corpus(write_corpus(tmp_path, 300))
     (tmp_path / "out").mkdir()
 
-    def killing() -> Iterator[Chunk]:
+    def killing() -> Generator[Chunk, None, None]:
         for number, chunk in enumerate(chunks(corpus.examples(Defects()), corpus.names, 500)):
             if number == 2:
                 for child in children(os.getpid()):
@@ -326,5 +327,5 @@ def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
                         os.kill(child, signal.SIGKILL)
             yield chunk
 
-    with pytest.raises(WorkerError, match="worker process died"):
-        list(_made(killing(), VOCABULARIES, tmp_path / "out", workers=2))
+    with closing(killing()) as some, pytest.raises(WorkerError, match="worker process died"):
+        list(_made(some, VOCABULARIES, tmp_path / "out", workers=2))
