@@ -161,6 +161,17 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
     assert text.read_bytes() == b"good\nb\xe4d\n"
 
 
+@pytest.mark.parametrize("whole", [[], ["--document"]])
+def test_an_old_output_outlives_an_input_that_cannot_be_read(
+    translating: str, whole: list[str], tmp_path: Path
+) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes(b"b\xe4d\n")
+    output.write_text("old")
+    assert command("translate", translating, "--input", str(source), "--output", str(output), *whole).code == 1
+    assert output.read_text() == "old"
+
+
 def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> None:
     folder = translating
     (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")

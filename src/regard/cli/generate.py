@@ -50,7 +50,7 @@ def generate(
     from regard.pipeline.writer import Writer
 
     filters = Filters(temperature, top_k, top_p, min_p, typical, repetition, ngram)
-    if search not in (Way.sample, Way.risk):
+    if search not in looked_for.DRAWING:
         if given := [name for name in FILTERS if _is_given(context, name)]:
             what = f"A search by '{search}' draws no words: --{given[0].replace('_', '-')} means nothing to it."
             raise RegardError(what, fix="Leave it out, or say --search sample or --search risk.")

@@ -52,6 +52,9 @@ class Way(StrEnum):
     risk = "risk"
 
 
+DRAWING = (Way.sample, Way.risk)  # the others draw no words
+
+
 class Lengths(StrEnum):
     """The forms of `regard.decode.lengths`."""
 
@@ -76,8 +79,7 @@ def search_of(way: Way, count: int, alpha: "Alpha", filters: "Filters") -> "Sear
     from regard.decode.filters import Filters
     from regard.pipeline import searches  # torch: only when it is needed
 
-    drawn = way in (Way.sample, Way.risk)
-    if not drawn and filters != Filters():
+    if way not in DRAWING and filters != Filters():
         raise RegardError(f"A search by '{way}' draws no words.", fix="Say --search sample or --search risk.")
     makers: dict[Way, Any] = {
         Way.beam: lambda: searches.Beam(count, alpha),

@@ -101,13 +101,15 @@ def translate(
         "best": best,
         "seed": seed,
     }
-    lines, total, window = ([], 0, 1) if document else lines_of(texts, source)  # before an old output is written over
+    # What cannot be read is said before an old output is written over.
+    documents = texts or [whole_text(source)] if document else []
+    lines, total, window = ([], 0, 1) if document else lines_of(texts, source)
     translator = _opened(folder, others or [])
     with ExitStack() as stack:
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
         if document:
             options["wishes"] = Wishes(forbidden=forbid or ())
-            _translate_whole(translator, texts, source, out, as_json, options)
+            _translate_whole(translator, documents, out, as_json, ends=bool(texts) and not as_json, options=options)
             return
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
@@ -138,20 +140,15 @@ def _opened(folder: Path, others: list[Path]) -> "Translator":
 
 
 def _translate_whole(
-    translator: "Translator",
-    texts: list[str] | None,
-    source: Path | None,
-    out: TextIO,
-    as_json: bool,
-    options: dict[str, Any],
+    translator: "Translator", documents: list[str], out: TextIO, as_json: bool, *, ends: bool, options: dict[str, Any]
 ) -> None:
-    """Every text is a document of its own."""
+    """Every text is a document of its own; one that has no line end of its own `ends` with one."""
     from regard.pipeline.documents import translate_document  # torch: only when it is needed
 
-    for text in texts or [whole_text(source)]:
+    for text in documents:
         found = translate_document(translator, text, **options)
         out.write(json.dumps(asdict(found), ensure_ascii=False) + "\n" if as_json else found.text)
-        if texts and not as_json:
+        if ends:
             out.write("\n")
 
 
