@@ -204,6 +204,27 @@ def test_what_was_set_is_not_told_as_chosen(pairs: Callable[[int], Lines]) -> No
     assert reason(choice, "Vocabulary") == reason(usual, "Vocabulary")
 
 
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_products_are_narrow_where_that_is_faster(
+    is_fast: bool, pairs: Callable[[int], Lines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def fast(name: str) -> bool:
+        asked.append(name)
+        return is_fast
+
+    monkeypatch.setattr("regard.train.device.has_bfloat16", fast)
+    choice = choose(pairs(600))
+    assert choice.run.train.precision == ("bfloat16" if is_fast else "float32")
+    assert any("bfloat16" in line for line in choice.reasons) == is_fast
+    own = {"train.precision": "float32", "device.name": "cpu"}
+    choice = choose(pairs(600), changes=own)
+    assert choice.run.train.precision == "float32"
+    assert not any("bfloat16" in line for line in choice.reasons)
+    assert asked == ["auto", "cpu"]
+
+
 def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:
     usual, choice = choose(pairs(600)), choose(pairs(600), changes={"tokenizer.vocabulary": 9000})
     assert reason(choice, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
@@ -449,7 +470,7 @@ def test_long_runs_are_looked_at_about_thirty_times() -> None:
         every = validation("translate", Plan(updates, 8192), 1000, []).every
         assert 1 <= every <= updates
         assert updates < 64 or 20 <= updates / every <= 64
-        assert training("translate", row, Plan(updates, 8192), []).save_every == every
+        assert training("translate", row, Plan(updates, 8192), False, []).save_every == every
 
 
 def test_counting(tmp_path: Path) -> None:
@@ -494,7 +515,7 @@ def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
     norms = {f"{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in NORMS.items()}
     assert run.model == codec.preset("tiny", norms)  # with its vocabulary of 10,000
     named = choose(Lines(source=files[0], target=files[1]), preset="tiny")
-    assert named.run.model == codec.preset("tiny")  # what was asked for stays as it is
+    assert named.run.model == run.model  # a preset is a size: named or chosen, its norms stand where it learns steadily
     assert run.train.optimizer == Adam(betas=(0.9, 0.98))
     assert run.train.schedule == InverseSqrt(peak=5e-3, warmup=2000)
     assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)

@@ -138,7 +138,7 @@ class Draft:
         tokenizer, size = self._vocabulary(row, reasons)
         model = self._model(row, size)
         reasons.append(_dropout(row))
-        if self.job == "translate" and self.preset is None:
+        if self.job == "translate":
             reasons.append(NORMS)
         data = self._data(row, model, reasons)
         length = self.length(row, data.longest)
@@ -152,7 +152,7 @@ class Draft:
             "data": data.model_copy(update={"batch_tokens": self._batch(data, plan)}),
             "tokenizer": tokenizer,
             "model": model,
-            "train": training(self.job, row, plan, reasons),
+            "train": training(self.job, row, plan, self._narrow, reasons),
             "validation": validation(self.job, plan, pairs, reasons),
         }
         changed = codec.runs().parse({name: plain(table) for name, table in tables.items()}, self.changes)
@@ -220,6 +220,13 @@ class Draft:
         """The validation corpus of its owner."""
         return survey(self.validation) if self.validation else None
 
+    @cached_property
+    def _narrow(self) -> bool:
+        """Whether the device that it will run on is faster at bfloat16."""
+        from regard.train.device import has_bfloat16  # torch: only when it is needed
+
+        return has_bfloat16(str(self.changes.get("device.name", "auto")))
+
     def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
         """The kind of vocabulary, and the rows of its table."""
         found, pieces = self.found, self.pieces(row)
@@ -262,7 +269,7 @@ class Draft:
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack):
                 changes |= {f"{stack}.dropout.{place}": row.dropout for place in ("embedding", "sublayer")}
-                if job == "translate" and self.preset is None:
+                if job == "translate":
                     changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
         for table in ("source", "target", "tokens"):
             if getattr(getattr(model, table, None), "kind", "") == "tokens":

@@ -11,6 +11,7 @@ ABOUT = {  # the first words of a reason: the settings that it explains
     "Learning rate": ("train.schedule",),
     "The end": ("train.average",),
     "Label smoothing": ("train.label_smoothing",),
+    "Precision": ("train.precision",),
     "Looks": ("validation.every", "validation.metric", "validation.patience", "validation.sentences"),
 }
 

@@ -1,0 +1,91 @@
+"""What bfloat16 gains: forward and backward of every preset that small corpora get, against float32.
+
+    python -m bench.precision
+    python -m bench.precision --quick       # the smallest presets
+
+One thread; attention as it is fastest in each precision. `regard train` goes by this table where it chooses bfloat16 by
+itself: on CPUs with AMX (on others it is emulated, and slower).
+"""
+
+import argparse
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from bench.timing import Times, again_with_tuned_malloc, quartiles, race, ratio
+from regard.config import codec
+from regard.config.run import Data, Lines, Run
+from regard.config.training import Constant, Device, Training
+from regard.train.device import has_bfloat16
+from regard.train.pace import invented
+from regard.train.trial import Trial
+
+
+@dataclass(frozen=True)
+class Case:
+    """A preset, the tokens of a batch and of a row."""
+
+    preset: str
+    tokens: int
+    length: int
+
+
+CASES = (
+    Case("mini", 1024, 20),
+    Case("mini", 2048, 20),
+    Case("tiny", 1024, 20),
+    Case("tiny", 4096, 20),
+    Case("small", 4096, 30),
+    Case("book", 1024, 256),
+    Case("book", 4096, 256),
+    Case("library", 4096, 512),
+    Case("reader", 2048, 30),
+    Case("reader", 4096, 128),
+)
+QUICK = CASES[:3]
+
+
+def main() -> None:
+    """Print the table and one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="under a minute")
+    asked = parser.parse_args()
+    again_with_tuned_malloc()
+    torch.set_num_threads(1)
+    units = "has" if has_bfloat16("cpu") else "has no"
+    print(f"this processor {units} units for bfloat16; CPU ms a batch, quartiles\n", flush=True)
+    print(f"{'preset':8} {'batch':>10}  {'float32':>22} {'bfloat16':>22}  gain", flush=True)
+    gains: dict[str, float] = {}
+    for case in QUICK if asked.quick else CASES:
+        times = _race(case, 10 if asked.quick else 30)
+        gain = ratio(times["float32"], times["bfloat16"])
+        rows = f"{case.tokens // case.length} x {case.length}"
+        shown = " ".join(f"{'{:.1f} {:.1f} {:.1f}'.format(*quartiles(times[name])):>22}" for name in times)
+        print(f"{case.preset:8} {rows:>10}  {shown}  {gain:.2f}", flush=True)
+        gains[f"{case.preset}_{case.tokens}/float32"] = round(gain, 3)
+    print(json.dumps(gains))
+
+
+def _race(case: Case, seconds: float) -> Times:
+    trials = {precision: _trial(case, precision) for precision in ("float32", "bfloat16")}
+    for trial in trials.values():
+        trial.settle()
+    return race({precision: trial.seconds for precision, trial in trials.items()}, seconds=seconds)
+
+
+def _trial(case: Case, precision: Any) -> Trial:
+    run = Run(
+        data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, longest=512),
+        model=codec.preset(case.preset),
+        train=Training(
+            updates=1, update_tokens=case.tokens, schedule=Constant(peak=1e-3), precision=precision, label_smoothing=0.1
+        ),
+        device=Device(name="cpu", threads=1),
+    )
+    return Trial(run, invented(run, case.tokens // case.length, case.length))
+
+
+if __name__ == "__main__":
+    main()
