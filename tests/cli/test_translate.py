@@ -30,6 +30,7 @@ from tests.pipeline.made import (
 )
 
 LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
+GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +154,10 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         (["generate", writing, "text", "--tokens", "5000"], "Ask for at most"),
         (["generate", writing, "text", "--top-p", "0"], "Use a top_p above 0"),
         (["generate", writing, "text", "--search", "beam", "--top-k", "3"], "--top-k means nothing to it"),
+        (["translate", translating, "text", "--search", "risk", "--alpha", "2"], "--alpha means nothing to it"),
+        (["translate", translating, "text", "--search", "stochastic", *GNMT], "weighs no lengths"),
+        (["score", writing, "text", "--into", "de"], "Leave `into` out"),
+        (["score", translating, "text", "--of", "a", "--window", "9"], "Leave `window` out"),
     ):
         done = command(*arguments)
         assert done.code == 1, arguments
@@ -191,9 +196,6 @@ def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> N
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     wrong = command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
     assert "not UTF-8" in wrong.errors
-
-
-GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
 
 
 def test_many_ways_to_translate(translating: str) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from regard.pipeline.answers import Written
     from regard.pipeline.writer import Writer
 
-FILTERS = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition", "ngram")
-
 
 def generate(
     context: typer.Context,
@@ -49,12 +47,8 @@ def generate(
     from regard.decode.filters import Filters  # torch: only when it is needed
     from regard.pipeline.writer import Writer
 
+    looked_for.refuse_unused(context, search)
     filters = Filters(temperature, top_k, top_p, min_p, typical, repetition, ngram)
-    if search not in looked_for.DRAWING:
-        if given := [name for name in FILTERS if _is_given(context, name)]:
-            what = f"A search by '{search}' draws no words: --{given[0].replace('_', '-')} means nothing to it."
-            raise RegardError(what, fix="Leave it out, or say --search sample or --search risk.")
-        filters = Filters()
     writer = opened(folder, Writer)
     if draft is not None:
         if count > 1 or search is not Way.sample or forbid:
@@ -71,11 +65,6 @@ def generate(
         (first,) = writer.complete([prompt], tokens, way, best=count, forbidden=forbid or (), seed=seed)
         for one in (first, *first.alternatives):
             _write(prompt, one, as_json)
-
-
-def _is_given(context: typer.Context, option: str) -> bool:
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _stream(writer: "Writer", prompt: str, **options: Any) -> None:

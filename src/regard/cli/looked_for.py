@@ -53,6 +53,9 @@ class Way(StrEnum):
 
 
 DRAWING = (Way.sample, Way.risk)  # the others draw no words
+BY_LENGTH = (Way.beam, Way.diverse)  # the others do not divide by it
+FILTERS = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition", "ngram")
+LENGTHS = ("alpha", "lengths")
 
 
 class Lengths(StrEnum):
@@ -74,13 +77,24 @@ def usual(way: Way, best: int) -> int:
     return {Way.sample: best, Way.risk: 32}.get(way, 5)
 
 
+def refuse_unused(context: typer.Context, way: Way) -> None:
+    """What was asked for is never ignored: options that mean nothing to a search are refused."""
+    for names, ways, lacks in ((FILTERS, DRAWING, "draws no words"), (LENGTHS, BY_LENGTH, "weighs no lengths")):
+        if way not in ways and (given := [name for name in names if _is_given(context, name)]):
+            what = f"A search by '{way}' {lacks}: --{given[0].replace('_', '-')} means nothing to it."
+            raise RegardError(what, fix=f"Leave it out, or say --search {ways[0]} or --search {ways[1]}.")
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def search_of(way: Way, count: int, alpha: "Alpha", filters: "Filters") -> "Search":
     """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
     from regard.decode.filters import Filters
     from regard.pipeline import searches  # torch: only when it is needed
 
-    if way not in DRAWING and filters != Filters():
-        raise RegardError(f"A search by '{way}' draws no words.", fix="Say --search sample or --search risk.")
     makers: dict[Way, Any] = {
         Way.beam: lambda: searches.Beam(count, alpha),
         Way.sample: lambda: searches.Sampling(count, filters),

@@ -23,6 +23,7 @@ WISHES = "What the translations must be like"
 
 
 def translate(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to translate.")] = None,
     source: Annotated[
@@ -82,6 +83,7 @@ def translate(
     Line n of what comes out belongs to line n of what goes in; empty lines stay empty.
     """
     refuse_early(texts, source, output)
+    looked_for.refuse_unused(context, search)
     if align and not as_json:
         raise RegardError("--align shows nothing without --json.", fix="Give both.")
     if document and (best > 1 or align or begin or require):

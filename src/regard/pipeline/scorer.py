@@ -196,10 +196,14 @@ class Scorer:
         if isinstance(self.settings, settings_of.DecoderOnly):
             if sources is not None:
                 raise RegardError("This model reads no sources.", fix="Give it the whole texts.")
+            if into is not None:
+                raise RegardError("This model goes on in the language of its text.", fix="Leave `into` out.")
             return windows_of(texts, self.vocabularies, self.settings, window)
         if sources is None or len(sources) != len(texts):
             count = "no" if sources is None else str(len(sources))
             raise RegardError(f"{len(texts)} texts have {count} sources.", fix="Give one source for each text.")
+        if window is not None:
+            raise RegardError("A translator reads a pair as a whole.", fix="Leave `window` out.")
         return pairs_of(texts, sources, self.vocabularies, self.settings, into)
 
     def _read(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
