@@ -3,8 +3,8 @@
     python -m bench.precision
     python -m bench.precision --quick       # the smallest presets
 
-One thread; attention as it is fastest in each precision. `regard train` goes by this table where it chooses bfloat16 by
-itself: on CPUs with AMX (on others it is emulated, and slower).
+One thread; attention as it is fastest in each precision. It is why `regard train` chooses bfloat16 by itself on CPUs
+with AMX; others were not measured.
 """
 
 import argparse

@@ -46,7 +46,6 @@ RECIPE: dict[str, Any] = {
     "validation.metric": "bleu",
     "validation.sentences": 1014,
     "validation.patience": 0,
-    "device.threads": 1,
     "device.attention": "float32",
     "device.loss_rows": 256,
 }
@@ -77,11 +76,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("multi30k"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
         "--teachers", type=Path, nargs="+", default=[], help="models whose translations are learned too"
     )
     parser.add_argument("--score", action="store_true", help="train nothing")
     asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
+    recipe = RECIPE | (STUDENT if asked.teachers else {}) | {"device.threads": asked.threads}
     asked.out.mkdir(parents=True, exist_ok=True)
     runs = {seed: asked.out / f"seed{seed}" for seed in asked.seeds}
     if not asked.score:
@@ -89,7 +91,7 @@ def main() -> None:
         if asked.teachers:
             pairs = diverse(asked.data, asked.out, asked.teachers)
         for seed, run in runs.items():
-            train(asked.data, pairs, run, RECIPE | (STUDENT if asked.teachers else {}), seed, asked.updates)
+            train(asked.data, pairs, run, recipe, seed, asked.updates)
     found = {str(seed): scored(asked.data, run) for seed, run in runs.items()}
     (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for test in TESTS:
@@ -98,7 +100,6 @@ def main() -> None:
 
 def diverse(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
     """Both sides of a larger training set: the pairs twice, and what each teacher makes of every source."""
-    torch.set_num_threads(1)
     sources, references = (_lines(data, "train", language) for language in LANGUAGES)
     sides = [sources * 2, references * 2]
     for teacher in teachers:
@@ -137,7 +138,6 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
 
 def scored(data: Path, run: Path) -> dict[str, Any]:
     """What is best on validation, and what it scores on the test sets."""
-    torch.set_num_threads(1)
     tokenize: Tokenize = "none" if _is_tokenised(data) else "13a"
     sources, references = (_lines(data, "val", language) for language in LANGUAGES)
     tried: dict[tuple[str, float], float] = {}

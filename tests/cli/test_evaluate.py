@@ -200,6 +200,8 @@ def test_mistakes_are_answered(folder: Path) -> None:
         (("evaluate", "one", *both, "--other-output", "short"), "--other-output has 1 lines"),
         (("evaluate", "one", *both, "--reference", "short"), "4 and 1 lines"),
         (("evaluate", "one", *both, "--other", "other", "--other-output", "source"), "Two others"),
+        (("evaluate", "nowhere", *both, "--window", "9"), "A window is for long texts"),  # before any work
+        (("evaluate", "nowhere", "--text", "source", "--into", "de"), "--into is for a model that translates"),
         (("evaluate", "one", *both, "--output", "source"), "overwrite the input"),
         (("evaluate", "one", *both, "--text", "source"), "stands alone"),
         (("evaluate", "one", "--text", "source"), "This model translates"),

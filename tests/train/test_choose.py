@@ -181,6 +181,7 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     assert choice.run.tokenizer == ByteBpe(vocabulary=1000)
     for stack in (translator(choice).encoder, translator(choice).decoder):
         assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset's own is 0.1
+        assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset's own are of 2017
     assert "as you asked; by itself it would be mini" in choice.reasons[0]
 
 
@@ -218,11 +219,11 @@ def test_products_are_narrow_where_that_is_faster(
     choice = choose(pairs(600))
     assert choice.run.train.precision == ("bfloat16" if is_fast else "float32")
     assert any("bfloat16" in line for line in choice.reasons) == is_fast
-    own = {"train.precision": "float32", "device.name": "cpu"}
-    choice = choose(pairs(600), changes=own)
-    assert choice.run.train.precision == "float32"
-    assert not any("bfloat16" in line for line in choice.reasons)
-    assert asked == ["auto", "cpu"]
+    for device in ({"device.name": "cpu"}, {"device": {"name": "cpu"}}):
+        choice = choose(pairs(600), changes={"train.precision": "float32", **device})
+        assert choice.run.train.precision == "float32"
+        assert not any("bfloat16" in line for line in choice.reasons)
+    assert asked == ["auto", "cpu", "cpu"]
 
 
 def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:

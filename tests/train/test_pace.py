@@ -21,6 +21,7 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "continue": ("book", {"tokens.vocabulary": 20, "decoder.layers": 1}),
     "fill": ("reader", LABELS),
     "classify": ("reader", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
+    "embed": ("reader", LABELS | {"task": "embed", "head": {"kind": "vectors"}}),
     "tag": ("reader", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
 }
 

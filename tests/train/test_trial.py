@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.config.codec import runs
 from regard.config.run import Run
+from regard.config.tables import plain
+from regard.nn.attention import Attention
+from regard.nn.stack import Stack
 from regard.train.corpora import Corpora
 from regard.train.probe import typical_batch
 from regard.train.trial import Trial
@@ -68,3 +72,65 @@ def test_another_way_must_be_clearly_faster(tmp_path: Path, monkeypatch: pytest.
     assert (trial.fastest(ways), used[-1]) == ("second", "second")
     times.update(second=0.98, third=0.99)
     assert (trial.fastest(ways), used[-1]) == ("first", "first")
+
+
+QUICK = {"attention": "compute", "threads": 1, "loss_rows": 256}
+
+
+@pytest.mark.parametrize("words", [900, 2000])
+def test_the_quickest_ways_are_found_and_set(words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_ = {f"device.{name}": None for name in QUICK}
+    run, read = ready(tmp_path, open_ | {"train.precision": "bfloat16"})
+    trial = trial_of(runs().parse(plain(run), {"model.source.vocabulary": words}), read)
+    tried: list[tuple[bool, int, int]] = []
+
+    def seconds() -> float:
+        kept = {module.in_float32 for module in trial.model.modules() if isinstance(module, Attention)}
+        tried.append((kept == {True}, torch.get_num_threads(), trial._objective.rows))
+        in_float32, threads, rows = tried[-1]
+        return 1.0 + in_float32 + (threads > 1) + (rows != 256)
+
+    monkeypatch.setattr(trial, "seconds", seconds)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert trial.settle() == QUICK | ({"loss_rows": 0} if words < 1000 else {})
+        assert len(tried) == 3 * (2 + 2 + (3 if words > 1000 else 0))
+        seconds()
+        assert tried[-1] == (False, 1, 0 if words < 1000 else 256)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_slow_models_are_asked_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, used = trial_of(*ready(tmp_path, {})), list[str]()
+    ways = {name: partial(used.append, name) for name in ("first", "second")}
+    for took, rounds in ((0.1, 3), (5.0, 2), (11.0, 0)):
+        used.clear()
+        trial._took = took
+        monkeypatch.setattr(trial, "seconds", lambda: 1.0)
+        assert trial.fastest(ways) == "first"
+        assert len(used) == 2 * rounds + 1  # the last time, to set what was chosen
+
+
+def test_what_does_not_fit_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = ready(tmp_path, {})
+    batch = typical_batch(run, read)
+    whole, tried = batch.labels.size(0), list[int]()
+
+    def slow_and_short_of_memory(self: Trial, _: object) -> float:
+        tried.append(self._batch.labels.size(0))
+        if tried[-1] > whole / 4:
+            raise torch.OutOfMemoryError("no more")
+        return 1.0
+
+    monkeypatch.setattr(Trial, "_timed", slow_and_short_of_memory)
+    Trial(run, batch, longest=3.0).seconds()  # 4 s and more for the whole: half of it would take long enough
+    assert max(tried[tried.index(min(tried)) :]) <= whole / 4
+
+
+def test_layers_that_compute_twice_are_timed_so(tmp_path: Path) -> None:
+    for recompute in (False, True):
+        run, read = ready(tmp_path / str(recompute), {"train.recompute": recompute})
+        stacks = [module for module in trial_of(run, read).model.modules() if isinstance(module, Stack)]
+        assert {stack.recompute for stack in stacks} == {recompute}

@@ -165,6 +165,8 @@ def _refuse(asked: Asked) -> None:
             "There is nothing to translate.",
             "Give --source.",
         ),
+        (not by_text and asked.window is not None, "A window is for long texts: --text.", "Leave out --window."),
+        (by_text and asked.into is not None, "--into is for a model that translates.", "Leave out --into."),
         (asked.other is not None and asked.other_output is not None, "Two others were given.", "Give one at a time."),
         (asked.fitted is not None and asked.fitted.exists(), f"{asked.fitted} exists already.", "Choose another name."),
     ):

@@ -78,7 +78,7 @@ def usual(way: Way, best: int) -> int:
 
 
 def refuse_unused(context: typer.Context, way: Way) -> None:
-    """What was asked for is never ignored: options that mean nothing to a search are refused."""
+    """Options that a search would ignore are refused; a seed is not: it promises the same text again."""
     for names, ways, lacks in ((FILTERS, DRAWING, "draws no words"), (LENGTHS, BY_LENGTH, "weighs no lengths")):
         if way not in ways and (given := [name for name in names if _is_given(context, name)]):
             what = f"A search by '{way}' {lacks}: --{given[0].replace('_', '-')} means nothing to it."

@@ -225,7 +225,9 @@ class Draft:
         """Whether the device that it will run on is faster at bfloat16."""
         from regard.train.device import has_bfloat16  # torch: only when it is needed
 
-        return has_bfloat16(str(self.changes.get("device.name", "auto")))
+        table = self.changes.get("device")
+        asked = table.get("name") if isinstance(table, Mapping) else None
+        return has_bfloat16(str(self.changes.get("device.name", asked or "auto")))
 
     def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
         """The kind of vocabulary, and the rows of its table."""

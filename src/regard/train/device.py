@@ -8,6 +8,8 @@ from regard.config.run import Run
 from regard.config.tables import plain
 from regard.store.model_folder import RUN
 
+AMPERE = 8  # the first generation of NVIDIA's GPUs with units for bfloat16
+
 
 def with_device(run: Run) -> Run:
     """The settings with a device that is there."""
@@ -27,12 +29,17 @@ def with_device(run: Run) -> Run:
 
 
 def has_bfloat16(name: str) -> bool:
-    """Whether the device has units of its own for bfloat16 products; elsewhere they take longer than float32 ones."""
-    kind = (_best() if name == "auto" else name).partition(":")[0]
-    if kind == "cpu":
+    """Whether the device has matrix units for bfloat16: AMX, or an NVIDIA GPU of 2020 and later."""
+    try:
+        device = torch.device(_best() if name == "auto" else name)
+    except RuntimeError:
+        return False  # `with_device` says what is wrong
+    if device.type == "cpu":
         told = getattr(torch.cpu, "get_capabilities", dict[str, object])()  # older versions of torch do not tell
         return bool(told.get("amx_bf16"))
-    return kind == "cuda" and torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    number = device.index or 0
+    is_there = device.type == "cuda" and number < torch.cuda.device_count()
+    return is_there and torch.cuda.get_device_capability(number)[0] >= AMPERE
 
 
 def wait(device: torch.device) -> None:

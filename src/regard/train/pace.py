@@ -61,10 +61,10 @@ def invented(run: Run, rows: int, length: int) -> Batch:
 
 
 def _labels(run: Run, tokens: Tensor) -> Tensor:
-    """What must come out: a word at every place or at the hidden ones, the first tag everywhere, or one class a row."""
+    """What must come out: a word at every place or at the hidden ones, the first tag everywhere, one class a row."""
     kind = run.model.head.kind
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)
     if kind == "masked_words":
         return tokens.masked_fill(torch.rand(tokens.shape) > HIDDEN, IGNORED)
-    return torch.zeros_like(tokens) if kind == "tags" else tokens
+    return tokens if kind == "words" else torch.zeros_like(tokens)

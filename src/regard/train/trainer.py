@@ -16,8 +16,6 @@ from regard.config.training import Rewind, Stop
 from regard.data.loader import Update
 from regard.data.recut import recut
 from regard.models.build import build
-from regard.nn.attention import keep_float32
-from regard.nn.stack import Stack
 from regard.store.room import check_room
 from regard.store.run_folder import Journal, RunFolder
 from regard.store.weights import fill, weights_of
@@ -27,6 +25,7 @@ from regard.train.corpora import Corpora
 from regard.train.engine import Engine, Gradients
 from regard.train.events import Finished, Listener, Said, Saved, Spiked, Started, Updated, Validated, Why
 from regard.train.guard import Guard
+from regard.train.kernels import use_kernels
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.progress import Progress
@@ -47,7 +46,7 @@ class Trainer:
         self.device = torch.device(run.device.name)
         size = check_room(run.model, where=str(folder.run))
         self.model = build(run.model, seed=run.seed).to(self.device).train()
-        self._switch_kernels()
+        use_kernels(self.model, self.run)
         self.objective = Objective(
             self.model,
             smoothing=settings.label_smoothing,
@@ -328,12 +327,6 @@ class Trainer:
 
     def _epoch(self) -> int:
         return 0 if self.progress.position is None else self.progress.position.epoch
-
-    def _switch_kernels(self) -> None:
-        keep_float32(self.model, self.run.device.attention == "float32")
-        for module in self.model.modules():
-            if isinstance(module, Stack):
-                module.recompute = self.run.train.recompute
 
     def _validator(self, corpora: Corpora) -> Validator | None:
         if corpora.validation is None:

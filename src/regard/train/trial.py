@@ -20,11 +20,14 @@ from regard.models.heads import MaskedWordHead, WordHead
 from regard.nn.attention import keep_float32
 from regard.train.device import wait
 from regard.train.engine import cut_rows, is_out_of_memory
+from regard.train.kernels import use_kernels
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.precision import computing
 
 ROUNDS = 3  # of each candidate, in turns
+LOOK = 20.0  # seconds at most for one question: slower models are asked fewer rounds, or none
+SPENT, MANY = 1.0, 20  # seconds for the time of a batch, and how often it is taken at most
 WORTH = 0.97  # another way must take less than this share of the first one's time
 LOGITS = (0, 256, 1024)  # rows at a time
 FEW = 1000  # words: the logits of so few are small, and torch's own way is the fastest
@@ -45,10 +48,11 @@ class Trial:
         self._device = torch.device(run.device.name)
         self._whole = self._batch = batch
         self._whole_share = self._share = share
-        keep_float32(self.model, run.device.attention == "float32")
+        self._parts, self._took = 1, 0.0  # of the batch; seconds of the last try
+        use_kernels(self.model, run)
         first = self._first()
         if first > longest:
-            self._take(round(first / longest) + 1)
+            self._take(max(self._parts, round(first / longest) + 1))
 
     def settle(self) -> dict[str, Any]:
         """The fastest ways where the settings leave a choice, by their names in [device]; they are set from here on."""
@@ -67,7 +71,8 @@ class Trial:
     def fastest(self, ways: Mapping[Any, Callable[[], object]]) -> Any:
         """The way that takes the least time, tried in turns; the first one unless another is clearly faster."""
         best: dict[Any, float] = {}
-        for _ in range(ROUNDS if len(ways) > 1 else 0):
+        rounds = min(ROUNDS, int(LOOK / max(len(ways) * self._took, 1e-9)))
+        for _ in range(rounds if len(ways) > 1 else 0):
             for name, use in ways.items():
                 use()
                 best[name] = min(best.get(name, inf), self.seconds())
@@ -79,38 +84,39 @@ class Trial:
 
     def seconds(self) -> float:
         """The time of one whole batch, forward and backward, as things are set now."""
-        taken = self._timed(self._learn)
+        self._took = self._timed(self._learn)
         self.model.zero_grad()
-        return taken / self._share
+        return self._took / self._share
 
     def update_seconds(self) -> float:
         """The time of one update: its batches, and the step of its optimizer, which moves nothing here."""
-        batches = self._run.together * median(self.seconds() for _ in range(ROUNDS))
+        times, end = list[float](), time.perf_counter() + SPENT
+        while not times or (len(times) < MANY and time.perf_counter() < end):
+            times.append(self.seconds())
         self._learn()
         optimizers = make_optimizers(self.model, self._run.train.optimizer)
         optimizers.set_rate(0.0)
         optimizers.step()  # the first one makes its memory
         step = self._timed(optimizers.step)
         optimizers.zero_grad()
-        return batches + step
+        return self._run.together * median(times) + step
 
     def _first(self) -> float:
         """The time of a whole batch, by as many of its rows as there is memory for."""
-        parts = 1
         while True:
             try:
                 return min(self.seconds(), self.seconds())
             except RuntimeError as error:
-                if not is_out_of_memory(error) or parts >= self._whole.labels.size(0):
+                if not is_out_of_memory(error) or self._parts >= self._whole.labels.size(0):
                     raise
             self.model.zero_grad()
-            parts *= 2
-            self._take(parts)
+            self._take(2 * self._parts)
 
     def _take(self, parts: int) -> None:
         """Try with one of so many parts of the batch."""
         rows = self._whole.labels.size(0)
-        self._batch = next(iter(cut_rows(self._whole, min(parts, rows))))
+        self._parts = min(parts, rows)
+        self._batch = next(iter(cut_rows(self._whole, self._parts)))
         self._share = self._whole_share * self._batch.labels.size(0) / rows
 
     def _words(self) -> int:
@@ -128,6 +134,7 @@ class Trial:
         total.backward()
 
     def _timed(self, work: Callable[[], None]) -> float:
+        wait(self._device)  # for what was asked of it before
         began = time.perf_counter()
         work()
         wait(self._device)
