@@ -59,7 +59,7 @@ def main() -> None:
     print(f"{'preset':8} {'batch':>10}  {'float32':>22} {'bfloat16':>22}  gain", flush=True)
     gains: dict[str, float] = {}
     for case in QUICK if asked.quick else CASES:
-        times = _race(case, 10 if asked.quick else 30)
+        times = _race(case, 10 if asked.quick else 15)
         gain = ratio(times["float32"], times["bfloat16"])
         rows = f"{case.tokens // case.length} x {case.length}"
         shown = " ".join(f"{'{:.1f} {:.1f} {:.1f}'.format(*quartiles(times[name])):>22}" for name in times)
