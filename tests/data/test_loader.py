@@ -154,6 +154,19 @@ def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
         next(only_long.updates())
 
 
+def test_long_texts_are_classified_by_their_beginning_and_named() -> None:
+    first = shard([([1] * 5,), ([2] * 90,)], ("source",), name="1", labels=("good",), label=[1, 1])
+    second = shard([([3] * 47,)], ("source",), name="2", labels=("bad",), label=[1])
+    loader = Loader(Shards([first, second]), Classify(S, longest=48), RULES)
+    assert len(loader.quarantine) == 0
+    assert loader.in_part.samples == ((1, Where("made.txt", 2), 92), (2, Where("made.txt", 1), 49))
+    assert str(loader.in_part).startswith("2 samples have more than 48 tokens and are read only to there; the first")
+    seen = {sample: batch.source.shape[1] for batch in loader.epoch() for sample in batch.samples.tolist()}  # type: ignore[union-attr]
+    assert set(seen) == {0, 1, 2}
+    assert max(seen.values()) == 48
+    assert len(Loader(Shards([first]), Classify(S), RULES).in_part) == 0
+
+
 def test_languages_and_labels_have_the_corpus_numbers() -> None:
     one = shard([([1], [2])], name="1", languages=(("en", "fr"),))
     two = shard([([3], [4])], name="2", languages=(("en", "de"),))

@@ -218,6 +218,26 @@ def test_classify_one_and_two() -> None:
     assert rows.source_real.sum(axis=1).tolist() == [6, 4]
 
 
+def test_of_long_texts_the_beginning_is_classified() -> None:
+    task = Classify(S, longest=5)
+    some = records([([1, 2, 3, 4],), ([5],), ([6, 7, 8],)])
+    assert task.measure(some.lengths).tolist() == [[5, 3, 5]]
+    assert task.whole(some.lengths).tolist() == [[6, 3, 5]]
+    assert listed(task.rows(some).source) == [
+        [S.classify, 1, 2, 3, S.separate],
+        [S.classify, 5, S.separate, S.pad, S.pad],
+        [S.classify, 6, 7, 8, S.separate],
+    ]
+    pairs = Classify(S, pairs=True, longest=7)
+    some = records([([1, 2, 3, 4], [5, 6, 7]), ([1], [2, 3, 4, 5, 6]), ([1, 2], [3])])
+    assert pairs.measure(some.lengths).tolist() == [[7, 7, 6]]
+    assert listed(pairs.rows(some).source) == [
+        [S.classify, 1, 2, S.separate, 5, 6, S.separate],
+        [S.classify, 1, S.separate, 2, 3, 4, S.separate],
+        [S.classify, 1, 2, S.separate, 3, S.separate, S.pad],
+    ]
+
+
 def test_tag_labels_the_first_piece_of_a_word() -> None:
     rows = Tag(S).rows(records([([1, 2, 3], [2, 0, 1]), ([4], [1])]))
     assert listed(rows.source) == [[S.classify, 1, 2, 3, S.separate], [S.classify, 4, S.separate, S.pad, S.pad]]
@@ -226,7 +246,16 @@ def test_tag_labels_the_first_piece_of_a_word() -> None:
 
 every_task = pytest.mark.parametrize(
     "task",
-    [Translate(S, S), Translate(S, S, tags=(70, 71)), Classify(S), Classify(S, pairs=True), Tag(S), *NOISY],
+    [
+        Translate(S, S),
+        Translate(S, S, tags=(70, 71)),
+        Classify(S),
+        Classify(S, pairs=True),
+        Classify(S, longest=31),
+        Classify(S, pairs=True, longest=27),
+        Tag(S),
+        *NOISY,
+    ],
     ids=lambda task: type(task).__name__,
 )
 

@@ -16,6 +16,7 @@ from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.filler import Filler
 from regard.pipeline.labeller import Labeller
+from regard.pipeline.limits import learned_positions
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.vocabularies import Vocabularies
@@ -47,6 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "classify": {
             "data.train": [{"kind": "table", "path": str(folder / "rows.tsv"), "label": 2}],
             "model.task": "classify",
+            "model.encoder.position": {"kind": "learned", "length": 64},
             "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
         },
         "tag": {
@@ -104,6 +106,24 @@ def test_texts_get_labels_and_probabilities(models: dict[str, Path]) -> None:
         labeller.tag(["good dog"])
     with pytest.raises(RegardError, match="1 texts and 2 others"):
         labeller.label(["good"], pairs=["dog", "cat"])
+
+
+def test_of_a_long_text_the_beginning_is_read(models: dict[str, Path]) -> None:
+    labeller = regard.load(models["classify"])
+    assert isinstance(labeller, Labeller)
+    limit = learned_positions(labeller.settings.encoder)
+    assert limit is not None
+    long = "good dog " * limit
+    beginning = labeller.vocabularies.source.decode(labeller.vocabularies.source.encode_ids([long])[0][: limit - 2])
+    whole, known, short = labeller.label([long, beginning, "bad cat"])
+    assert (whole.cut, known.cut, short.cut) == (True, False, False)
+    assert whole.all == pytest.approx(known.all)
+    (pair,) = labeller.label(["bad cat"], [long])
+    assert pair.cut
+    told = command("label", str(models["classify"]), long, "bad cat", long)
+    assert (told.code, len(told.output.split("\n"))) == (0, 4)
+    assert "2 texts longer than the model reads" in told.errors
+    assert command("label", str(models["classify"]), "bad cat").errors == ""
 
 
 def test_words_get_tags(models: dict[str, Path]) -> None:

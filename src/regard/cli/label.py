@@ -41,8 +41,10 @@ def label(
     if tags and (pair is not None or pair_text is not None):
         raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
     lines, _, window = lines_of(texts, source)
+    cut = 0
     for some, partners in with_partners(windows(lines, window), pair, pair_text):
         found: Sequence[Label | Tagged] = labeller.tag(some) if tags else labeller.label(some, partners)
+        cut += sum(isinstance(one, Label) and one.cut for one in found)
         for text, one in zip(some, found, strict=True):
             if as_json:
                 sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
@@ -52,3 +54,5 @@ def label(
                 words = zip(one.words, one.tags, strict=True)
                 sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
         sys.stdout.flush()
+    if cut:
+        typer.echo(f"{cut:,} text{'s' * (cut != 1)} longer than the model reads: only the beginning counted.", err=True)

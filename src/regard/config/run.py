@@ -128,7 +128,8 @@ class Data(Frozen):
     batch_tokens: Size = 4096
     """The budget of a batch: rows times the longer side."""
     longest: Size = 1024
-    """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it."""
+    """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it, and
+    labelled texts are read to there."""
     held_out: Rate = 0.0
     """The share of `train` that is kept for validation where there is no validation corpus: whole examples, chosen by
     what their source says, so that the same sentence is never on both sides; of running text the end, or of many short

@@ -73,6 +73,7 @@ class Loader:
         identity = f"{shards.identity} {hashlib.sha256(probe.astype('<i8').tobytes()).hexdigest()}"
         self.order = Order(shards.counts, self._measured, rules, weights=shards.weights, identity=identity)
         self.quarantine = Quarantine.of(self.order, shards)
+        self.in_part = Quarantine.in_part(task, shards)
         self._reach: Reach | None = None
         self._empty = empty(task)
         self._recut = recut

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.data.beginnings import kept, room, shortened
 from regard.data.noise import Bits, below, key, spread, uniform
 from regard.data.rows import IGNORED, Numbers, Records, Rows, between, laid, within
 from regard.text.specials import SpecialIds
@@ -199,9 +200,13 @@ class Fill(Framed):
 
 @dataclass(frozen=True)
 class Classify(Framed):
-    """The label of the whole; a pair stands side by side: [classify] + one + [separate] + other + [separate]."""
+    """The label of the whole; a pair stands side by side: [classify] + one + [separate] + other + [separate].
+
+    Of what is longer than `longest`, special tokens counted, the beginning is read.
+    """
 
     pairs: bool = False
+    longest: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -210,10 +215,16 @@ class Classify(Framed):
 
     def measure(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
         """Two more, three for pairs."""
+        return self.whole(lengths if self.longest is None else kept(lengths, self._room(self.longest)))
+
+    def whole(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """What the rows would measure if nothing were cut."""
         return lengths.sum(axis=0, keepdims=True) + (1 + len(lengths))
 
     def rows(self, records: Records) -> Rows:
         """A batch with one label a row."""
+        if self.longest is not None:
+            records = shortened(records, self._room(self.longest))
         tokens, lengths = records.tokens, records.lengths.sum(axis=0)
         if self.pairs:
             before = np.cumsum(lengths) - records.lengths[1]  # where the second text of each pair begins
@@ -221,6 +232,9 @@ class Classify(Framed):
         framed = self.framed(tokens, lengths, records)
         labels = np.where(records.labels < 0, IGNORED, records.labels)
         return Rows(labels, source=framed.source, source_real=framed.source_real)
+
+    def _room(self, longest: int) -> int:
+        return room(longest, len(self.needs))
 
 
 @dataclass(frozen=True)
@@ -321,11 +335,12 @@ def task_for(
     how: Literal["mask", "bert"] = "mask",
     whole_words: bool = False,
     pairs: bool = False,
+    longest: int | None = None,
 ) -> Task:
     """A task with the special tokens of its vocabularies.
 
     `languages` is the corpus' table (`Shards.languages`) where the source is to say which language to write; `how` and
-    `whole_words` are for "fill", `pairs` for "classify".
+    `whole_words` are for "fill", `pairs` and `longest` for "classify".
     """
     source, target = vocabularies.source, vocabularies.target
     match kind:
@@ -341,7 +356,7 @@ def task_for(
         case "restore":
             return Restore(source.specials, tuple(source.specials.extra.values()), seed)
         case "classify":
-            return Classify(source.specials, pairs)
+            return Classify(source.specials, pairs, longest)
         case "tag":
             return Tag(source.specials)
 

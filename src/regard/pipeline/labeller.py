@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
+from regard.data.beginnings import kept, room
 from regard.data.tokenise import first_pieces
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
+from regard.pipeline.limits import learned_positions
 from regard.pipeline.sources import check_list
 from regard.store.model_folder import check_sizes
 from regard.text.vocabularies import Vocabularies
@@ -23,6 +27,8 @@ class Label:
     label: str
     probability: float
     all: dict[str, float]
+    cut: bool = False
+    """The text is longer than the model has positions, and only its beginning was read."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Labeller:
         self.labels = settings.head.labels
 
     def label(self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096) -> list[Label]:
-        """One label for each text, or for each text and its pair."""
+        """One label for each text, or for each text and its pair; of what is too long the beginning is read."""
         self._check("classify", "tag")
         for side in (texts, pairs or ()):
             check_list(side, "text", "label")
@@ -52,11 +58,11 @@ class Labeller:
         sides = [tokenizer.encode_ids(list(side)) for side in (texts, pairs) if side is not None]
         if len({len(side) for side in sides}) > 1:
             raise RegardError(f"{len(sides[0])} texts and {len(sides[1])} others.", fix="Give one for each.")
-        rows = [framed(tokenizer, *both) for both in zip(*sides, strict=True)]
+        rows, cut = self._rows(sides)
         found: dict[int, Label] = {}
         for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
             for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
-                found[place] = self._told(chances)
+                found[place] = replace(self._told(chances), cut=cut[place])
         return [found[place] for place in range(len(rows))]
 
     def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[Tagged]:
@@ -75,6 +81,17 @@ class Labeller:
                 tags = tuple(self._told(chances[1 + head]) for head in heads)
                 found[place] = Tagged(tuple(words[place]), tags)
         return [found[place] for place in range(len(rows))]
+
+    def _rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
+        """Texts in their frames as in training, and which of them had to be cut."""
+        lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
+        limit = learned_positions(self.settings.encoder)
+        read = lengths if limit is None else kept(lengths, room(limit, len(sides)))
+        rows = [
+            framed(self.vocabularies.source, *(text[:most] for text, most in zip(texts, some, strict=True)))
+            for texts, some in zip(zip(*sides, strict=True), read.T.tolist(), strict=True)
+        ]
+        return rows, [bool(some.any()) for some in (read < lengths).T]
 
     def _told(self, chances: list[float]) -> Label:
         best = max(range(len(chances)), key=chances.__getitem__)

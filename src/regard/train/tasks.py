@@ -55,5 +55,6 @@ def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shard
         seed=run.data.seed,
         languages=shards.languages if tagged else None,
         pairs=shards.streams == ("source", "target"),
+        longest=min(run.data.longest, run.data.batch_tokens),
     )
     return shards, task

@@ -346,8 +346,9 @@ class Trainer:
 
     def _tell_start(self) -> None:
         for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):
-            if len(loader.quarantine):
-                self.tell(Said(str(loader.quarantine), "warning"))
+            for long in (loader.quarantine, loader.in_part):
+                if len(long):
+                    self.tell(Said(str(long), "warning"))
         self.tell(
             Started(
                 folder=self.folder.path,
