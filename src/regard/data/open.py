@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
+from regard.base.errors import RegardError
 from regard.base.extras import optional
 from regard.base.files import MANIFEST
 from regard.data.example import CorpusError, Defects, Where
@@ -122,10 +123,15 @@ def unpacked(path: str) -> Iterator[bytes]:
     packing = _packing(path)
     with opened(path) as file:
         before = _state(path, file)
-        pieces = iter(partial(file.read, PIECE), b"")
+        pieces = iter(partial(_piece, file, path), b"")
         yield from _unpack(pieces, path, packing) if packing else pieces
         if _state(path, file) != before:
             raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
+
+
+def _piece(file: BinaryIO, path: str) -> bytes:
+    with _answers(path):
+        return file.read(PIECE)
 
 
 def blocks(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
@@ -289,7 +295,7 @@ def _inside(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
             elif file.is_symlink():  # to a folder, which might lead round in a circle, or to nothing
                 defects.found("link left out", Where(str(file), 1))
         return found
-    with _faults(path):
+    with _faults(path), _answers(path):
         system, top = _remote(path)
         if not system.isdir(top):
             return None
@@ -301,7 +307,8 @@ def _open(path: str) -> Any:
     if not is_url(path):
         return Path(path).open("rb")
     system, inner = _remote(path)
-    return system.open(inner, "rb")
+    with _answers(path):
+        return system.open(inner, "rb")
 
 
 def _remote(path: str) -> tuple[Any, str]:
@@ -318,6 +325,23 @@ def _faults(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
+        refused = error.__cause__  # of a URL "not found" may mean anything: no right to read it, nobody who answers
+        if is_url(path) and refused is not None and not isinstance(refused, FileNotFoundError):
+            raise CorpusError(f"The URL cannot be opened: {refused}.", where=path, fix="Check it.") from error
         raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
     except OSError as error:
         raise CorpusError(f"The file cannot be read: {error}.", where=path) from error
+
+
+@contextmanager
+def _answers(path: str) -> Iterator[None]:
+    """While a file system is asked: those behind URLs have errors of their own, of any kind."""
+    try:
+        yield
+    except (OSError, RegardError):
+        raise
+    except Exception as error:
+        if not is_url(path):
+            raise
+        what = f"The URL cannot be read: {error}."
+        raise CorpusError(what, where=path, fix="Try again, or fetch the file first.") from error

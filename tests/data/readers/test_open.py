@@ -52,6 +52,32 @@ def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
         read_all(Documents(path=str(tmp_path / "empty")))
 
 
+class BrokenError(Exception):
+    """As the libraries of networks have them: no OSError."""
+
+
+def test_what_a_network_says_is_told(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.pipe("/a.txt", b"one\n")
+
+    def forbidden(*_: Any, **__: Any) -> Any:
+        raise FileNotFoundError("a.txt") from BrokenError("403, Forbidden")
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise BrokenError("received 4 of 1000 bytes")
+
+    system, source = type(memory), Lines(source="memory://a.txt")
+    for place, name, fault, told in (
+        (system, "open", forbidden, "cannot be opened: 403, Forbidden"),
+        (system, "open", broken, "cannot be read: received 4 of 1000 bytes"),
+        (type(memory.store["/a.txt"]), "read", broken, "cannot be read: received 4 of 1000 bytes"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, fault, raising=False)
+            with pytest.raises(CorpusError, match=told) as error:
+                read_all(source)
+            assert error.value.where == "memory://a.txt"
+
+
 def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp_path: Path) -> None:
     for name in ("b/2.txt", "a.txt", "b/10.txt", "b-c.txt", ".hidden.txt", "b/.git/config"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
