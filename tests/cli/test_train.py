@@ -1,5 +1,6 @@
 """`regard train` as its user meets it: what works, and the likeliest mistakes with what is said to each."""
 
+import io
 import os
 import shutil
 import signal
@@ -12,9 +13,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from rich.console import Console  # noqa: TID251
 
 from regard.cli import allocator
-from regard.cli.train import CODES
+from regard.cli.train import CODES, _busy
 from regard.config import codec
 from regard.config.run import Run
 from tests.commands import Done, command
@@ -386,3 +388,16 @@ def test_languages_and_validation_of_ones_own_are_heard() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_an_unknown_board_is_named() -> None:
     assert "'x'" in regard(*PAIRS, *OUT, "--track", "x", *TINY, code=1).errors
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_person_is_told_what_goes_on(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=is_terminal, width=80)
+    monkeypatch.setattr("regard.cli.train.Console", lambda *, stderr: console if stderr else None)
+    monkeypatch.setenv("TERM", "xterm")
+    with _busy("looking"):
+        pass
+    with _busy("looking") as say:
+        say("timing")
+    assert [word in screen.getvalue() for word in ("looking...", "timing...")] == [is_terminal] * 2

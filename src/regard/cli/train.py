@@ -6,7 +6,7 @@ stop and saved, 76 when a spike stopped it, and 130 after a second Ctrl-C.
 
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,13 +132,20 @@ def _start(order: Order) -> "Finished | None":
 def _choose(order: Order, changes: dict[str, Any]) -> "Choice":
     from regard.train.choose import choose  # only when it is needed
 
-    return choose(
-        order.sources,
-        validation=order.validation_sources,
-        preset=order.preset,
-        minutes=order.minutes,
-        changes=changes,
-    )
+    with _busy("looking at the corpus") as say:
+
+        def paced(run: Run, length: int) -> float:
+            say("timing a few steps")
+            return _pace(run, length)
+
+        return choose(
+            order.sources,
+            validation=order.validation_sources,
+            preset=order.preset,
+            minutes=order.minutes,
+            changes=changes,
+            pace=paced,
+        )
 
 
 def _read_run(path: Path, changes: dict[str, Any]) -> Run:
@@ -187,11 +194,27 @@ def _cost(run: Run, choice: "Choice | None") -> str:
 
 
 def _duration(run: Run, choice: "Choice | None") -> str:
-    from regard.train.pace import seconds_per_update  # torch: only when it is needed
-
-    seconds = seconds_per_update(run, _length(run, choice))
+    with _busy("timing a few steps"):
+        seconds = _pace(run, _length(run, choice))
     whole = lasting(seconds * run.train.updates)
     return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
+
+
+def _pace(run: Run, length: int) -> float:
+    from regard.train.pace import seconds_per_update  # torch: only when it is needed
+
+    return seconds_per_update(run, length)
+
+
+@contextmanager
+def _busy(doing: str) -> Iterator[Callable[[str], None]]:
+    """A word on a terminal while nothing else is to be seen; what comes out changes it."""
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield lambda _: None
+        return
+    with console.status(f"{doing}...") as shown:
+        yield lambda now: shown.update(f"{now}...")
 
 
 def _length(run: Run, choice: "Choice | None") -> int:
