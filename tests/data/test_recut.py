@@ -77,6 +77,19 @@ def test_a_cut_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, vocab
     assert max(lengths) <= 14
 
 
+def test_a_text_that_is_read_in_part_is_cut_by_chance_too(vocabularies: Vocabularies) -> None:
+    noise = recut(vocabularies, SETTINGS, seed=1, longest=16)
+    assert noise is not None
+    (plain,) = vocabularies.source.encode_ids([" ".join(sentences(20))])
+    assert len(plain) > 16
+    zero = np.zeros(1, np.int64)
+    stored = Records(np.array(plain), np.array([[len(plain)]]), zero, zero, zero, zero)
+    made = noise(stored)
+    assert made.lengths[0, 0] == made.tokens.size > len(plain)
+    task = task_for("classify", vocabularies, longest=16)
+    assert task.rows(made).source[0, 1:-1].tolist() == made.tokens[:14].tolist()  # type: ignore[index]
+
+
 def test_running_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Vocabularies) -> None:
     made = loader(tmp_path, vocabularies)
     noise = recut(vocabularies, SETTINGS, seed=1, longest=64)

@@ -113,6 +113,18 @@ def test_slow_models_are_asked_less(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert len(used) == 2 * rounds + 1  # the last time, to set what was chosen
 
 
+def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = ready(tmp_path, {})
+    batch = typical_batch(run, read)
+    whole = batch.labels.size(0)
+    monkeypatch.setattr(Trial, "_timed", lambda self, _: 12.0 * self._batch.labels.size(0) / whole)
+    trial, used = Trial(run, batch, longest=2.0), list[str]()
+    assert trial._batch.labels.size(0) <= whole / 3
+    assert trial.seconds() == pytest.approx(12.0)
+    trial.fastest({name: partial(used.append, name) for name in ("first", "second")})
+    assert len(used) == 2 * 3 + 1  # all rounds: a part is quick
+
+
 def test_what_does_not_fit_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, read = ready(tmp_path, {})
     batch = typical_batch(run, read)

@@ -5,13 +5,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.opened import opened
 from regard.cli.streams import lines_of, refuse_early, with_partners
+
+if TYPE_CHECKING:
+    from regard.pipeline.labeller import Labelled, Tagged
 
 
 def label(
@@ -30,7 +33,7 @@ def label(
 ) -> None:
     """Say the label of each text and how sure the model is; a tagger says one for every word."""
     from regard.pipeline.batches import windows  # torch: only when it is needed
-    from regard.pipeline.labeller import Label, Labeller, Tagged
+    from regard.pipeline.labeller import Labelled, Labeller, Tagged
 
     refuse_early(texts, source, None)
     refuse_early(None, pair, None)
@@ -42,17 +45,26 @@ def label(
         raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
     lines, _, window = lines_of(texts, source)
     cut = 0
-    for some, partners in with_partners(windows(lines, window), pair, pair_text):
-        found: Sequence[Label | Tagged] = labeller.tag(some) if tags else labeller.label(some, partners)
-        cut += sum(isinstance(one, Label) and one.cut for one in found)
-        for text, one in zip(some, found, strict=True):
-            if as_json:
-                sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
-            elif isinstance(one, Label):
-                sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")
-            else:
-                words = zip(one.words, one.tags, strict=True)
-                sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
-        sys.stdout.flush()
-    if cut:
-        typer.echo(f"{cut:,} text{'s' * (cut != 1)} longer than the model reads: only the beginning counted.", err=True)
+    try:
+        for some, partners in with_partners(windows(lines, window), pair, pair_text):
+            found: Sequence[Labelled | Tagged] = labeller.tag(some) if tags else labeller.label(some, partners)
+            for text, one in zip(some, found, strict=True):
+                cut += isinstance(one, Labelled) and one.cut
+                _write(text, one, as_json)
+            sys.stdout.flush()
+    finally:  # also where a later line is refused
+        if cut:
+            told = f"{cut:,} text{'s' * (cut != 1)} longer than the model reads: only the beginning counted."
+            typer.echo(told, err=True)
+
+
+def _write(text: str, one: "Labelled | Tagged", as_json: bool) -> None:
+    from regard.pipeline.labeller import Tagged  # torch: only when it is needed
+
+    if as_json:
+        sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
+    elif isinstance(one, Tagged):
+        words = zip(one.words, one.tags, strict=True)
+        sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
+    else:
+        sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")

@@ -263,7 +263,8 @@ class Run(Consistent):
             position = getattr(getattr(self.model, name, None), "position", None)
             if isinstance(position, Learned) and position.length < self.data.longest:
                 what = f"is {self.data.longest}, but the {name} learns {position.length} positions."
-                yield Fault("data.longest", what, f"Make it {position.length} at most: longer samples are set aside.")
+                fix = f"Make it {position.length} at most: longer texts are set aside, or read to there."
+                yield Fault("data.longest", what, fix)
         yield from self._validation_faults()
         if self.model.family == "decoder_only" and self.data.longest > self.data.batch_tokens:
             what = f"is {self.data.longest}, but a batch has room for {self.data.batch_tokens} tokens."

@@ -16,7 +16,7 @@ from regard.base.errors import RegardError
 from regard.config.run import AnySource, Lines
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.guess import guess
-from regard.data.open import PIECE, files, is_url, opened
+from regard.data.open import files, is_url, opened, read_piece
 from regard.data.readers import read
 
 __all__ = ["Corpus", "Facts", "guess"]
@@ -91,7 +91,7 @@ def _facts(path: str) -> Facts:
         what = "This is no plain file, and a corpus is read more than once."
         raise CorpusError(what, where=path, fix="Write the text into a file first.")
     with opened(path) as file:
-        while piece := file.read(PIECE):
+        while piece := read_piece(file, path):
             digest.update(piece)
             size += len(piece)
     return Facts(size, digest.hexdigest())

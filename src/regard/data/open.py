@@ -123,13 +123,14 @@ def unpacked(path: str) -> Iterator[bytes]:
     packing = _packing(path)
     with opened(path) as file:
         before = _state(path, file)
-        pieces = iter(partial(_piece, file, path), b"")
+        pieces = iter(partial(read_piece, file, path), b"")
         yield from _unpack(pieces, path, packing) if packing else pieces
         if _state(path, file) != before:
             raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
 
 
-def _piece(file: BinaryIO, path: str) -> bytes:
+def read_piece(file: BinaryIO, path: str) -> bytes:
+    """The next bytes of an opened file; none at its end."""
     with _answers(path):
         return file.read(PIECE)
 
@@ -306,8 +307,8 @@ def _inside(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
 def _open(path: str) -> Any:
     if not is_url(path):
         return Path(path).open("rb")
-    system, inner = _remote(path)
     with _answers(path):
+        system, inner = _remote(path)
         return system.open(inner, "rb")
 
 
@@ -338,7 +339,7 @@ def _answers(path: str) -> Iterator[None]:
     """While a file system is asked: those behind URLs have errors of their own, of any kind."""
     try:
         yield
-    except (OSError, RegardError):
+    except (OSError, MemoryError, RegardError):
         raise
     except Exception as error:
         if not is_url(path):

@@ -2,7 +2,7 @@
 
 Shards hold the plain cut; a sample's text comes back from it and is cut by chance, as a function of
 (seed, draw, sample, side): the same on any number of ranks and after any stop. A cut that became longer than a batch
-has room for gives way to the plain one.
+has room for gives way to the plain one, unless that is too long, too (a labelled text, of which the beginning is read).
 """
 
 from collections.abc import Callable
@@ -36,7 +36,8 @@ def recut(vocabularies: Vocabularies, settings: AnyVocabulary, *, seed: int, lon
                 plain = tokens[begin : begin + int(lengths[side, column])]
                 begin += len(plain)
                 anew = _anew(plain, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
-                anew = anew if len(anew) + ADDED <= longest else plain
+                fits = len(anew) + ADDED <= longest or len(plain) >= longest  # the latter is cut off by its task
+                anew = anew if fits else plain
                 made += anew
                 lengths[side, column] = len(anew)
         return replace(records, tokens=np.array(made, records.tokens.dtype), lengths=lengths)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,8 +27,14 @@ class Label:
     label: str
     probability: float
     all: dict[str, float]
-    cut: bool = False
-    """The text is longer than the model has positions, and only its beginning was read."""
+
+
+@dataclass(frozen=True)
+class Labelled(Label):
+    """The label of a text."""
+
+    cut: bool
+    """The text is longer than the model has learned positions, and only its beginning was read."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,9 @@ class Labeller:
         self.model, self.vocabularies, self.settings = model, vocabularies, settings
         self.labels = settings.head.labels
 
-    def label(self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096) -> list[Label]:
+    def label(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096
+    ) -> list[Labelled]:
         """One label for each text, or for each text and its pair; of what is too long the beginning is read."""
         self._check("classify", "tag")
         for side in (texts, pairs or ()):
@@ -59,10 +67,10 @@ class Labeller:
         if len({len(side) for side in sides}) > 1:
             raise RegardError(f"{len(sides[0])} texts and {len(sides[1])} others.", fix="Give one for each.")
         rows, cut = self._rows(sides)
-        found: dict[int, Label] = {}
+        found: dict[int, Labelled] = {}
         for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
             for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
-                found[place] = replace(self._told(chances), cut=cut[place])
+                found[place] = Labelled(**vars(self._told(chances)), cut=cut[place])
         return [found[place] for place in range(len(rows))]
 
     def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[Tagged]:
@@ -83,7 +91,7 @@ class Labeller:
         return [found[place] for place in range(len(rows))]
 
     def _rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
-        """Texts in their frames as in training, and which of them had to be cut."""
+        """Texts in their frames, and which of them had to be cut."""
         lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
         limit = learned_positions(self.settings.encoder)
         read = lengths if limit is None else kept(lengths, room(limit, len(sides)))

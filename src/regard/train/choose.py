@@ -84,7 +84,7 @@ def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
     for row in rows:
         whole = draft.choice(row)
         is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(draft.changes)
-        seconds = pace(whole.run, whole.length)
+        seconds = pace(whole.run, min(whole.length, whole.run.data.longest))
         looking = FEWER * seconds * draft.looked_at(row, whole) / whole.run.train.update_tokens
         plan = _in_time(whole.run, minutes, seconds, looking, is_fixed)
         if plan is None:
@@ -203,7 +203,7 @@ class Draft:
         """Tokens of the whole corpus as batches count them, padding and what stays empty included."""
         if self.job == "continue" or running(self.found, self.sources):
             return _tokens(self.found.source, self.pieces(row)) * (1.0 if self.job == "continue" else 1.1)
-        return 1.1 * self.length(row, 512) * self.found.examples
+        return 1.1 * self.length(row, self._asked("data.longest") or 512) * self.found.examples
 
     def looked_at(self, row: Row, whole: "Choice") -> float:
         """What a look at validation costs, as tokens that are learned from.

@@ -53,6 +53,7 @@ class Trial:
         first = self._first()
         if first > longest:
             self._take(max(self._parts, round(first / longest) + 1))
+            self.seconds()  # what a try takes from here on
 
     def settle(self) -> dict[str, Any]:
         """The fastest ways where the settings leave a choice, by their names in [device]; they are set from here on."""
