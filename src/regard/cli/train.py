@@ -130,13 +130,13 @@ def _start(order: Order) -> "Finished | None":
 
 
 def _choose(order: Order, changes: dict[str, Any]) -> "Choice":
-    from regard.train.choose import choose  # only when it is needed
+    from regard.train.choose import choose, measured  # only when it is needed
 
     with _busy("looking at the corpus") as say:
 
         def paced(run: Run, length: int) -> float:
             say("timing a few steps")
-            return _pace(run, length)
+            return measured(run, length)
 
         return choose(
             order.sources,
@@ -194,16 +194,12 @@ def _cost(run: Run, choice: "Choice | None") -> str:
 
 
 def _duration(run: Run, choice: "Choice | None") -> str:
+    from regard.train.choose import measured  # only when it is needed
+
     with _busy("timing a few steps"):
-        seconds = _pace(run, _length(run, choice))
+        seconds = measured(run, _length(run, choice))
     whole = lasting(seconds * run.train.updates)
     return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
-
-
-def _pace(run: Run, length: int) -> float:
-    from regard.train.pace import seconds_per_update  # torch: only when it is needed
-
-    return seconds_per_update(run, length)
 
 
 @contextmanager

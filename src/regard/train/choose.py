@@ -75,7 +75,7 @@ def choose(
     draft = Draft(sources, tuple(validation), survey(sources), dict(changes or {}), preset)
     if minutes is None:
         return draft.choice(draft.row)
-    return _in_minutes(draft, minutes, pace or _measured)
+    return _in_minutes(draft, minutes, pace or measured)
 
 
 def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
@@ -96,7 +96,8 @@ def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
     raise AssertionError("the last row is always taken")  # pragma: no cover
 
 
-def _measured(run: Run, length: int) -> float:
+def measured(run: Run, length: int) -> float:
+    """Seconds an update, by a few trial steps."""
     from regard.train.pace import seconds_per_update  # torch: only when it is needed
 
     return seconds_per_update(run, length)
