@@ -87,7 +87,7 @@ def trained(name: str, folder: Path, count: int) -> Shape:
     stored = read_model(folder)
     if not isinstance(stored.settings, Settings) or not isinstance(stored.model, EncoderDecoder):
         raise SystemExit(f"{folder} does not translate.")
-    tokenizer, specials = stored.vocabularies.source, stored.vocabularies.target.specials
+    tokenizer, specials = stored.tokenizers.source, stored.tokenizers.target.specials
     sources = [[*ids, tokenizer.specials.end] for ids in tokenizer.encode_ids(_lines()[:count])]
     specials_ids = (specials.pad, specials.begin, specials.end)
     return Shape(name, stored.settings, stored.model, _sorted(sources), *specials_ids, steps=None)

@@ -77,7 +77,7 @@ def _race(case: Case, seconds: float) -> Times:
 
 def _trial(case: Case, precision: Any) -> Trial:
     run = Run(
-        data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, longest=512),
+        data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, max_length=512),
         model=codec.preset(case.preset),
         train=Training(
             updates=1, update_tokens=case.tokens, schedule=Constant(peak=1e-3), precision=precision, label_smoothing=0.1

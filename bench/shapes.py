@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.loops import Ours
 from bench.peers import ROOT
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.store.run_folder import RunFolder
 from regard.train.corpora import Corpora, corpora
@@ -32,7 +32,7 @@ class Shape:
 
     def run(self, precision: str = "float32") -> Run:
         """The settings of a run."""
-        return runs().parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
+        return RUN_FILES().parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
 
 
 COMMON: dict[str, Any] = {

@@ -73,7 +73,7 @@ def contest(shape: Shape, place: Path, names: Collection[str]) -> dict[str, Ours
 
     def bare() -> Bare:
         model = build(run.model, seed=run.seed).train()
-        return Bare(model, same_kernels(model, smoothing, run.device.loss_rows or 0), updates, RATE, CLIP)
+        return Bare(model, same_kernels(model, smoothing, run.device.logit_rows or 0), updates, RATE, CLIP)
 
     def plain() -> Bare:
         model = _lean(first.trainer.model, run)
@@ -99,7 +99,7 @@ def contest(shape: Shape, place: Path, names: Collection[str]) -> dict[str, Ours
 
 def _lean(model_of_ours: nn.Module, run: Run) -> nn.Module:
     """The leanest model of the same shape with the same weights."""
-    model, length = run.model, run.data.longest
+    model, length = run.model, run.data.max_length
     assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
     part = model.decoder
     sizes = (model.width, part.attention.heads, part.feedforward.hidden, part.layers)

@@ -25,10 +25,10 @@ from bench.peers import ROOT, python
 from bench.shapes import CLIP, KEPT, OURS, RATE, SHARED, Shape, ours, read, shakespeare, tiny
 from bench.timing import quartiles
 from regard.base.files import write_atomic
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.data.shards import Shards
 from regard.train.fit import _resolved
 from regard.train.probe import probed
@@ -187,10 +187,10 @@ def _interpreter(module: str) -> Path | str:
 
 def _ours(shape: Shape, place: Path) -> tuple[Ours, dict[str, Any]]:
     """Regard's loop in bfloat16 with what its probe chooses, and the settings that say the same to the others."""
-    table = plain(shape.run("bfloat16"))
+    table = to_dict(shape.run("bfloat16"))
     for chosen in ("attention", "loss_rows"):
         table["device"].pop(chosen)
-    run = runs().parse(table)
+    run = RUN_FILES().parse(table)
     known = read(run, shape.corpus)
     run = probed(_resolved(run, known), known, lambda _: None)
     mine = ours(shape, run, known, place / OURS)
@@ -206,8 +206,12 @@ def _settings(run: Run, shards: Shards) -> dict[str, Any]:
         "hidden": part.feedforward.hidden,
     }
     if not isinstance(run.model, EncoderDecoder):
-        rows = run.data.batch_tokens // run.data.longest
-        return shape | {"context": run.data.longest, "rows": rows, "text": str(SHARED / "tinyshakespeare/input.txt.gz")}
+        rows = run.data.batch_tokens // run.data.max_length
+        return shape | {
+            "context": run.data.max_length,
+            "rows": rows,
+            "text": str(SHARED / "tinyshakespeare/input.txt.gz"),
+        }
     lengths = [shard.lengths[1] + 1 for shard in shards.shards]  # with the end mark
     mean = sum(int(some.sum()) for some in lengths) / sum(len(some) for some in lengths)
     return shape | {
@@ -215,7 +219,7 @@ def _settings(run: Run, shards: Shards) -> dict[str, Any]:
         "vocabulary": run.model.source.vocabulary,  # type: ignore[union-attr]
         "dropout": part.dropout.sublayer,
         "smoothing": run.train.label_smoothing,
-        "longest": run.data.longest,
+        "longest": run.data.max_length,
         "tokens": run.data.batch_tokens,
         "rows": round(0.9 * run.data.batch_tokens / mean),
         "rate": RATE,
@@ -274,5 +278,5 @@ def _table(rates: Mapping[str, list[float]], turns: Mapping[str, list[Turn]]) ->
 
 def _told(mine: Ours) -> str:
     device = mine.trainer.run.device
-    rows = device.loss_rows or "all"
+    rows = device.logit_rows or "all"
     return f"regard in bfloat16, by its probe: attention {device.attention}, {rows} rows of logits at a time"

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.batch import Batch
 from regard.data.rows import IGNORED
@@ -129,7 +129,7 @@ def settings(folder: Path, size: Size) -> Run:
         "validation": {"every": size.updates, "sentences": 0, "shown": 0},
         "device": {"name": "cpu", "threads": 1, "attention": "compute", "loss_rows": 0},
     }  # fmt: skip
-    return runs().parse(table)
+    return RUN_FILES().parse(table)
 
 
 @torch.no_grad()

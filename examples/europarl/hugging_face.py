@@ -30,16 +30,16 @@ from transformers import (
     TrainerCallback,
 )
 
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder, Tokens
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.exchange.rules import to_ours
 from regard.exchange.translators import pegasus
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from regard.train.corpora import Corpora, corpora
 
 Pair = tuple[list[int], list[int]]
@@ -62,9 +62,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
-    run = runs().load(asked.run / "run.toml")
+    run = RUN_FILES().load(asked.run / "run.toml")
     known = corpora(run, RunFolder(asked.run), lambda _: None)
-    run = runs().parse(plain(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), WAVES))
+    run = RUN_FILES().parse(to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), WAVES))
     pairs = list(known.train.pairs())
     trial = {narrow: _Training(run, known, pairs, asked.out / "trial").seconds(narrow) for narrow in (False, True)}
     narrow = trial[True] < trial[False]
@@ -73,9 +73,9 @@ def main() -> None:
     training.train(narrow, asked.minutes)
     assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
     ours = build(run.model, seed=run.seed)
-    ours.load_state_dict(to_ours(pegasus(bias=False, positions=run.data.longest), training.model.state_dict()))
+    ours.load_state_dict(to_ours(pegasus(bias=False, positions=run.data.max_length), training.model.state_dict()))
     card = "Trained by Hugging Face.\n"
-    write_model(asked.out / "model", run.model, known.vocabularies, weights_of(ours), card, replace=True)
+    write_model(asked.out / "model", run.model, known.vocabularies, get_weights(ours), card, replace=True)
     found = scored(asked.data, asked.out / "model") | {"steps": training.steps, "bfloat16": narrow}
     (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found))
@@ -118,7 +118,7 @@ class _Training:
             bf16=narrow,
             max_steps=steps,
             per_device_train_batch_size=max(1, round(0.9 * self.run.data.batch_tokens / statistics.fmean(lengths))),
-            gradient_accumulation_steps=self.run.together,
+            gradient_accumulation_steps=self.run.accumulate,
             train_sampling_strategy="group_by_length",
             label_smoothing_factor=train.label_smoothing,
             max_grad_norm=train.clip,
@@ -155,7 +155,7 @@ class _Training:
             sides[f"{name}_ffn_dim"] = stack.feedforward.hidden
         return PegasusConfig(
             vocab_size=model.source.vocabulary,
-            max_position_embeddings=self.run.data.longest,
+            max_position_embeddings=self.run.data.max_length,
             d_model=model.width,
             activation_function="relu",
             dropout=model.decoder.dropout.sublayer,

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from regard.data.open import unpacked
-from regard.measure.overlap import Tokenize, bleu, chrf
+from regard.measure.overlap import BleuTokenizer, bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
@@ -138,7 +138,7 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
 
 def scored(data: Path, run: Path) -> dict[str, Any]:
     """What is best on validation, and what it scores on the test sets."""
-    tokenize: Tokenize = "none" if _is_tokenised(data) else "13a"
+    tokenize: BleuTokenizer = "none" if _is_tokenised(data) else "13a"
     sources, references = (_lines(data, "val", language) for language in LANGUAGES)
     tried: dict[tuple[str, float], float] = {}
     for name in ("best", "average"):

@@ -9,13 +9,22 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import MANIFEST, locked, needing_room, new_folder, recover, seal, verify, write_atomic
+from regard.base.files import (
+    MANIFEST,
+    create_folder,
+    explain_full_disk,
+    lock_folder,
+    recover,
+    seal,
+    verify,
+    write_atomic,
+)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "model"
-    with new_folder(path) as inside:
+    with create_folder(path) as inside:
         (inside / "model.toml").write_text("width = 8\n")
         (inside / "deep").mkdir()
         (inside / "deep" / "weights.bin").write_bytes(bytes(range(256)))
@@ -35,10 +44,10 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "a.txt"
     write_atomic(path, b"old")
 
-    def full(_: int) -> None:
+    def raise_disk_full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(OSError, match="No space"):
         write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
@@ -48,7 +57,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 def test_a_new_folder_is_sealed_and_verifies(folder: Path) -> None:
     verify(folder)
     assert not folder.with_name("model.tmp").exists()
-    with pytest.raises(RegardError, match="exists already"), new_folder(folder):
+    with pytest.raises(RegardError, match="exists already"), create_folder(folder):
         pass
 
 
@@ -56,7 +65,7 @@ def test_a_folder_that_fails_half_way_is_absent(tmp_path: Path) -> None:
     path = tmp_path / "model"
 
     def fill() -> None:
-        with new_folder(path) as inside:
+        with create_folder(path) as inside:
             (inside / "a").write_text("a")
             raise KeyboardInterrupt
 
@@ -68,16 +77,16 @@ def test_a_folder_that_fails_half_way_is_absent(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "model.tmp").mkdir()
     (tmp_path / "model.tmp" / "half").write_text("half")
-    with new_folder(tmp_path / "model") as inside:
+    with create_folder(tmp_path / "model") as inside:
         (inside / "a").write_text("a")
     verify(tmp_path / "model")
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["a", MANIFEST]
 
 
 def test_a_folder_that_somebody_writes_is_left_alone(tmp_path: Path) -> None:
-    with new_folder(tmp_path / "model") as inside:
+    with create_folder(tmp_path / "model") as inside:
         (inside / "a").write_text("a")
-        with pytest.raises(RegardError, match="Another process is writing"), new_folder(tmp_path / "model"):
+        with pytest.raises(RegardError, match="Another process is writing"), create_folder(tmp_path / "model"):
             pass
     verify(tmp_path / "model")
 
@@ -87,7 +96,7 @@ def test_a_replacement_is_whole_whatever_a_kill_left(tmp_path: Path) -> None:
     for name in (path, older):
         name.mkdir()
         (name / "a").write_text("old")  # killed after the new one took its name, before the old one was gone
-    with new_folder(path, replace=True) as inside:
+    with create_folder(path, replace=True) as inside:
         (inside / "a").write_text("new")
     verify(path)
     assert (path / "a").read_text() == "new"
@@ -100,25 +109,25 @@ def test_a_replacement_is_whole_whatever_a_kill_left(tmp_path: Path) -> None:
 
 def test_everything_reaches_the_disk_and_the_manifest_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
-    real = os.fsync
+    original_fsync = os.fsync
 
-    def watched(descriptor: int) -> None:
+    def record_fsync(descriptor: int) -> None:
         flushed.append(os.fstat(descriptor).st_ino)
-        real(descriptor)
+        original_fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", watched)
+    monkeypatch.setattr(os, "fsync", record_fsync)
     path = tmp_path / "model"
-    with new_folder(path) as inside:
+    with create_folder(path) as inside:
         (inside / "deep").mkdir()
         (inside / "deep" / "b").write_text("b")
-    wanted = [path / "deep", path / "deep" / "b", path / MANIFEST, path, tmp_path]
-    assert flushed == [one.stat().st_ino for one in wanted]
+    expected = [path / "deep", path / "deep" / "b", path / MANIFEST, path, tmp_path]
+    assert flushed == [item.stat().st_ino for item in expected]
 
 
 def test_only_the_lock_says_that_a_folder_is_busy(tmp_path: Path) -> None:
-    with pytest.raises(BlockingIOError, match="pipe"), locked(tmp_path):
+    with pytest.raises(BlockingIOError, match="pipe"), lock_folder(tmp_path):
         raise BlockingIOError("the pipe is full")
-    with locked(tmp_path), pytest.raises(RegardError, match="Another process is writing"), locked(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(RegardError, match="Another process is writing"), lock_folder(tmp_path):
         pass
 
 
@@ -139,11 +148,11 @@ def test_every_difference_is_named(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["model.toml", "deep/weights.bin", MANIFEST])
 def test_any_flipped_bit_is_found(folder: Path, name: str) -> None:
-    path, dice = folder / name, random.Random(0)
+    path, rng = folder / name, random.Random(0)
     good = path.read_bytes()
     for _ in range(100):
         bad = bytearray(good)
-        bad[dice.randrange(len(bad))] ^= 1 << dice.randrange(8)
+        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
         path.write_bytes(bytes(bad))
         with pytest.raises(DamagedError):
             verify(folder)
@@ -190,12 +199,12 @@ def test_without_a_manifest_nothing_is_good(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_with_its_place_and_what_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(RegardError) as caught, needing_room(tmp_path / "step", 12_345):
+    with pytest.raises(RegardError) as caught, explain_full_disk(tmp_path / "step", 12_345):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert "The disk is full: No space left on device. 12,345 bytes are needed, and" in caught.value.what
     assert caught.value.where == str(tmp_path / "step")
-    with pytest.raises(RegardError) as caught, needing_room(tmp_path):
+    with pytest.raises(RegardError) as caught, explain_full_disk(tmp_path):
         raise OSError(errno.EDQUOT, "Disk quota exceeded", "a/file")
     assert (caught.value.what, caught.value.where) == ("The disk is full: Disk quota exceeded.", "a/file")
-    with pytest.raises(PermissionError), needing_room(tmp_path):
+    with pytest.raises(PermissionError), explain_full_disk(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from regard.measure import bleu, by_length, paired_bootstrap
+from regard.measure import bleu, paired_bootstrap, score_by_length
 from regard.pipeline.evaluate import certainty
 from regard.pipeline.load import load
 from regard.pipeline.probes import PROFESSIONS
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from tests.commands import Done, command
 from tests.pipeline.made import (
     TEXTS,
@@ -35,9 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("evaluate")
     settings = translator_settings(languages=["en", "de"])
     for seed, name in enumerate(("one", "other"), 1):
-        write_model(path / name, settings, vocabularies(), weights_of(translating_model(settings, seed)), "card")
+        write_model(path / name, settings, vocabularies(), get_weights(translating_model(settings, seed)), "card")
     writer = writer_settings()
-    write_model(path / "writer", writer, vocabularies(), weights_of(writing_model(writer)), "card")
+    write_model(path / "writer", writer, vocabularies(), get_weights(writing_model(writer)), "card")
     (path / "source").write_text("\n".join(SOURCES) + "\n", encoding="utf-8")
     (path / "reference").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
     (path / "second").write_text("\n".join(["", "", "two men", ""]) + "\n", encoding="utf-8")
@@ -72,7 +72,7 @@ def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
     assert found["texts"] == 4
     assert found["scores"]["bleu"]["value"] == bleu(ours, REFERENCES).value
     assert found["scores"]["bleu"]["signature"] == bleu(ours, REFERENCES).signature
-    assert [one["texts"] for one in found["by_length"]] == [b.texts for b in by_length(ours, REFERENCES, SOURCES)]
+    assert [one["texts"] for one in found["by_length"]] == [b.texts for b in score_by_length(ours, REFERENCES, SOURCES)]
     assert sum(one["references"] for one in found["by_frequency"]) > 20
     expected = certainty(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
     assert found["certainty"]["perplexity"] == pytest.approx(expected.perplexity)

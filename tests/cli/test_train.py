@@ -198,7 +198,7 @@ def test_a_run_from_files_to_a_model_and_on() -> None:
     log = Path("new/log.txt").read_text(encoding="utf-8")
     assert "200 pairs: preset mini" in log
     assert "update 4/4" in log
-    run = codec.runs().load(Path("new/run.toml"))
+    run = codec.RUN_FILES().load(Path("new/run.toml"))
     assert (run.seed, run.data.seed, run.train.updates) == (7, 7, 4)
     assert Path("new/best/model.safetensors").is_file()
     for arguments, what, fix in (
@@ -236,7 +236,7 @@ def test_a_run_file_is_taken_as_it_is() -> None:
     assert not Path("new").exists()
     done = regard("run.toml", *OUT, "--set", "train.clip=0.25")
     assert "Cost:" in done.output
-    run = codec.runs().load(Path("new/run.toml"))
+    run = codec.RUN_FILES().load(Path("new/run.toml"))
     assert run.train.clip == 0.25
     assert run.train.updates == 3
 
@@ -275,7 +275,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
 
         def stopped(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
             folder.mkdir()
-            codec.runs().save(run, folder / "run.toml")
+            codec.RUN_FILES().save(run, folder / "run.toml")
             return Finished(3, why, folder)
 
         with mock.patch("regard.train.fit.fit", stopped):

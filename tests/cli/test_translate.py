@@ -17,7 +17,7 @@ from regard.pipeline.load import load
 from regard.pipeline.searches import Sampling
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from tests.commands import command
 from tests.pipeline.made import (
     TEXTS,
@@ -37,7 +37,7 @@ GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
 def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("translate") / "model"
     settings = translator_settings()
-    write_model(path, settings, vocabularies(), weights_of(translating_model(settings)), "card")
+    write_model(path, settings, vocabularies(), get_weights(translating_model(settings)), "card")
     return str(path)
 
 
@@ -45,7 +45,7 @@ def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
 def writing(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("generate") / "model"
     settings = writer_settings()
-    write_model(path, settings, vocabularies(), weights_of(writing_model(settings)), "card")
+    write_model(path, settings, vocabularies(), get_weights(writing_model(settings)), "card")
     return str(path)
 
 
@@ -136,7 +136,7 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
     encoder = tmp_path / "encoder"
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
-    write_model(encoder, settings, vocabularies(), weights_of(build(settings, seed=1)), "card")
+    write_model(encoder, settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
     for arguments, told in (
         (["translate", "nowhere", "text"], "There is no such folder"),
         (["generate", "nowhere", "text"], "There is no such folder"),

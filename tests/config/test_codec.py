@@ -13,19 +13,19 @@ from regard.config import codec
 from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
 
 
-def faults(table: codec.Table) -> dict[str, str]:
+def parse_faults(table: codec.TomlTable) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         codec.parse(table)
     return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
 
 
-def changed(name: str, *settings: str) -> dict[str, str]:
+def preset_faults(name: str, *settings: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         codec.preset(name, codec.parse_settings(settings))
     return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
 
 
-@pytest.mark.parametrize("name", codec.presets())
+@pytest.mark.parametrize("name", codec.list_presets())
 def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
     config = codec.preset(name)
     assert codec.parse(tomllib.loads(codec.dumps(config))) == config
@@ -35,11 +35,11 @@ def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_the_presets_are_those_we_promise() -> None:
-    translators = ["bart", "base", "big", "lecture", "mini", "small", "tiny"]
-    writers = ["book", "gpt2", "library", "llama"]
-    readers = ["bert", "reader"]
-    assert codec.presets() == sorted(translators + writers + readers)
-    for name in codec.presets():
+    encoder_decoders = ["bart", "base", "big", "lecture", "mini", "small", "tiny"]
+    decoder_only = ["book", "gpt2", "library", "llama"]
+    encoder_only = ["bert", "reader"]
+    assert codec.list_presets() == sorted(encoder_decoders + decoder_only + encoder_only)
+    for name in codec.list_presets():
         text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
         assert "placement = " in text, f"{name} must state its norm placement"
         assert "final_norm = " in text
@@ -76,7 +76,7 @@ def test_another_kind_starts_its_table_anew() -> None:
     assert config.decoder.position.kind == "sinusoidal"
 
 
-def test_knobs_left_at_their_defaults_can_be_set_too() -> None:
+def test_settings_left_at_their_defaults_can_be_set_too() -> None:
     config = codec.preset("tiny", {"encoder.attention.score.scale": 1.0})
     assert isinstance(config, EncoderDecoder)
     assert config.encoder.attention.score.model_dump() == {"kind": "scaled_dot", "scale": 1.0}
@@ -89,7 +89,7 @@ def test_a_change_may_mend_a_file_that_is_wrong_by_itself(tmp_path: Path) -> Non
 
 
 def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
-    found = changed(
+    found = preset_faults(
         "tiny",
         "encoder.position.kind=rotery",
         "encoder.attention.head=3",
@@ -108,44 +108,46 @@ def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
     }
 
 
-def test_a_knob_of_another_kind_is_not_a_key() -> None:
-    found = changed("gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "words", labels = ["a"]}')
+def test_a_setting_of_another_kind_is_not_a_key() -> None:
+    found = preset_faults(
+        "gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "words", labels = ["a"]}'
+    )
     assert found["decoder.position.theta"] == "is not a key here. Known: kind."
     assert found["head.labels"].startswith("is not a key here.")
 
 
 def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
-    found = changed("tiny", "encoder.attention.heads=3", "decoder.cross.key_value_heads=3", "width=127")
+    found = preset_faults("tiny", "encoder.attention.heads=3", "decoder.cross.key_value_heads=3", "width=127")
     assert (
         found["encoder.attention.heads"] == "is 3, which does not divide the width 127. Change heads, or say key_dim."
     )
     assert found["decoder.cross.key_value_heads"] == "is 3, which does not divide 4 heads. Use one of [1, 2, 4]."
     assert "encoder.position" in found
-    odd = changed("gpt2", "decoder.position.kind=rotary", "decoder.attention.key_dim=7")
+    odd = preset_faults("gpt2", "decoder.position.kind=rotary", "decoder.attention.key_dim=7")
     assert odd == {"decoder.position": "turns pairs, but key_dim is 7. Use an even key_dim."}
 
 
 def test_buckets_that_reach_beyond_the_distance_are_refused() -> None:
-    found = changed("gpt2", 'decoder.position={kind = "relative", buckets = 32, distance = 16}')
+    found = preset_faults("gpt2", 'decoder.position={kind = "relative", buckets = 32, distance = 16}')
     assert found.keys() == {"decoder.position.distance"}
     codec.preset("gpt2", {"decoder.position": {"kind": "relative", "buckets": 32, "distance": 17}})
 
 
 def test_heads_and_tasks_must_agree() -> None:
-    assert "task" in changed("bert", "task=classify")
-    assert "task" in changed("gpt2", "task=classify")
-    first = changed("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=classify")
-    assert first == {"head.pool": "is 'first', but the first word sees no other. Use 'last' or 'mean'."}
+    assert "task" in preset_faults("bert", "task=classify")
+    assert "task" in preset_faults("gpt2", "task=classify")
+    pool_faults = preset_faults("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=classify")
+    assert pool_faults == {"head.pool": "is 'first', but the first word sees no other. Use 'last' or 'mean'."}
     image = '{kind = "patches", patch = 4}'
-    assert "head.kind" in changed("bert", f"source={image}")
-    assert "target.kind" in changed("tiny", f"source={image}")
+    assert "head.kind" in preset_faults("bert", f"source={image}")
+    assert "target.kind" in preset_faults("tiny", f"source={image}")
 
 
-def test_knobs_that_mean_nothing_are_refused() -> None:
-    assert "source.types" in changed("tiny", "source.types=2")
-    assert "tokens.types" in changed("gpt2", "tokens.types=2")
-    assert "task" in changed("gpt2", "task=caption")
-    twice = changed("bert", 'head={kind = "tags", labels = ["a", "b", "a"]}', "task=tag")
+def test_settings_that_mean_nothing_are_refused() -> None:
+    assert "source.types" in preset_faults("tiny", "source.types=2")
+    assert "tokens.types" in preset_faults("gpt2", "tokens.types=2")
+    assert "task" in preset_faults("gpt2", "task=caption")
+    twice = preset_faults("bert", 'head={kind = "tags", labels = ["a", "b", "a"]}', "task=tag")
     assert twice == {"head.labels": "is ['a', 'b', 'a']: labels must be different."}
 
 
@@ -156,19 +158,22 @@ def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
 
 
 def test_a_missing_or_unknown_family() -> None:
-    assert faults({"width": 8}) == {"family": "is missing: it says what the other keys mean."}
-    assert faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
-    assert "decoder" in faults({"family": "decoder_only"})
+    assert parse_faults({"width": 8}) == {"family": "is missing: it says what the other keys mean."}
+    assert parse_faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
+    assert "decoder" in parse_faults({"family": "decoder_only"})
 
 
 def test_a_newer_format_is_refused() -> None:
-    assert "format" in changed("tiny", "format=2")
+    assert "format" in preset_faults("tiny", "format=2")
 
 
 def test_values_that_are_no_tables() -> None:
     with pytest.raises(ConfigError, match="'width' is a value"):
         codec.preset("tiny", {"width.height": 3})
-    assert faults({"family": "decoder_only", "width": 8, "tokens": 3, "decoder": []}).keys() == {"tokens", "decoder"}
+    assert parse_faults({"family": "decoder_only", "width": 8, "tokens": 3, "decoder": []}).keys() == {
+        "tokens",
+        "decoder",
+    }
 
 
 def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
@@ -188,7 +193,7 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
         codec.preset("tini")
 
 
-def test_the_schema_describes_every_knob() -> None:
+def test_the_schema_describes_every_setting() -> None:
     schema = json.loads(codec.schema())
     assert schema["discriminator"]["propertyName"] == "family"
     rotary = schema["$defs"]["Rotary"]["properties"]

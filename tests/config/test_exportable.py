@@ -5,7 +5,7 @@ import pytest
 from regard.config.codec import parse_settings, preset
 from regard.config.exportable import exportable_to
 
-HELD = {
+EXPORTABLE = {
     "bart": ["ctranslate2", "huggingface:BartForConditionalGeneration"],
     "base": ["ctranslate2", "huggingface:MarianMTModel"],
     "bert": ["huggingface:BertForMaskedLM"],
@@ -22,18 +22,18 @@ HELD = {
 }
 
 
-def held(name: str, *settings: str) -> list[str]:
+def list_exportable(name: str, *settings: str) -> list[str]:
     verdicts = exportable_to(preset(name, parse_settings(settings)))
-    assert all(verdict.exact == (not verdict.obstacles) for verdict in verdicts)
-    return [verdict.target for verdict in verdicts if verdict.exact]
+    assert all(verdict.is_exact == (not verdict.obstacles) for verdict in verdicts)
+    return [verdict.target for verdict in verdicts if verdict.is_exact]
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", EXPORTABLE)
 def test_presets(name: str) -> None:
-    assert held(name) == HELD[name]
+    assert list_exportable(name) == EXPORTABLE[name]
 
 
-MARIAN_KNOBS = [
+MARIAN_OBSTACLES = [
     "encoder.placement=pre",
     "decoder.final_norm=true",
     "encoder.input_norm=true",
@@ -59,22 +59,22 @@ MARIAN_KNOBS = [
 ]
 
 
-@pytest.mark.parametrize("setting", MARIAN_KNOBS)
-def test_every_knob_that_marian_lacks_is_an_obstacle(setting: str) -> None:
-    assert "huggingface:MarianMTModel" not in held("tiny", setting)
+@pytest.mark.parametrize("setting", MARIAN_OBSTACLES)
+def test_every_setting_that_marian_lacks_is_an_obstacle(setting: str) -> None:
+    assert "huggingface:MarianMTModel" not in list_exportable("tiny", setting)
 
 
 def test_a_target_table_of_its_own_is_marians_only() -> None:
-    own = 'target={kind = "tokens", vocabulary = 9000, scale = true}'
-    assert held("tiny", own) == HELD["tiny"]
-    assert held("small", own) == ["ctranslate2"]
+    own_table = 'target={kind = "tokens", vocabulary = 9000, scale = true}'
+    assert list_exportable("tiny", own_table) == EXPORTABLE["tiny"]
+    assert list_exportable("small", own_table) == ["ctranslate2"]
 
 
 def test_positions_of_both_stacks_must_be_alike() -> None:
-    both = [f'{stack}.position={{kind = "sinusoidal", base = 500.0}}' for stack in ("encoder", "decoder")]
-    assert held("bart", *both) == HELD["bart"]
-    assert held("bart", both[0]) == ["ctranslate2"]
-    assert held("bart", "decoder.position.length=512") == ["ctranslate2"]
+    positions = [f'{stack}.position={{kind = "sinusoidal", base = 500.0}}' for stack in ("encoder", "decoder")]
+    assert list_exportable("bart", *positions) == EXPORTABLE["bart"]
+    assert list_exportable("bart", positions[0]) == ["ctranslate2"]
+    assert list_exportable("bart", "decoder.position.length=512") == ["ctranslate2"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_positions_of_both_stacks_must_be_alike() -> None:
     ],
 )
 def test_what_ctranslate2_lacks(settings: tuple[str, ...]) -> None:
-    assert held("tiny", *settings) == []
+    assert list_exportable("tiny", *settings) == []
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_what_ctranslate2_lacks(settings: tuple[str, ...]) -> None:
         (("decoder.attention.key_dim=64",), "LlamaForCausalLM"),
     ],
 )
-def test_what_modern_writers_hold(settings: tuple[str, ...], name: str) -> None:
-    assert held("llama", *settings) == ["ctranslate2", f"huggingface:{name}"]
+def test_what_modern_decoder_only_models_hold(settings: tuple[str, ...], name: str) -> None:
+    assert list_exportable("llama", *settings) == ["ctranslate2", f"huggingface:{name}"]
 
 
 def test_t5() -> None:
@@ -126,30 +126,32 @@ def test_t5() -> None:
         settings += [f"{attention}.score.scale=1.0"]
         settings += [f"{attention}.bias.{name}=false" for name in ("query", "key", "value", "output")]
     settings.append("source.scale=false")
-    assert held("tiny", *settings) == ["ctranslate2", "huggingface:T5ForConditionalGeneration"]
+    assert list_exportable("tiny", *settings) == ["ctranslate2", "huggingface:T5ForConditionalGeneration"]
     for extra in ("source.scale=true", "head.bias=true", "encoder.attention.key_dim=16", "decoder.position.buckets=16"):
-        assert held("tiny", *settings, extra) == ["ctranslate2"]
+        assert list_exportable("tiny", *settings, extra) == ["ctranslate2"]
 
 
-def test_heads_and_inputs_of_readers() -> None:
+def test_heads_and_inputs_of_encoder_only_models() -> None:
     labels = 'labels = ["a", "b"]'
-    assert held("bert", f"head={{kind = 'classes', {labels}}}", "task=classify") == [
+    assert list_exportable("bert", f"head={{kind = 'classes', {labels}}}", "task=classify") == [
         "huggingface:BertForSequenceClassification"
     ]
-    assert held("bert", f"head={{kind = 'classes', pool = 'mean', {labels}}}", "task=classify") == []
-    assert held("bert", f"head={{kind = 'tags', {labels}}}", "task=tag") == ["huggingface:BertForTokenClassification"]
-    assert held("bert", "head.tied=false") == []
-    assert held("bert", "source.types=0") == HELD["bert"]
-    assert held("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
-    assert held("gpt2", "head={kind = 'vectors'}", "task=embed") == []
-    assert held("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []
+    assert list_exportable("bert", f"head={{kind = 'classes', pool = 'mean', {labels}}}", "task=classify") == []
+    assert list_exportable("bert", f"head={{kind = 'tags', {labels}}}", "task=tag") == [
+        "huggingface:BertForTokenClassification"
+    ]
+    assert list_exportable("bert", "head.tied=false") == []
+    assert list_exportable("bert", "source.types=0") == EXPORTABLE["bert"]
+    assert list_exportable("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
+    assert list_exportable("gpt2", "head={kind = 'vectors'}", "task=embed") == []
+    assert list_exportable("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []
 
 
 def test_dot_is_a_scaled_dot_with_scale_one() -> None:
-    wanted = "encoder.attention.score multiplies by 1 (it does by 0.1768)"
+    expected = "encoder.attention.score multiplies by 1 (it does by 0.1768)"
     for setting in ("encoder.attention.score.kind=dot", "encoder.attention.score.scale=1.0"):
         verdict = exportable_to(preset("tiny", parse_settings([setting])))[1]
-        assert verdict.obstacles == (wanted,)
+        assert verdict.obstacles == (expected,)
 
 
 def test_a_verdict_reads_as_a_sentence() -> None:

@@ -4,47 +4,49 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.config import codec
-from regard.config.reference import tables
+from regard.config.reference import iter_tables
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 
 
-def paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+def iter_paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in table.items():
         yield f"{prefix}{name}"
         inner = value if isinstance(value, dict) else {}
-        yield from paths(inner, f"{prefix}{name}.")
+        yield from iter_paths(inner, f"{prefix}{name}.")
 
 
 def test_every_setting_of_a_run_is_in_it() -> None:
-    run: Run = codec.runs().parse(
+    run: Run = codec.RUN_FILES().parse(
         {
             "model": {"preset": "tiny"},
             "data": {"train": [{"kind": "lines", "source": "a"}]},
             "train": {"updates": 1, "schedule": {"kind": "linear", "peak": 0.1}},
         }
     )
-    told = {f"{table.path}.{name}".strip(".") for table in tables() for name in table.again}
-    told |= {setting.path for table in tables() for setting in table.settings}
-    told |= {f"model.decoder.{path.removeprefix('model.encoder.')}" for path in told}  # "As `model.encoder.norm`."
-    told |= {path.replace("decoder.attention", "decoder.cross") for path in told}
+    documented = {f"{table.path}.{name}".strip(".") for table in iter_tables() for name in table.repeated}
+    documented |= {setting.path for table in iter_tables() for setting in table.settings}
+    documented |= {
+        f"model.decoder.{path.removeprefix('model.encoder.')}" for path in documented
+    }  # "As `model.encoder.norm`."
+    documented |= {path.replace("decoder.attention", "decoder.cross") for path in documented}
     tags = ("kind", "family", "format")
-    assert {path for path in paths(plain(run)) if path.rpartition(".")[2] not in tags} <= told
+    assert {path for path in iter_paths(to_dict(run)) if path.rpartition(".")[2] not in tags} <= documented
 
 
 def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
-    found = {setting.path: setting for table in tables() for setting in table.settings}
-    clip = found["train.clip"]
+    settings = {setting.path: setting for table in iter_tables() for setting in table.settings}
+    clip = settings["train.clip"]
     assert (clip.values, clip.default) == ("number (at least 0)", "1.0")
-    assert clip.about.startswith("The longest gradient")
-    assert found["train.optimizer"].values == "table: adamw, adam, adafactor, muon"
-    assert found["train.optimizer"].default == "adamw"
-    assert found["train.updates"].default == "(must be given)"
-    assert found["model.decoder.norm"].about == "As `model.encoder.norm`."
-    assert found["data.longest"].values == "whole number (above 0)"  # what only guards against damage is not told
+    assert clip.description.startswith("The longest gradient")
+    assert settings["train.optimizer"].values == "table: adamw, adam, adafactor, muon"
+    assert settings["train.optimizer"].default == "adamw"
+    assert settings["train.updates"].default == "(must be given)"
+    assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."
+    assert settings["data.longest"].values == "whole number (above 0)"  # what only guards against damage is not told
 
 
-def test_what_kinds_share_is_told_once() -> None:
-    lines = {table.tag: table for table in tables() if table.path == "data.train"}
+def test_what_kinds_share_is_listed_once() -> None:
+    lines = {table.tag: table for table in iter_tables() if table.path == "data.train"}
     assert "weight" in {setting.path.rpartition(".")[2] for setting in lines['kind = "lines"'].settings}
-    assert lines['kind = "tmx"'].again == ("name", "weight", "languages", "path")
+    assert lines['kind = "tmx"'].repeated == ("name", "weight", "languages", "path")

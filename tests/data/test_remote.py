@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.data.loader import Loader
 from regard.data.order import Rules
 from regard.data.prepare import open_corpus
@@ -13,7 +13,7 @@ from tests.data.test_prepare import VOCABULARIES, made, write_corpus
 
 RULES = Rules(budget=400, window=2)
 TASK = task_for("translate", VOCABULARIES)
-STORE = optional("fsspec", "formats", "Opening a URL").filesystem("memory")
+STORE = import_optional("fsspec", "formats", "Opening a URL").filesystem("memory")
 
 
 def corpus(folder: Path, name: str) -> str:

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from regard.config.exportable import ARCHITECTURES, Shape, describe, describe_bias, exportable_to
+from regard.config.exportable import ARCHITECTURES, ArchitectureRules, describe_bias, describe_position, exportable_to
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
 from regard.config.parts import Activation, Stack
 from tests.exchange.cases import CASES
@@ -41,7 +41,7 @@ def _stacks(model: AnyModel) -> tuple[Stack, ...]:
 def _shown(stack: Stack, width: int) -> Iterator[str]:
     """The features of a stack that architectures differ in, or leave free."""
     attention, feedforward = stack.attention, stack.feedforward
-    yield f"position {describe(stack.position)}"
+    yield f"position {describe_position(stack.position)}"
     yield f"feedforward {feedforward.kind} {feedforward.activation}"
     yield f"feedforward bias {feedforward.bias}"
     yield f"bias on {describe_bias(attention)}"
@@ -51,7 +51,7 @@ def _shown(stack: Stack, width: int) -> Iterator[str]:
         yield "free key_dim"
 
 
-def _said(shape: Shape) -> Iterator[str]:
+def _said(shape: ArchitectureRules) -> Iterator[str]:
     """The same features, as far as an architecture has them."""
     yield from (f"position {position}" for position in shape.positions)
     for feedforward in shape.feedforwards:  # "gated gelu_tanh", or "gated" with any activation

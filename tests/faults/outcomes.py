@@ -15,7 +15,7 @@ from unittest import mock
 import torch
 
 from regard.cli.train import CODES
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model
 from regard.train.events import Event, Updated
 from regard.train.fit import fit, resume
@@ -96,7 +96,7 @@ def accepted(world: World) -> Broken:
     resume(world.copied, changes={"train.clip": 0.25}, accept={"config"})
     state = json.loads((world.copied / "checkpoints" / "step-00000012" / "state.json").read_text())
     return failing({
-        "run.toml has it": runs().load(world.copied / "run.toml").train.clip == 0.25,
+        "run.toml has it": RUN_FILES().load(world.copied / "run.toml").train.clip == 0.25,
         "the checkpoint has it": state["run"]["train"]["clip"] == 0.25,
     })  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from regard.cli import main
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.train.fit import is_finished
 from tests.faults.frozen import room, smallest
@@ -73,7 +73,7 @@ def command(run: Run, place: Path) -> int:
     """`regard train`, as a user starts it or goes on."""
     file = place.with_name("run.toml")
     if not file.is_file():
-        runs().save(run, file)
+        RUN_FILES().save(run, file)
     arguments = ["--resume", str(place)] if (place / "run.toml").is_file() else [str(file), "--out", str(place)]
     sys.argv = ["regard", "train", *arguments]
     with Path(os.devnull).open("w") as nowhere:

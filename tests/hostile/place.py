@@ -20,7 +20,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.prepare import open_corpus
 from regard.store.model_folder import read_model, write_model
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from regard.text.vocabularies import Vocabularies
 from regard.train.fit import fit, resume
 from tests.pipeline import made
@@ -77,7 +77,7 @@ def _good(root: Path) -> dict[str, Path]:
     """The good things, made once in a folder."""
     settings = made.writer_settings()
     model = root / "model"
-    write_model(model, settings, made.vocabularies(), weights_of(made.writing_model(settings)), "A card.\n")
+    write_model(model, settings, made.vocabularies(), get_weights(made.writing_model(settings)), "A card.\n")
     files = corpus(root / "text", count=60)
     run = root / "run"
     changes = {"validation.sentences": 0, "validation.shown": 0}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.codec import Table, parse
+from regard.config.codec import TomlTable, parse
 from regard.models.build import AnyModel, build
 
 WIDTH, WORDS, LAYERS = 16, 23, 2
@@ -57,7 +57,7 @@ def make(choice: Choice, **changes: Any) -> AnyModel:
     return model.eval()
 
 
-def settings(choice: Choice, **changes: Any) -> Table:
+def settings(choice: Choice, **changes: Any) -> TomlTable:
     tokens = {"kind": "tokens", "vocabulary": WORDS, "scale": True}
     stack = _stack(choice) | changes
     cross = {"cross": _attention(choice)}
@@ -81,8 +81,8 @@ def _seen(choice: Choice) -> set[tuple[tuple[str, str], ...]]:
     return {*itertools.combinations(choice.items(), 2), tuple(itertools.islice(choice.items(), 3))}
 
 
-def _stack(choice: Choice) -> Table:
-    position: Table = {"kind": choice["position"]}
+def _stack(choice: Choice) -> TomlTable:
+    position: TomlTable = {"kind": choice["position"]}
     if choice["position"] == "learned":
         position["length"] = 32
     if choice["position"] == "relative":
@@ -103,11 +103,15 @@ def _stack(choice: Choice) -> Table:
     }
 
 
-def _attention(choice: Choice) -> Table:
-    score: Table = {"kind": choice["score"]}
+def _attention(choice: Choice) -> TomlTable:
+    score: TomlTable = {"kind": choice["score"]}
     if choice["score"] in ("concat", "additive"):
         score["hidden"] = 6
-    attention: Table = {"heads": 4, "key_value_heads": {"mha": 4, "gqa": 2, "mqa": 1}[choice["heads"]], "score": score}
+    attention: TomlTable = {
+        "heads": 4,
+        "key_value_heads": {"mha": 4, "gqa": 2, "mqa": 1}[choice["heads"]],
+        "score": score,
+    }
     if choice["feedforward"] == "swiglu":  # free d_k and d_v, and QK-norm, ride along with one of the three
         attention |= {"key_dim": 6, "value_dim": 5, "query_key_norm": {"kind": "rms"}}
     return attention

@@ -3,15 +3,15 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.measure import bleu, by_frequency, by_length, chrf, count_words, distinct, self_bleu
-from regard.measure.diversity import commonest
+from regard.measure import bleu, chrf, count_words, distinct, score_by_frequency, score_by_length, self_bleu
+from regard.measure.diversity import max_ngram_count
 
 
 def test_by_length_scores_each_bucket_alone() -> None:
     sources = ["a", "a b c d e", "a b c d e f", "a " * 60, ""]
     hypotheses = ["eins", "eins zwei drei", "falsch", "viele Worte", "leer"]
     references = ["eins", "eins zwei vier", "richtig", "viele Worte", "voll"]
-    found = by_length(hypotheses, references, sources)
+    found = score_by_length(hypotheses, references, sources)
     assert [(one.low, one.high, one.texts, one.exact_match) for one in found] == [
         (1, 5, 3, pytest.approx(100 / 3)),
         (6, 10, 1, 0.0),
@@ -22,17 +22,17 @@ def test_by_length_scores_each_bucket_alone() -> None:
     assert found[0].chrf == chrf(*some).value
     for wrong in (sources[:4], [*sources, "more"]):
         with pytest.raises(RegardError, match="cannot be compared"):
-            by_length(hypotheses, references, wrong)
+            score_by_length(hypotheses, references, wrong)
     with pytest.raises(RegardError, match="no edges"):
-        by_length(hypotheses, references, sources, edges=(5, 1))
+        score_by_length(hypotheses, references, sources, edges=(5, 1))
 
 
 def test_by_frequency_counts_each_occurrence_once() -> None:
     counts = count_words(["the " * 1000, "dog " * 10, "cat.", "mouse"])
     assert counts["the"] == 1000
     assert counts["."] == 1
-    found = by_frequency(["the the the dog bird", "cat"], ["the the dog dog cat", "dog"], counts)
-    assert [(one.low, one.high, one.references, one.hypotheses, one.right) for one in found] == [
+    found = score_by_frequency(["the the the dog bird", "cat"], ["the the dog dog cat", "dog"], counts)
+    assert [(one.low, one.high, one.references, one.hypotheses, one.correct) for one in found] == [
         (0, 0, 0, 1, 0),  # bird
         (1, 9, 1, 1, 0),  # cat: written, but in another text
         (10, 99, 3, 1, 1),  # dog
@@ -40,7 +40,7 @@ def test_by_frequency_counts_each_occurrence_once() -> None:
     ]
     assert found[2].f1 == pytest.approx(100 * 2 * 1 / (3 + 1))
     with pytest.raises(RegardError, match="cannot be compared"):
-        by_frequency(["the"], ["the", "dog"], counts)
+        score_by_frequency(["the"], ["the", "dog"], counts)
 
 
 def test_diversity() -> None:
@@ -50,8 +50,8 @@ def test_diversity() -> None:
     some = self_bleu([["a b c d e", "a b c d f"]])
     assert 0 < some.value < 100
     assert "eff:yes" in some.signature
-    assert commonest("a b a b a", 2) == 2
-    assert commonest("a b a b a", 1) == 3
+    assert max_ngram_count("a b a b a", 2) == 2
+    assert max_ngram_count("a b a b a", 1) == 3
     with pytest.raises(RegardError, match="No text has 3 words"):
         distinct(["a b"], 3)
     with pytest.raises(RegardError, match="0-grams"):

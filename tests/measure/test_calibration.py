@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.measure.calibration import bins, calibration_error, curve_of, fit_temperature
+from regard.measure.calibration import calibration_error, fit_temperature, make_bins, nll_derivatives
 
 
 def test_bins_of_equal_width() -> None:
-    found = bins([0.1, 0.2, 0.25, 0.5, 1.0, 0.0], [False, True, True, True, True, False], count=4)
+    found = make_bins([0.1, 0.2, 0.25, 0.5, 1.0, 0.0], [False, True, True, True, True, False], count=4)
     assert [(one.low, one.high, one.count) for one in found] == [(0.0, 0.25, 4), (0.25, 0.5, 1), (0.75, 1.0, 1)]
     assert found[0].confidence == pytest.approx((0.1 + 0.2 + 0.25 + 0.0) / 4)
     assert found[0].accuracy == 0.5
@@ -18,10 +18,10 @@ def test_bins_of_equal_width() -> None:
 
 def test_bins_of_equal_mass() -> None:
     sure, right = [0.9, 0.8, 0.95, 0.1], [True, False, True, False]
-    found = bins(sure, right, count=2, cut="mass")
+    found = make_bins(sure, right, count=2, binning="mass")
     assert [(one.low, one.high, one.count, one.accuracy) for one in found] == [(0.1, 0.8, 2, 0.0), (0.9, 0.95, 2, 1.0)]
     assert calibration_error(sure, right, 2, "mass") == pytest.approx((0.45 + 0.075) / 2)
-    assert len(bins(sure, right, count=10, cut="mass")) == 4
+    assert len(make_bins(sure, right, count=10, binning="mass")) == 4
 
 
 def test_the_error_by_hand() -> None:
@@ -40,27 +40,27 @@ def test_the_error_by_hand() -> None:
 @pytest.mark.parametrize("factor", [0.2, 0.7, 1.0, 3.0, 20.0])
 def test_the_temperature_undoes_a_factor(factor: float) -> None:
     """Words drawn from softmax(z), told to a model that says `factor` z: it must be cooled by `factor`."""
-    drawn = np.random.default_rng(1)
-    z = drawn.normal(size=(4000, 7)) * 2
-    words = (z + drawn.gumbel(size=z.shape)).argmax(axis=1).tolist()
-    honest = fit_temperature(curve_of(z, words))
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(4000, 7)) * 2
+    words = (z + rng.gumbel(size=z.shape)).argmax(axis=1).tolist()
+    honest = fit_temperature(nll_derivatives(z, words))
     assert honest == pytest.approx(1.0, abs=0.05)
-    assert fit_temperature(curve_of(z * factor, words)) == pytest.approx(honest * factor, rel=1e-5)
+    assert fit_temperature(nll_derivatives(z * factor, words)) == pytest.approx(honest * factor, rel=1e-5)
 
-    def surprise(temperature: float) -> float:
+    def nll(temperature: float) -> float:
         scaled = z / temperature
         return float(-(scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True)))[np.arange(len(z)), words].sum())
 
-    assert surprise(honest) < min(surprise(honest * 1.01), surprise(honest / 1.01))
+    assert nll(honest) < min(nll(honest * 1.01), nll(honest / 1.01))
 
 
 def test_a_temperature_that_does_not_exist_is_refused() -> None:
     z = np.array([[1.0, 0.0], [0.0, 2.0]])
     with pytest.raises(RegardError, match=r"No temperature from 0\.01 to 100 fits"):
-        fit_temperature(curve_of(z, [0, 1]))  # always right: the colder the better
+        fit_temperature(nll_derivatives(z, [0, 1]))  # always right: the colder the better
     with pytest.raises(RegardError, match="No temperature"):
-        fit_temperature(curve_of(z, [1, 0]))  # always wrong: the hotter the better
+        fit_temperature(nll_derivatives(z, [1, 0]))  # always wrong: the hotter the better
     with pytest.raises(RegardError, match="not numbers"):
-        fit_temperature(curve_of(np.array([[math.nan, 0.0]]), [0]))
+        fit_temperature(nll_derivatives(np.array([[math.nan, 0.0]]), [0]))
     with pytest.raises(RegardError, match="for 1 words"):
-        curve_of(z, [0])
+        nll_derivatives(z, [0])

@@ -8,25 +8,25 @@ import sacrebleu
 
 from regard.base.errors import RegardError
 from regard.measure import bleu, chrf, error_rate, exact_match, ter
-from regard.measure.edits import distance
-from regard.measure.score import streams, variants
+from regard.measure.edits import levenshtein
+from regard.measure.score import reference_lists, reference_streams
 
 HYPOTHESES = ["the mat sat on", "a dog runs fast today and tomorrow", "nothing alike"]
 REFERENCES = ["sat on the mat", "a dog ran fast today", "completely different words here"]
 
 
-def slow_distance(one: str, other: str) -> int:
-    if not one or not other:
-        return len(one) + len(other)
-    same = slow_distance(one[1:], other[1:]) + (one[0] != other[0])
-    return min(same, slow_distance(one[1:], other) + 1, slow_distance(one, other[1:]) + 1)
+def naive_levenshtein(a: str, b: str) -> int:
+    if not a or not b:
+        return len(a) + len(b)
+    same = naive_levenshtein(a[1:], b[1:]) + (a[0] != b[0])
+    return min(same, naive_levenshtein(a[1:], b) + 1, naive_levenshtein(a, b[1:]) + 1)
 
 
 def test_distance_is_the_fewest_edits() -> None:
     drawn = random.Random(1)
     for _ in range(60):
         one, other = ("".join(drawn.choices("abc", k=drawn.randrange(6))) for _ in range(2))
-        assert distance(one, other) == slow_distance(one, other) == distance(other, one)
+        assert levenshtein(one, other) == naive_levenshtein(one, other) == levenshtein(other, one)
 
 
 def test_error_rate_counts_words_of_the_reference() -> None:
@@ -47,8 +47,8 @@ def test_of_several_references_the_best_counts() -> None:
 
 
 def test_references_that_are_missing_are_refused() -> None:
-    assert variants(["a", ["b", "c"]]) == [("a",), ("b", "c")]
-    assert streams([("a",), ("b", "c"), ("d",)]) == [["a", "b", "d"], [None, "c", None]]
+    assert reference_lists(["a", ["b", "c"]]) == [("a",), ("b", "c")]
+    assert reference_streams([("a",), ("b", "c"), ("d",)]) == [["a", "b", "d"], [None, "c", None]]
     with pytest.raises(RegardError, match="Text 2 has no reference"):
         exact_match(["a", "b"], ["a", ()])
     for measure, (one, other) in itertools.product(

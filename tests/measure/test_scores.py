@@ -28,7 +28,7 @@ def test_chrf_is_sacrebleu_s() -> None:
     score = chrf(HYPOTHESES, REFERENCES)
     assert score.value == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score)
     assert score.signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
-    assert "nw:2" in chrf(HYPOTHESES, REFERENCES, words=2).signature
+    assert "nw:2" in chrf(HYPOTHESES, REFERENCES, word_order=2).signature
     assert "case:lc" in chrf(HYPOTHESES, REFERENCES, lowercase=True).signature
 
 

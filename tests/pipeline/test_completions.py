@@ -3,7 +3,7 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyVocabulary, Bpe, Unigram, WordLevel
+from regard.config.run import AnyTokenizer, Bpe, Unigram, WordLevel
 from regard.decode.filters import Filters
 from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
 from regard.pipeline.writer import Writer
@@ -31,7 +31,7 @@ def test_prompts_together_are_written_as_alone(size: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])
-def test_a_text_joins_its_prompt_as_the_vocabulary_says(kind: AnyVocabulary) -> None:
+def test_a_text_joins_its_prompt_as_the_vocabulary_says(kind: AnyTokenizer) -> None:
     words = learn(TEXTS, kind)
     settings = writer_settings(**{"tokens.vocabulary": words.size})
     writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)

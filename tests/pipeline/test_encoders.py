@@ -11,7 +11,7 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import EncoderOnly as EncoderOnlySettings
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Unigram, WordLevel
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.filler import Filler
@@ -165,7 +165,7 @@ def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", [ByteBpe(vocabulary=300), Bpe(vocabulary=200), Unigram(vocabulary=60), WordLevel(vocabulary=60)]
 )
-def test_a_text_with_a_gap_is_cut_as_the_text_without_it(kind: AnyVocabulary) -> None:
+def test_a_text_with_a_gap_is_cut_as_the_text_without_it(kind: AnyTokenizer) -> None:
     sentences = ["red dog sees blue cat", "old house finds new tree"]
     words = learn(sentences * 20, kind)
     settings = codec.preset("reader", {"width": 32, "source.vocabulary": words.size, "encoder.layers": 1})

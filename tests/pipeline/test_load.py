@@ -12,7 +12,7 @@ from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
 from regard.store.model_folder import write_model
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from tests.pipeline.made import (
     TEXTS,
     tokenizer,
@@ -27,7 +27,7 @@ from tests.pipeline.made import (
 def test_a_folder_translates_as_the_model_that_was_stored(tmp_path: Path) -> None:
     settings = translator_settings(languages=["en", "de"])
     model = translating_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), weights_of(model), "card")
+    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
     translator = regard.load(str(tmp_path / "m"))
     assert isinstance(translator, Translator)
     here = Translator(model, vocabularies(), settings).translate(TEXTS, longest=8)
@@ -37,7 +37,7 @@ def test_a_folder_translates_as_the_model_that_was_stored(tmp_path: Path) -> Non
 def test_a_decoder_writes(tmp_path: Path) -> None:
     settings = writer_settings()
     model = writing_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), weights_of(model), "card")
+    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
     writer = load(tmp_path / "m")
     assert isinstance(writer, Writer)
     here = Writer(model, vocabularies(), settings)
@@ -49,7 +49,7 @@ def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
     settings = codec.preset(
         "bert", small | {"source.vocabulary": tokenizer().size, "task": "embed", "head": {"kind": "vectors"}}
     )
-    write_model(tmp_path / "m", settings, vocabularies(), weights_of(build(settings, seed=1)), "card")
+    write_model(tmp_path / "m", settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match=r"'encoder_only' \(task 'embed'\) has no pipeline yet"):
         load(tmp_path / "m")
     restoring = translator_settings(task="restore")

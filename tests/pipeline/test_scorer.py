@@ -16,7 +16,7 @@ from regard.pipeline.temperature import FILE, read_temperature, write_temperatur
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
 from regard.store.model_folder import read_model, write_model
-from regard.store.weights import weights_of
+from regard.store.weights import get_weights
 from tests.pipeline.made import (
     TEXTS,
     tokenizer,
@@ -189,7 +189,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
 def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
     settings = translator_settings()
     model = translating_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), weights_of(model), "card")
+    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
     plain = Scorer.load(tmp_path / "m")
     assert plain.temperature == 1.0
     assert plain.score(TARGETS, SOURCES) == Scorer.of(Translator(model, vocabularies(), settings)).score(
@@ -214,7 +214,7 @@ def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
 def test_a_reader_has_no_texts_to_score(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
-    write_model(tmp_path / "m", settings, vocabularies(), weights_of(build(settings, seed=1)), "card")
+    write_model(tmp_path / "m", settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match="'encoder_only' gives no text a probability"):
         Scorer.load(tmp_path / "m")
     written = Scorer.of(Writer(writing_model(writer_settings()), vocabularies(), writer_settings()), temperature=2.0)

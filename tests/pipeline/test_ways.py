@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.decode.lengths import gnmt
 from regard.decode.rerank import minimum_risk
-from regard.measure.likeness import likeness
+from regard.measure.likeness import sentence_chrf
 from regard.models.state import State
 from regard.models.swift import Swift
 from regard.pipeline.answers import Translation, Written
@@ -85,7 +85,7 @@ def test_the_least_risk_is_that_of_all_that_was_drawn() -> None:
     drawn = translator.translate(TEXTS, search=Sampling(count), best=count, longest=LONGEST, seed=5)
     chosen = translator.translate(TEXTS, search=MinimumRisk(count, Filters()), best=count, longest=LONGEST, seed=5)
     for some, one in zip(drawn, chosen, strict=True):
-        best = max(one.utility for one in minimum_risk(texts_of(some), likeness))
+        best = max(one.utility for one in minimum_risk(texts_of(some), sentence_chrf))
         assert one.utility == pytest.approx(best)
         assert set(texts_of(one)) == set(texts_of(some))
         utilities = [text.utility for text in (one, *one.alternatives)]

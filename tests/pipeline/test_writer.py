@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Unigram
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
 from regard.models.decoder_only import DecoderOnly
 from regard.models.state import State
 from regard.pipeline.writer import Writer
@@ -22,7 +22,7 @@ def made(**changes: object) -> Writer:
 
 
 @pytest.mark.parametrize("kind", [ByteBpe(vocabulary=300), Unigram(vocabulary=60), Bpe(vocabulary=60)])
-def test_greedy_writes_what_the_model_says(kind: AnyVocabulary) -> None:
+def test_greedy_writes_what_the_model_says(kind: AnyTokenizer) -> None:
     words = learn(TEXTS, kind)  # spaces belong to the piece before, to the piece after, or to neither
     settings = writer_settings(**{"tokens.vocabulary": words.size})
     writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)

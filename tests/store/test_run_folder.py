@@ -10,15 +10,15 @@ from regard.store.run_folder import Journal, RunFolder
 
 
 def test_whoever_holds_the_folder_mends_it(tmp_path: Path) -> None:
-    place = RunFolder(tmp_path)
+    run_folder = RunFolder(tmp_path)
     for half in ("best.old", "average.old", "average"):
         (tmp_path / half).mkdir()
     (tmp_path / ".run.toml.x1.tmp").write_text("half")
-    with place.held():
+    with run_folder.lock():
         assert sorted(path.name for path in tmp_path.iterdir()) == ["average", "best"]
 
 
-def test_a_journal_is_on_disk_before_its_size_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_is_on_disk_before_its_size_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
     journal = Journal(tmp_path / "metrics.jsonl")
     journal.write(update=1, loss=2.5)
@@ -33,7 +33,7 @@ def test_a_journal_is_cut_back_but_never_made_up(tmp_path: Path) -> None:
     journal.write(update=1)
     size = journal.size
     journal.write(update=2)
-    journal.cut(size)
+    journal.truncate(size)
     assert (tmp_path / "metrics.jsonl").read_text() == '{"update": 1}\n'
     with pytest.raises(RegardError, match="lost lines"):
-        journal.cut(size + 1)
+        journal.truncate(size + 1)

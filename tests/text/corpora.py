@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import (
-    AnyVocabulary,
+    AnyTokenizer,
     Bpe,
     ByteBpe,
     ByteLevel,
@@ -32,7 +32,7 @@ TEXT = [
     "<pad> <s> </s> <unk> <mask> <2de> <url> <pad> <s> </s> <unk> <mask> <2de> <url>\n",
 ]
 WITH_TAGS = Specials(languages=("de", "en"), extra=("<url>", "@@"))
-KINDS: dict[str, AnyVocabulary] = {
+KINDS: dict[str, AnyTokenizer] = {
     "byte_bpe": ByteBpe(vocabulary=310),
     "bpe": Bpe(vocabulary=120),
     "unigram": Unigram(vocabulary=76),

@@ -52,11 +52,11 @@ def test_hugging_face_reads_it_with_the_same_ids(name: str, tmp_path: Path) -> N
 
 
 def test_roles_are_kept_whatever_they_are_called() -> None:
-    named = Specials(pad="[PAD]", begin="[BOS]", end="[EOS]", unknown="[UNK]", mask="[MASK]", classify="[CLS]")
+    named = Specials(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
     tokenizer = learn(TEXT, ByteBpe(vocabulary=300, specials=named))
     for role in ROLES:
         assert tokenizer.vocabulary[getattr(tokenizer.specials, role)] == getattr(named, role)
-    shared = learn(TEXT, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", end="<eos>", begin="<eos>")))
+    shared = learn(TEXT, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", eos="<eos>", bos="<eos>")))
     assert shared.specials.pad == shared.specials.end == shared.specials.begin
     assert shared.size == 300
 

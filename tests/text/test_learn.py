@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
 from regard.text import learn as learning
 from regard.text.learn import learn, learn_both
 from tests.text.corpora import KINDS, TEXT, shared_lines, vocabulary
@@ -43,7 +43,7 @@ def test_the_same_text_gives_the_same_file() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [ByteBpe(), Bpe(), Unigram(), WordLevel()], ids=lambda settings: settings.kind)
 @pytest.mark.parametrize("name", ["multi30k/train.de.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz"])
-def test_the_same_corpus_gives_the_same_file(name: str, settings: AnyVocabulary) -> None:
+def test_the_same_corpus_gives_the_same_file(name: str, settings: AnyTokenizer) -> None:
     texts = shared_lines(name, 30_000)
     assert learn(texts, settings) == learn(Random(1).sample(texts, len(texts)), settings)
 
@@ -140,7 +140,7 @@ def test_separate_and_joint_vocabularies() -> None:
         (ByteBpe(specials=Specials(extra=("<s>",))), "both a special and an extra"),
     ],
 )
-def test_what_cannot_be_learned_is_said(settings: AnyVocabulary, message: str) -> None:
+def test_what_cannot_be_learned_is_said(settings: AnyTokenizer, message: str) -> None:
     with pytest.raises(RegardError, match=message) as raised:
         learn(TEXT, settings)
     assert raised.value.fix
@@ -148,7 +148,7 @@ def test_what_cannot_be_learned_is_said(settings: AnyVocabulary, message: str) -
 
 @pytest.mark.parametrize("settings", [settings for settings in KINDS.values() if settings.kind != "byte"])
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
-def test_nothing_to_learn_from(settings: AnyVocabulary, texts: list[str]) -> None:
+def test_nothing_to_learn_from(settings: AnyTokenizer, texts: list[str]) -> None:
     with pytest.raises(RegardError, match="no text to learn from"):
         learn(texts, settings)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 
 FAMILIES = ("translate", "continue", "fill")
@@ -70,7 +70,7 @@ def small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None =
         "validation": {"every": 6, "sentences": 4, "shown": 1},
         "device": {"name": "cpu", "threads": 1, "attention": "compute", "loss_rows": 16},
     }  # fmt: skip
-    return runs().parse(table, changes)
+    return RUN_FILES().parse(table, changes)
 
 
 def fingerprints(folder: Path) -> dict[str, str]:

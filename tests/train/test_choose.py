@@ -10,7 +10,7 @@ from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import EncoderDecoder
 from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
 from regard.models.cost import cost
 from regard.train.choose import Choice, bytes_per_token, choose
@@ -74,7 +74,7 @@ def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:
     assert isinstance(run.train.schedule, InverseSqrt)
     assert run.train.schedule.warmup <= run.train.updates / 4
     assert choice.reasons[0].startswith("600 pairs: preset mini (")
-    assert codec.runs().parse(plain(run)) == run
+    assert codec.RUN_FILES().parse(to_dict(run)) == run
 
 
 def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Lines]) -> None:
@@ -137,7 +137,7 @@ def test_a_book(book: Documents) -> None:
     assert isinstance(run.train.schedule, Cosine)
     assert run.train.schedule.peak == 1e-3
     assert run.data.held_out == 0.1
-    assert run.data.longest <= run.data.batch_tokens
+    assert run.data.max_length <= run.data.batch_tokens
     assert run.validation.metric == "loss"
     assert "the end of the text" in reason(choice, "Validation:")
 
@@ -382,7 +382,7 @@ def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int
     with pytest.raises(ConfigError, match="less than one batch"):
         choose(pairs(600), changes={"train.update_tokens": 300})
     own = {"train.update_tokens": 300, "data.batch_tokens": 300, "data.longest": 100}
-    assert choose(pairs(600), changes=own).run.together == 1
+    assert choose(pairs(600), changes=own).run.accumulate == 1
 
 
 @pytest.mark.parametrize("minutes", [0.0, -1.0, float("nan"), float("inf")])
@@ -444,7 +444,7 @@ def test_rows_rise(job: Job) -> None:
     assert [row.dropout for row in rows] == sorted((row.dropout for row in rows), reverse=True)
     assert rows[-1].most == float("inf")
     for row in rows:
-        assert row.preset in codec.presets()
+        assert row.preset in codec.list_presets()
         assert not row.why.endswith(".")
 
 
@@ -530,6 +530,6 @@ def test_shakespeare_gets_characters() -> None:
     run = choose(Documents(path=str(DATA / "tinyshakespeare/input.txt.gz"))).run
     assert isinstance(run.tokenizer, CharacterLevel)
     assert run.model.family == "decoder_only"
-    assert (run.model.tokens.vocabulary, run.model.width, run.data.longest) == (72, 128, 256)
+    assert (run.model.tokens.vocabulary, run.model.width, run.data.max_length) == (72, 128, 256)
     assert run.data.held_out == 0.1
     assert isinstance(run.train.schedule, Cosine)

@@ -15,9 +15,9 @@ import torch
 import regard
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.data.held_out import is_held_out
 from regard.data.prepare import WorkerError
 from regard.pipeline.translator import Translator
@@ -84,13 +84,13 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, d
         verify(folder / name)
         names = {path.name for path in (folder / name).iterdir()}
         assert names == {"model.toml", "model.safetensors", "tokenizer.json", "README.md", "manifest.json"}
-    run = runs().load(folder / "run.toml")
-    assert run.train.together == 2
+    run = RUN_FILES().load(folder / "run.toml")
+    assert run.train.accumulate == 2
     stored = read_model(folder)
-    size = stored.vocabularies.source.size
+    size = stored.tokenizers.source.size
     assert stored.settings == run.model
     assert stored.model.head is not None
-    assert size == stored.vocabularies.target.size
+    assert size == stored.tokenizers.target.size
     lines = metrics(folder)
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
     rates = [rate(run.train.schedule, update, updates=4, width=16) for update in (1, 2, 3, 4)]
@@ -148,7 +148,7 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
     }
     heard: list[Event] = []
     fit(small_run("fill", corpus(tmp_path / "corpus"), changes), tmp_path / "run", listeners=[heard.append])
-    assert runs().load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
+    assert RUN_FILES().load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
     assert those(heard, Validated)[-1].scores["accuracy"] > 0.9
 
 
@@ -163,7 +163,7 @@ def test_a_label_that_is_only_held_out_is_known(tmp_path: Path) -> None:
         "validation.metric": "accuracy",
     }
     fit(small_run("fill", corpus(tmp_path / "corpus"), changes), tmp_path / "run")
-    labels = runs().load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
+    labels = RUN_FILES().load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
     assert labels == ("no", "rare", "yes")
 
 
@@ -198,7 +198,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, done: Done) ->
 
 
 def test_a_busy_folder_is_refused(folder: Path) -> None:
-    with RunFolder(folder).held(), pytest.raises(RegardError, match="Another process"):
+    with RunFolder(folder).lock(), pytest.raises(RegardError, match="Another process"):
         resume(folder, more=2)
 
 
@@ -227,9 +227,9 @@ def test_changed_settings_are_named_one_by_one_and_refused(folder: Path) -> None
     assert "train.clip: was 1.0, is 2.0" in caught.value.what
     assert "train.schedule.peak: was 0.01, is 0.02" in caught.value.what
     assert "--accept config" in (caught.value.fix or "")
-    assert runs().load(folder / "run.toml").train.clip == 1.0
+    assert RUN_FILES().load(folder / "run.toml").train.clip == 1.0
     assert resume(folder, more=2, changes=changes, accept={"config"}).update == 6
-    assert runs().load(folder / "run.toml").train.clip == 2.0
+    assert RUN_FILES().load(folder / "run.toml").train.clip == 2.0
 
 
 def test_a_run_file_that_was_edited_is_noticed(folder: Path) -> None:
@@ -400,7 +400,7 @@ def test_an_update_may_grow_and_what_follows_from_it_is_no_change(resting: Path)
     assert "train.update_tokens: was 256, is 512" in caught.value.what
     assert "together" not in caught.value.what
     resume(resting, changes={"train.update_tokens": 512}, accept={"config"})
-    assert runs().load(resting / "run.toml").train.together == 4
+    assert RUN_FILES().load(resting / "run.toml").train.accumulate == 4
 
 
 def test_a_run_that_is_ended_early_validates_its_last_update(resting: Path) -> None:
@@ -458,7 +458,7 @@ def test_a_device_that_is_not_there_is_said_before_anything_is_done(tmp_path: Pa
 
 def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
     run = small_run("translate", corpus(tmp_path))
-    before = plain(run)
+    before = to_dict(run)
     del before["model"]["growth"], before["train"]["clip"]
     _check_changes(before, run, accepted=False, longer=False, where="run.toml")
     before["train"]["clip"] = 0.123
@@ -474,11 +474,11 @@ def test_how_far_sources_may_grow_is_found_in_the_corpus(tmp_path: Path) -> None
     fit(small_run("translate", files, {"train.updates": 2}), tmp_path / "run")
     settings = read_model(tmp_path / "run").settings
     assert isinstance(settings, EncoderDecoder)
-    assert settings.growth > 5
+    assert settings.max_length_ratio > 5
     translator = regard.load(tmp_path / "run")
     assert isinstance(translator, Translator)
     (source,) = translator.sources(["go 1"], None)
-    assert translator.longest([source], None) == [math.ceil(settings.growth * len(source)) + 50]
+    assert translator.longest([source], None) == [math.ceil(settings.max_length_ratio * len(source)) + 50]
 
 
 def test_samples_that_are_set_aside_are_told(tmp_path: Path) -> None:

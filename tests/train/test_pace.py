@@ -29,10 +29,10 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
 def run(job: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> Run:
     preset, small = SMALL[job]
     return Run(
-        data=Data(train=(Lines(source="a"),), batch_tokens=64, longest=8),
+        data=Data(train=(Lines(source="a"),), batch_tokens=64, max_length=8),
         model=codec.preset(preset, small | (changes or {})),
         train=Training(updates=1, update_tokens=128, schedule=Constant(peak=1e-3), **train),
-        device=Device(threads=1, attention="float32", loss_rows=0),
+        device=Device(threads=1, attention="float32", logit_rows=0),
     )
 
 

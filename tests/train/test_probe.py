@@ -27,7 +27,7 @@ def test_what_was_found_is_told_and_set(tmp_path: Path) -> None:
     run, read = ready(tmp_path, OPEN)
     found = probed(run, read, heard.append)
     assert found.device.attention in ("float32", "compute")
-    assert found.device.loss_rows == 0  # of so few words
+    assert found.device.logit_rows == 0  # of so few words
     told = heard[-1]
     assert isinstance(told, Said)
     assert "An update takes about" in told.text

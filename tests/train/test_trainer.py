@@ -199,7 +199,7 @@ def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
     assert [attention.in_float32 for attention in attentions] == [True] * 3  # of each stack, and across
     assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
     assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
-    assert made.loader.together == made.run.together == 2
+    assert made.loader.together == made.run.accumulate == 2
     assert made.loader._recut is not None
     assert made.validator is not None
     assert made.validator.loader._recut is None, "what is scored is cut as it will be read"

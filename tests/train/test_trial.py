@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.nn.attention import Attention
 from regard.nn.stack import Stack
 from regard.train.corpora import Corpora
@@ -28,7 +28,7 @@ def test_an_update_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, m
     before = {name: tensor.clone() for name, tensor in trial.model.state_dict().items()}
     clock = iter(range(100))
     monkeypatch.setattr("regard.train.trial.time.perf_counter", lambda: float(next(clock)))
-    assert run.together == 2
+    assert run.accumulate == 2
     assert trial.update_seconds() == 3.0  # each of them a tick
     assert all(torch.equal(tensor, before[name]) for name, tensor in trial.model.state_dict().items())
     assert all(parameter.grad is None for parameter in trial.model.parameters())
@@ -81,7 +81,7 @@ QUICK = {"attention": "compute", "threads": 1, "loss_rows": 256}
 def test_the_quickest_ways_are_found_and_set(words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_ = {f"device.{name}": None for name in QUICK}
     run, read = ready(tmp_path, open_ | {"train.precision": "bfloat16"})
-    trial = trial_of(runs().parse(plain(run), {"model.source.vocabulary": words}), read)
+    trial = trial_of(RUN_FILES().parse(to_dict(run), {"model.source.vocabulary": words}), read)
     tried: list[tuple[bool, int, int]] = []
 
     def seconds() -> float:

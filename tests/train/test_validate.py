@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.data.rows import IGNORED
 from regard.store.model_folder import read_model
 from tests.train.made import trainer
@@ -113,7 +113,7 @@ def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fau
 def test_a_score_that_a_task_does_not_have_is_refused(task: str, metric: str, tmp_path: Path) -> None:
     table = small_run(task, corpus(tmp_path)).model_dump(mode="json", exclude_none=True)
     with pytest.raises(RegardError, match=r"validation\.metric"):
-        runs().parse(table, {"validation.metric": metric})
+        RUN_FILES().parse(table, {"validation.metric": metric})
 
 
 def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None:

@@ -34,27 +34,27 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     """
     text = content.decode()
     # A key of n parts costs its parser n x n: such a text must not get there.
-    if text.count("=") > limits.KEYS or _longest_key(text) > limits.DEPTH:
+    if text.count("=") > limits.KEYS or _count_key_parts(text) > limits.DEPTH:
         raise ValueError(f"it has more than {limits.KEYS:,} keys, or one of more than {limits.DEPTH} parts")
     try:
         tables = tomllib.loads(text)
     except RecursionError:
         tables = None
-    if tables is None or _is_deep(tables):
+    if tables is None or _is_too_deep(tables):
         raise ValueError(f"more than {limits.DEPTH} lists or tables stand inside each other")
     return tables
 
 
-def _longest_key(text: str) -> int:
+def _count_key_parts(text: str) -> int:
     """The most parts with nothing but a dot between them: at least as many as any dotted key has."""
-    longest = run = 1
+    max_parts = current = 1
     for part in text.split("."):
-        run = 1 if any(mark in part for mark in "\n=,") else run + 1
-        longest = max(longest, run)
-    return longest
+        current = 1 if any(delimiter in part for delimiter in "\n=,") else current + 1
+        max_parts = max(max_parts, current)
+    return max_parts
 
 
-def _is_deep(value: Any) -> bool:
+def _is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(limits.DEPTH):
         level = [

@@ -29,10 +29,10 @@ class RegardError(Exception):
             lines.append(f"  where: {self.where}")
         if self.fix is not None:
             lines.append(f"  fix:   {self.fix}")
-        return _visible("\n".join(lines))
+        return _escape_unprintable("\n".join(lines))
 
 
-def _visible(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     r"""What a terminal would obey, or nobody would see, written out: names in files may come from strangers.
 
     >>> print(_visible("\x1b[2Jgood\nmodel"))
@@ -41,11 +41,13 @@ def _visible(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(one if one == "\n" or one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join(
+        character if character == "\n" or character.isprintable() else repr(character)[1:-1] for character in text
+    )
 
 
-def _restore(kind: type[RegardError], arguments: tuple[Any, ...], state: dict[str, Any]) -> RegardError:
-    error = kind.__new__(kind, *arguments)
+def _restore(error_type: type[RegardError], arguments: tuple[Any, ...], state: dict[str, Any]) -> RegardError:
+    error = error_type.__new__(error_type, *arguments)
     error.__dict__.update(state)
     return error
 
@@ -66,13 +68,13 @@ class Fault:
 class ConfigError(RegardError):
     """A configuration with faults: it names every one of them at once."""
 
-    def __init__(self, faults: Sequence[Fault], *, where: str | None = None, more: int = 0) -> None:
+    def __init__(self, faults: Sequence[Fault], *, where: str | None = None, omitted: int = 0) -> None:
         """`more` counts those that nobody wants to read."""
         self.faults = tuple(faults)
-        total = len(self.faults) + more
+        total = len(self.faults) + omitted
         count = "1 fault" if total == 1 else f"{total:,} faults"
         lines = [f"The configuration has {count}:", *(f"  - {fault}" for fault in self.faults)]
-        lines += [f"  - and {more:,} more."] if more else []
+        lines += [f"  - and {omitted:,} more."] if omitted else []
         super().__init__("\n".join(lines), where=where)
 
 

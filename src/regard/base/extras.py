@@ -6,7 +6,7 @@ from typing import Any
 from regard.base.errors import RegardError
 
 
-def optional(module: str, extra: str, purpose: str) -> Any:
+def import_optional(module: str, extra: str, purpose: str) -> Any:
     """The module, if it is installed.
 
     >>> optional("no_such_module", "formats", "Reading .xyz")

@@ -26,10 +26,12 @@ from regard.base.errors import DamagedError, RegardError
 
 MANIFEST = "manifest.json"
 # Parts of a name that mean the same on every system: no drives, devices or separators of Windows, nothing unseen.
-_NAME = re.compile(r"""(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[^\\/:*?"<>|]{1,255}(?<![. ])""", re.IGNORECASE)
+_PORTABLE_NAME = re.compile(
+    r"""(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[^\\/:*?"<>|]{1,255}(?<![. ])""", re.IGNORECASE
+)
 
 
-def read_plain(path: Path, most: int) -> bytes:
+def read_regular_file(path: Path, max_bytes: int) -> bytes:
     """The bytes of a plain file of at most `most`: no pipe that never answers, no device that never ends."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is opened without waiting
@@ -39,19 +41,19 @@ def read_plain(path: Path, most: int) -> bytes:
         what = f"The file cannot be read: {error.strerror}."
         raise DamagedError(what, where=str(path), fix="Put a plain file there that you may read.") from error
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise DamagedError("This is no plain file.", where=str(path), fix="Put the file itself there.")
-        content = file.read(most + 1) if facts.st_size <= most else b""
-    if max(facts.st_size, len(content)) > most:
-        what = f"The file has {facts.st_size:,} bytes, and at most {most:,} are read."
+        content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+    if max(status.st_size, len(content)) > max_bytes:
+        what = f"The file has {status.st_size:,} bytes, and at most {max_bytes:,} are read."
         raise DamagedError(what, where=str(path), fix="Take a good copy: none that Regard writes is so large.")
     return content
 
 
 def read_json(path: Path, fix: str = "Take a good copy.") -> Any:
     """What a JSON file holds; `DamagedError` if that is none, `FileNotFoundError` if there is no file."""
-    content = read_plain(path, limits.DOCUMENT)
+    content = read_regular_file(path, limits.DOCUMENT)
     try:
         return parse_json(content)
     except ValueError as error:
@@ -61,16 +63,16 @@ def read_json(path: Path, fix: str = "Take a good copy.") -> Any:
 def write_atomic(path: Path, content: bytes) -> None:
     """Put `content` at `path`: after a crash the file is the old one or the new one."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
+    temporary_path = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        temporary_path.chmod(0o644)
+        temporary_path.replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
 
@@ -81,7 +83,7 @@ def is_leftover(path: Path) -> bool:
 
 
 @contextmanager
-def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Fill a folder under a temporary name; it is sealed and takes its real name at the end.
 
     with new_folder(Path("my-model")) as folder:
@@ -91,35 +93,35 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
-    temporary, older = path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
-    if temporary.exists():
-        with locked(temporary):  # nobody writes it any more: what a killed process left was never sealed
-            shutil.rmtree(temporary)
-    temporary.mkdir(parents=True)
-    with locked(temporary):
+    temporary_path, backup = path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
+    if temporary_path.exists():
+        with lock_folder(temporary_path):  # nobody writes it any more: what a killed process left was never sealed
+            shutil.rmtree(temporary_path)
+    temporary_path.mkdir(parents=True)
+    with lock_folder(temporary_path):
         try:
-            yield temporary
-            seal(temporary)
+            yield temporary_path
+            seal(temporary_path)
             recover(path)
             if path.exists():
-                path.rename(older)
-            temporary.rename(path)
+                path.rename(backup)
+            temporary_path.rename(path)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            shutil.rmtree(temporary_path, ignore_errors=True)
             raise
     flush_folder(path.parent)
-    shutil.rmtree(older, ignore_errors=True)
+    shutil.rmtree(backup, ignore_errors=True)
 
 
 def recover(path: Path) -> None:
     """Undo half a replacement: the older folder gets its name back, or goes if the newer one has it."""
-    older = path.with_name(f"{path.name}.old")
-    if older.exists():
-        shutil.rmtree(older) if path.exists() else older.rename(path)
+    backup = path.with_name(f"{path.name}.old")
+    if backup.exists():
+        shutil.rmtree(backup) if path.exists() else backup.rename(path)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder; the lock goes with the process, however it ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -135,7 +137,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def needing_room(path: Path, size: int | None = None) -> Iterator[None]:
+def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
     """Say of a full disk where it is full and, if that is known, how many bytes what is written there needs."""
     try:
         yield
@@ -143,9 +145,9 @@ def needing_room(path: Path, size: int | None = None) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         free = shutil.disk_usage(path.parent).free
-        needed = "" if size is None else f" {size:,} bytes are needed, and {free:,} are free."
+        size_note = "" if size is None else f" {size:,} bytes are needed, and {free:,} are free."
         raise RegardError(
-            f"The disk is full: {error.strerror}.{needed}",
+            f"The disk is full: {error.strerror}.{size_note}",
             where=str(error.filename or path),
             fix="Make room and go on (a run: `regard train --resume`): nothing that was there before is lost.",
         ) from error
@@ -161,10 +163,10 @@ def seal(folder: Path) -> None:
         if path.is_file() and path != folder / MANIFEST:
             name = path.relative_to(folder).as_posix()
             files[name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-    write_atomic(folder / MANIFEST, _canonical(files))
+    write_atomic(folder / MANIFEST, _serialize_manifest(files))
 
 
-def verify(folder: Path, *, most: int | None = None, unread: Collection[str] = ()) -> None:
+def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[str] = ()) -> None:
     """Raise `DamagedError` unless the folder holds exactly what its manifest says; name the differences.
 
     A file of more than `most` bytes is a fault as well. Of those in `unread` the size alone is compared.
@@ -172,39 +174,44 @@ def verify(folder: Path, *, most: int | None = None, unread: Collection[str] = (
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
         raise DamagedError("The folder has no manifest.", where=str(manifest), fix="It was never finished.")
-    files = _parse(manifest)
-    present = dict(_present(folder))
+    files = _read_manifest(manifest)
+    sizes = dict(_iter_file_sizes(folder))
     faults = []
-    for name, facts in files.items():
-        size = present.get(name)
+    for name, entry in files.items():
+        size = sizes.get(name)
         if size is None:
-            faults.append(f"{name} is missing" + (": a link or pipe stands there" if name in present else ""))
-        elif size != facts["bytes"]:
-            faults.append(f"{name} has {size} bytes, not {facts['bytes']}")
-        elif name in unread:
+            faults.append(f"{name} is missing" + (": a link or pipe stands there" if name in sizes else ""))
+        elif size != entry["bytes"]:
+            faults.append(f"{name} has {size} bytes, not {entry['bytes']}")
+        elif name in size_only:
             continue
-        elif most is not None and size > most:
-            faults.append(f"{name} has {size} bytes, and no more than {most} are believed")
-        elif sha256(folder / name) != facts["sha256"]:
+        elif max_bytes is not None and size > max_bytes:
+            faults.append(f"{name} has {size} bytes, and no more than {max_bytes} are believed")
+        elif sha256(folder / name) != entry["sha256"]:
             faults.append(f"{name} has other content (sha256 differs)")
-    faults += [f"{_short(name)} is not in the manifest" for name in sorted(present.keys() - files.keys() - {MANIFEST})]
+    faults += [
+        f"{_shorten_name(name)} is not in the manifest" for name in sorted(sizes.keys() - files.keys() - {MANIFEST})
+    ]
     if faults:
-        more = f"; and {len(faults) - limits.TOLD} more" if len(faults) > limits.TOLD else ""
+        omitted_note = f"; and {len(faults) - limits.MAX_REPORTED} more" if len(faults) > limits.MAX_REPORTED else ""
         raise DamagedError(
-            "The folder is not what its manifest says: " + "; ".join(faults[: limits.TOLD]) + more + ".",
+            "The folder is not what its manifest says: "
+            + "; ".join(faults[: limits.MAX_REPORTED])
+            + omitted_note
+            + ".",
             where=str(folder),
             fix="Take a good copy: a damaged file is never used.",
         )
 
 
-def _present(folder: Path) -> Iterator[tuple[str, int | None]]:
+def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
     """Everything in a folder but folders, with the size of what is a plain file; links are not followed."""
-    waiting, count = [(folder, "")], 0
-    while waiting:
-        place, before = waiting.pop()
+    pending, count = [(folder, "")], 0
+    while pending:
+        directory, prefix = pending.pop()
         try:
-            with os.scandir(place) as found:
-                entries = list(islice(found, limits.FILES - count + 1))
+            with os.scandir(directory) as scan:
+                entries = list(islice(scan, limits.FILES - count + 1))
         except OSError as error:
             what = f"A folder in it cannot be read: {error.strerror}."
             raise DamagedError(what, where=str(folder), fix="Take a good copy.") from error
@@ -214,13 +221,13 @@ def _present(folder: Path) -> Iterator[tuple[str, int | None]]:
             raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", where=str(folder), fix=fix)
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                waiting.append((place / entry.name, f"{before}{entry.name}/"))
+                pending.append((directory / entry.name, f"{prefix}{entry.name}/"))
             else:
                 is_plain = entry.is_file(follow_symlinks=False)
-                yield before + entry.name, entry.stat(follow_symlinks=False).st_size if is_plain else None
+                yield prefix + entry.name, entry.stat(follow_symlinks=False).st_size if is_plain else None
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return name if len(name) <= 80 else f"{name[:77]}..."
 
 
@@ -245,27 +252,27 @@ def flush_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _canonical(files: dict[str, dict[str, int | str]]) -> bytes:
+def _serialize_manifest(files: dict[str, dict[str, int | str]]) -> bytes:
     return (json.dumps({"files": files, "format": 1}, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _parse(manifest: Path) -> dict[str, dict[str, int | str]]:
-    content = read_plain(manifest, limits.SETTINGS)
-    fix, why = "Take a good copy: nothing here can be trusted.", ""
+def _read_manifest(manifest: Path) -> dict[str, dict[str, int | str]]:
+    content = read_regular_file(manifest, limits.SETTINGS)
+    fix, reason = "Take a good copy: nothing here can be trusted.", ""
     try:
         files = parse_json(content)["files"]
-        good = _canonical(files) == content  # any flipped bit, even in a space, shows here
-        for name in [name for name, facts in files.items() if not _is_good(name, facts)]:
-            good, why = False, f": it says of {_short(name)!r} what is said of no file in this folder"
+        is_valid = _serialize_manifest(files) == content  # any flipped bit, even in a space, shows here
+        for name in [name for name, entry in files.items() if not _is_valid_entry(name, entry)]:
+            is_valid, reason = False, f": it says of {_shorten_name(name)!r} what is said of no file in this folder"
     except (ValueError, KeyError, TypeError, AttributeError):
-        good, files = False, {}
-    if not good:
-        raise DamagedError(f"The manifest is damaged{why}.", where=str(manifest), fix=fix)
+        is_valid, files = False, {}
+    if not is_valid:
+        raise DamagedError(f"The manifest is damaged{reason}.", where=str(manifest), fix=fix)
     return files
 
 
-def _is_good(name: str, facts: dict[str, Any]) -> bool:
+def _is_valid_entry(name: str, entry: dict[str, Any]) -> bool:
     """Whether this is a file inside the folder, and what is said of it a size and a hash."""
-    kinds = {"bytes": int, "sha256": str}
-    is_inside = name != MANIFEST and name.isprintable() and all(map(_NAME.fullmatch, name.split("/")))
-    return is_inside and {key: type(value) for key, value in facts.items()} == kinds
+    types = {"bytes": int, "sha256": str}
+    is_inside = name != MANIFEST and name.isprintable() and all(map(_PORTABLE_NAME.fullmatch, name.split("/")))
+    return is_inside and {key: type(value) for key, value in entry.items()} == types

@@ -13,12 +13,12 @@ VALUES = 2_000_000  # in one JSON file: an empty list is two bytes of text, and 
 KEYS = 10_000  # in one TOML file
 DEPTH = 64  # of tables, lists and dotted keys inside each other
 FILES = 1_000  # in a sealed folder
-TOLD = 20  # faults that a message names; it counts the others
+MAX_REPORTED = 20  # faults that a message names; it counts the others
 
 LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each of them is an object, however small the tensors are
 SIZE = 1 << 40  # any other size that settings ask for
 
 
-def memory() -> int:
+def total_memory() -> int:
     """The bytes of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

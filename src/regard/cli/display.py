@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
-from regard.base.times import lasting
+from regard.base.times import format_duration
 from regard.cli.lines import Speed, brief, ending, one_line, score, started
 from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
 
@@ -95,7 +95,7 @@ class Display:
         """What is to be seen now."""
         width = min(self._console.width, WIDTH)
         if self._started is None or self._updated is None:
-            waited = lasting(self._clock() - self._began)
+            waited = format_duration(self._clock() - self._began)
             return Group(_cut(f"{self._stage} ... {waited}", width))
         parts: list[Text | Table] = [
             self._progress(width),
@@ -110,7 +110,7 @@ class Display:
     def _progress(self, width: int) -> Table:
         assert self._started is not None and self._updated is not None  # noqa: S101, PT018 - `render` asked
         update, updates = self._updated.update, self._started.updates
-        left = lasting((updates - update) * self._speed.update)
+        left = format_duration((updates - update) * self._speed.update)
         ends = (f"{update:,}/{updates:,}", f"{update / updates:.0%}", f"{left} left")
         table = Table.grid(padding=(0, 1))
         for _ in range(4):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from regard.base.times import lasting
+from regard.base.times import format_duration
 from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
 
 SECONDS = 10.0  # between two lines about updates
@@ -68,7 +68,7 @@ class Lines:
                 yield self._updated(event)
             case Validated():
                 best = ", best so far" if event.best else ""
-                took = f" ({lasting(event.seconds)})" if event.seconds >= 1 else ""
+                took = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
                 yield f"validation at {event.update:,}: {scores(event.scores)}{best}{took}"
                 for shown in event.shown:
                     yield from sample(shown)
@@ -88,7 +88,7 @@ class Lines:
                 yield f"  {name} is {signature}"
 
     def _updated(self, event: Updated) -> str:
-        left = lasting((self._updates - event.update) * self._speed.update)
+        left = format_duration((self._updates - event.update) * self._speed.update)
         parts = [
             f"update {event.update:,}/{self._updates:,}",
             f"epoch {event.epoch + 1}",

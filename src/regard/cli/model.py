@@ -27,7 +27,7 @@ def presets() -> None:
     from regard.models.cost import cost  # torch: only when it is needed
 
     table = Table("preset", "family", "layers", "width", "norm", "position", "parameters", box=None, pad_edge=False)
-    for name in codec.presets():
+    for name in codec.list_presets():
         model = codec.preset(name)
         stack = model.encoder if model.family == "encoder_only" else model.decoder
         layers = f"{model.encoder.layers}+{stack.layers}" if model.family == "encoder_decoder" else str(stack.layers)
@@ -47,7 +47,7 @@ def show(model: Which, settings: Settings = None) -> None:
 def exports(model: Which, settings: Settings = None) -> None:
     """Say which engines hold this model exactly, and what keeps the others from it."""
     for verdict in exportable_to(_load(model, settings)):
-        typer.echo(f"{'yes' if verdict.exact else 'no '}  {verdict.target}")
+        typer.echo(f"{'yes' if verdict.is_exact else 'no '}  {verdict.target}")
         for obstacle in verdict.obstacles:
             typer.echo(f"       - {obstacle}")
 
@@ -97,14 +97,15 @@ def schema() -> None:
 
 def _load(which: str, settings: list[str] | None) -> AnyModel:
     changes = codec.parse_settings(settings or [])
-    if which in codec.presets():
+    if which in codec.list_presets():
         return codec.preset(which, changes)
     path = Path(which)
     if path.is_dir():
         path = path / "model.toml"
     if not path.is_file():
         raise RegardError(
-            f"There is no preset and no file '{which}'.", fix=f"Presets: {', '.join(codec.presets())}; or a model.toml."
+            f"There is no preset and no file '{which}'.",
+            fix=f"Presets: {', '.join(codec.list_presets())}; or a model.toml.",
         )
     return codec.load(path, changes)
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from regard.base.errors import RegardError
 from regard.config.parts import Frozen
 from regard.config.run import Data
-from regard.config.tables import Kind, read
+from regard.config.tables import SettingsFile, read_toml
 
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
@@ -86,7 +86,7 @@ def _progress() -> Progress:
 def _load(path: Path) -> Data:
     if not path.is_file():
         raise RegardError("There is no such run file.", where=str(path), fix="Write a TOML file with [data].")
-    return Kind[Part](Part).parse({"data": read(path).get("data", {})}, where=str(path)).data
+    return SettingsFile[Part](Part).parse({"data": read_toml(path).get("data", {})}, where=str(path)).data
 
 
 class Part(Frozen):

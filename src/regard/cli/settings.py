@@ -7,7 +7,7 @@ from typing import Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.config.reference import Setting, Table, tables
+from regard.config.reference import Setting, SettingsTable, iter_tables
 from regard.config.tables import suggest
 
 WIDTH = 100
@@ -18,15 +18,15 @@ def settings(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of the documentation.")] = False,
 ) -> None:
     """List every setting of a run: its values, its default and what it does."""
-    found = [table for table in tables() if _is_wanted(table, path)]
+    found = [table for table in iter_tables() if _is_wanted(table, path)]
     if not found:
-        known = sorted({one.path for table in tables() for one in table.settings})
+        known = sorted({one.path for table in iter_tables() for one in table.settings})
         raise RegardError(f"There is no setting '{path}'.", fix=suggest(path, known))
     for line in _page(found) if markdown else _lines(found, path):
         typer.echo(line)
 
 
-def _is_wanted(table: Table, path: str) -> bool:
+def _is_wanted(table: SettingsTable, path: str) -> bool:
     return _is_inside(table.path, path) or any(one.path == path for one in table.settings)
 
 
@@ -34,15 +34,15 @@ def _is_inside(path: str, outer: str) -> bool:
     return not outer or path == outer or path.startswith(f"{outer}.")
 
 
-def _lines(found: Sequence[Table], path: str) -> Iterator[str]:
+def _lines(found: Sequence[SettingsTable], path: str) -> Iterator[str]:
     for table in found:
         yield "  ".join(filter(None, (f"[{table.path}]" if table.path else "[the file itself]", table.tag)))
-        yield textwrap.fill(table.about, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield textwrap.fill(table.description, WIDTH, initial_indent="  ", subsequent_indent="  ")
         for one in table.settings:
             if _is_inside(one.path, path):
                 yield from _told(one)
-        if table.again:
-            yield f"  and, as above: {', '.join(table.again)}"
+        if table.repeated:
+            yield f"  and, as above: {', '.join(table.repeated)}"
         yield ""
 
 
@@ -50,11 +50,11 @@ def _told(one: Setting) -> Iterator[str]:
     name = one.path.rpartition(".")[2]
     default = one.default if one.default.startswith("(") or not one.default else f"= {one.default}"
     yield f"    {f'{name} {default}'.strip():32}{one.values}"
-    if one.about:
-        yield textwrap.fill(one.about, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    if one.description:
+        yield textwrap.fill(one.description, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
-def _page(found: Sequence[Table]) -> Iterator[str]:
+def _page(found: Sequence[SettingsTable]) -> Iterator[str]:
     yield "# Settings"
     yield ""
     yield "Everything that may stand in a run file, or after `--set` (`--set train.clip=0.5`); `regard settings train`"
@@ -65,11 +65,11 @@ def _page(found: Sequence[Table]) -> Iterator[str]:
         if table.path != before:
             yield f"\n## {f'`{table.path}`' if table.path else 'The file itself'}"
         before = table.path
-        yield f"\n{f'**`{table.tag}`**: ' if table.tag else ''}{table.about}"
+        yield f"\n{f'**`{table.tag}`**: ' if table.tag else ''}{table.description}"
         if table.settings:
             yield "\n| setting | values | default | |\n|---|---|---|---|"
         for one in table.settings:
             default = one.default if one.default.startswith("(") or not one.default else f"`{one.default}`"
-            yield f"| `{one.path.rpartition('.')[2]}` | {one.values} | {default} | {one.about} |"
-        if table.again:
-            yield f"\nAnd, as above: {', '.join(f'`{name}`' for name in table.again)}."
+            yield f"| `{one.path.rpartition('.')[2]}` | {one.values} | {default} | {one.description} |"
+        if table.repeated:
+            yield f"\nAnd, as above: {', '.join(f'`{name}`' for name in table.repeated)}."

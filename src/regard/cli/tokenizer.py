@@ -11,7 +11,7 @@ from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.config import codec
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Lines
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.data.example import Defects, Where
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
@@ -100,7 +100,7 @@ def check(
 
 def _settings(
     kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
-) -> AnyVocabulary:
+) -> AnyTokenizer:
     """The table [tokenizer] that these options describe."""
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
@@ -114,7 +114,7 @@ def _settings(
                 raise ConfigError([Fault(path, f"{parent} is no table.")], where="options")
         inner[key] = value
     try:
-        return TypeAdapter(AnyVocabulary).validate_python(table)
+        return TypeAdapter(AnyTokenizer).validate_python(table)
     except ValidationError as error:
         faults = [Fault(".".join(map(str, one["loc"][1:])) or "kind", f"{one['msg']}.") for one in error.errors()]
         raise ConfigError(faults, where="options") from None

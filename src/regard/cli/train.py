@@ -16,7 +16,7 @@ from rich.console import Console  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
-from regard.base.times import lasting
+from regard.base.times import format_duration
 from regard.cli.allocator import tune_allocator
 from regard.cli.order import Order, Texts, UsageError
 from regard.config import codec
@@ -87,7 +87,7 @@ def _resume(order: Order) -> "Finished":
     if not (folder / RUN).is_file():
         what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN}."
         raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
-    if codec.runs().load(folder / RUN).device.allocator == "tuned":
+    if codec.RUN_FILES().load(folder / RUN).device.allocator == "tuned":
         tune_allocator()
 
     from regard.train.fit import resume  # torch: only when it is needed
@@ -119,7 +119,7 @@ def _start(order: Order) -> "Finished | None":
     _show(told)
     if order.dry_run:
         _show([_duration(run, choice)])
-        typer.echo(f"\n{codec.runs().dumps(run)}", nl=False)
+        typer.echo(f"\n{codec.RUN_FILES().dumps(run)}", nl=False)
         return None
     assert order.out is not None  # noqa: S101 - checked
 
@@ -155,7 +155,7 @@ def _read_run(path: Path, changes: dict[str, Any]) -> Run:
         )
         raise RegardError("This is a folder, not a run file.", where=str(path), fix=fix)
     try:
-        return codec.runs().load(path, changes)
+        return codec.RUN_FILES().load(path, changes)
     except ConfigError as error:
         if path.suffix == ".toml" or error.faults[0].path != "file":
             raise
@@ -185,7 +185,7 @@ def _cost(run: Run, choice: "Choice | None") -> str:
     rows = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     known = cost(run.model, batch=rows, source=source, target=target)
-    parameters, flops = known.parameters.total(), known.training.total() * run.together * run.train.updates
+    parameters, flops = known.parameters.total(), known.training.total() * run.accumulate * run.train.updates
     memory = 16 * parameters + known.activations.total()  # weights, gradients and two moments, and the activations
     return (
         f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, and about "
@@ -198,7 +198,7 @@ def _duration(run: Run, choice: "Choice | None") -> str:
 
     with _busy("timing a few steps"):
         seconds = measured(run, _length(run, choice))
-    whole = lasting(seconds * run.train.updates)
+    whole = format_duration(seconds * run.train.updates)
     return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
 
 
@@ -215,8 +215,8 @@ def _busy(doing: str) -> Iterator[Callable[[str], None]]:
 
 def _length(run: Run, choice: "Choice | None") -> int:
     if choice is not None:
-        return min(choice.length, run.data.longest)
-    return run.data.longest if run.model.task == "continue" else min(LENGTH, run.data.longest)
+        return min(choice.length, run.data.max_length)
+    return run.data.max_length if run.model.task == "continue" else min(LENGTH, run.data.max_length)
 
 
 @contextmanager
@@ -251,10 +251,13 @@ def _say_goodbye(finished: "Finished") -> None:
     if finished.why == "asked to stop":
         typer.echo(f"Go on with: regard train --resume {folder}")
     elif finished.why == "spike":
-        policy = codec.runs().load(folder / RUN).train.spikes
+        policy = codec.RUN_FILES().load(folder / RUN).train.spikes
         change, what = "kind=skip", "without the update that spiked"
         if policy.kind != "stop":
-            change, what = f"most={policy.most + 10}", f"for 10 more spikes than the {policy.most} that a run survives"
+            change, what = (
+                f"most={policy.max_spikes + 10}",
+                f"for 10 more spikes than the {policy.max_spikes} that a run survives",
+            )
         typer.echo(f"Look at {folder / 'log.txt'}, then go on {what}:")
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
     else:

@@ -15,12 +15,23 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.model import AnyModel, ModelConfig
 from regard.config.run import Run
-from regard.config.tables import Kind, Table, change, parse_settings, plain, suggest
+from regard.config.tables import SettingsFile, TomlTable, parse_settings, suggest, to_dict, with_changes
 
-__all__ = ["Table", "dumps", "load", "parse", "parse_settings", "preset", "presets", "runs", "save", "schema"]
+__all__ = [
+    "TomlTable",
+    "dumps",
+    "load",
+    "parse",
+    "parse_settings",
+    "preset",
+    "list_presets",
+    "RUN_FILES",
+    "save",
+    "schema",
+]
 
 
-def presets() -> list[str]:
+def list_presets() -> list[str]:
     """The names of the presets that come with Regard."""
     folder = files("regard.config") / "presets"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -28,65 +39,65 @@ def presets() -> list[str]:
 
 def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
     """The model of a preset, with `{"a.b": value}` changes."""
-    if name not in presets():
-        raise RegardError(f"There is no preset '{name}'.", fix=suggest(name, presets()))
+    if name not in list_presets():
+        raise RegardError(f"There is no preset '{name}'.", fix=suggest(name, list_presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return models().parse(tomllib.loads(text), changes, where=f"preset {name}")
+    return MODEL_FILES().parse(tomllib.loads(text), changes, where=f"preset {name}")
 
 
 def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
     """The model that a TOML file describes, with `{"a.b": value}` changes."""
-    return models().load(path, changes)
+    return MODEL_FILES().load(path, changes)
 
 
 def save(config: AnyModel, path: Path) -> None:
     """Write the model to a TOML file, whole or not at all."""
-    models().save(config, path)
+    MODEL_FILES().save(config, path)
 
 
 def dumps(config: AnyModel) -> str:
     """The model as TOML: plain values first, then its tables; `parse` gives the same model back."""
-    return models().dumps(config)
+    return MODEL_FILES().dumps(config)
 
 
-def parse(table: Table, *, where: str | None = None) -> AnyModel:
+def parse(table: TomlTable, *, where: str | None = None) -> AnyModel:
     """A checked model from plain tables; raises one `ConfigError` that names every fault."""
-    return models().parse(table, where=where)
+    return MODEL_FILES().parse(table, where=where)
 
 
 def schema() -> str:
     """The JSON schema of `model.toml`, for editors that complete and check."""
-    return models().schema()
+    return MODEL_FILES().schema()
 
 
 @cache
-def models() -> Kind[AnyModel]:
+def MODEL_FILES() -> SettingsFile[AnyModel]:
     """Model files."""
-    return Kind(ModelConfig)
+    return SettingsFile(ModelConfig)
 
 
 @cache
-def runs() -> Kind[Run]:
+def RUN_FILES() -> SettingsFile[Run]:
     """Run files. Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""
-    return Kind(Run, _with_preset)
+    return SettingsFile(Run, _expand_preset)
 
 
-def _with_preset(table: Table) -> Table:
+def _expand_preset(table: TomlTable) -> TomlTable:
     model = table.get("model")
     if not isinstance(model, dict) or not isinstance(name := model.get("preset"), str):
         return table
-    changes = {key: value for key, value in _flat(model) if key != "preset"}
-    return {**table, "model": change(plain(preset(name)), changes)}
+    changes = {key: value for key, value in _flatten(model) if key != "preset"}
+    return {**table, "model": with_changes(to_dict(preset(name)), changes)}
 
 
-def _flat(table: Table, before: str = "") -> list[tuple[str, Any]]:
+def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
     """Tables inside tables as dotted keys.
 
     >>> _flat({"width": 2, "encoder": {"layers": 3}})
     [('width', 2), ('encoder.layers', 3)]
     """
-    found: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, Any]] = []
     for key, value in table.items():
-        path = f"{before}{key}"
-        found += _flat(value, f"{path}.") if isinstance(value, dict) else [(path, value)]
-    return found
+        path = f"{prefix}{key}"
+        pairs += _flatten(value, f"{path}.") if isinstance(value, dict) else [(path, value)]
+    return pairs

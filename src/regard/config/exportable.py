@@ -21,12 +21,12 @@ from regard.config.model import (
     DecoderOnly,
     EncoderDecoder,
     EncoderOnly,
-    MaskedWords,
+    LMHead,
+    MLMHead,
+    NoHead,
     Shared,
     Tags,
     Tokens,
-    Vectors,
-    Words,
 )
 from regard.config.parts import (
     Attention,
@@ -49,16 +49,16 @@ class Verdict:
     obstacles: tuple[str, ...]
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether the engine holds this model exactly."""
         return not self.obstacles
 
     def __str__(self) -> str:
-        return f"{self.target}: yes" if self.exact else f"{self.target}: no, {'; '.join(self.obstacles)}"
+        return f"{self.target}: yes" if self.is_exact else f"{self.target}: no, {'; '.join(self.obstacles)}"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ArchitectureRules:
     """What a Hugging Face architecture fixes in its stacks; None leaves it free."""
 
     placement: Literal["pre", "post"]
@@ -76,12 +76,12 @@ class Shape:
 
 
 ALL_BIASES = "query key value output"
-TABLE = ("sinusoidal/halves", "sinusoidal/interleaved")  # where positions are a table, a formula fits into it
-MARIAN = Shape("post", "layer", False, ("sinusoidal/halves",), ("plain",), (ALL_BIASES,), True, eps=1e-5)
+POSITION_TABLES = ("sinusoidal/halves", "sinusoidal/interleaved")  # where positions are a table, a formula fits into it
+MARIAN = ArchitectureRules("post", "layer", False, ("sinusoidal/halves",), ("plain",), (ALL_BIASES,), True, eps=1e-5)
 PEGASUS = replace(MARIAN, placement="pre")
-BART = replace(MARIAN, input_norm=True, positions=("learned+2", *TABLE))
+BART = replace(MARIAN, input_norm=True, positions=("learned+2", *POSITION_TABLES))
 MBART = replace(BART, placement="pre")
-BERT = replace(BART, positions=("learned+0", *TABLE), eps=None)
+BERT = replace(BART, positions=("learned+0", *POSITION_TABLES), eps=None)
 GPT2 = replace(BERT, placement="pre", input_norm=False)
 LLAMA = replace(
     GPT2,
@@ -105,21 +105,26 @@ T5 = replace(
     scale=1.0,
 )
 
-TRANSLATORS = {
+ENCODER_DECODERS = {
     "MarianMTModel": MARIAN,
     "PegasusForConditionalGeneration": PEGASUS,
     "BartForConditionalGeneration": BART,
     "MBartForConditionalGeneration": MBART,
     "T5ForConditionalGeneration": T5,
 }
-WRITERS = {"GPT2LMHeadModel": GPT2, "LlamaForCausalLM": LLAMA, "Qwen2ForCausalLM": QWEN2, "Qwen3ForCausalLM": QWEN3}
-READERS = {
-    MaskedWords: "BertForMaskedLM",
+DECODER_ONLY_MODELS = {
+    "GPT2LMHeadModel": GPT2,
+    "LlamaForCausalLM": LLAMA,
+    "Qwen2ForCausalLM": QWEN2,
+    "Qwen3ForCausalLM": QWEN3,
+}
+ENCODER_ONLY_MODELS = {
+    MLMHead: "BertForMaskedLM",
     Classes: "BertForSequenceClassification",
     Tags: "BertForTokenClassification",
-    Vectors: "BertModel",
+    NoHead: "BertModel",
 }
-ARCHITECTURES = {**TRANSLATORS, **WRITERS, **dict.fromkeys(READERS.values(), BERT)}
+ARCHITECTURES = {**ENCODER_DECODERS, **DECODER_ONLY_MODELS, **dict.fromkeys(ENCODER_ONLY_MODELS.values(), BERT)}
 """Every architecture of Hugging Face that is asked, and its shape."""
 
 
@@ -127,22 +132,26 @@ def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
     """Every engine's verdict on a model: CTranslate2 first, then the Hugging Face architectures of its family."""
     match model:
         case EncoderDecoder():
-            answers = {name: _translator(name, shape, model) for name, shape in TRANSLATORS.items()}
+            obstacles_by_name = {
+                name: _find_encoder_decoder_obstacles(name, rules, model) for name, rules in ENCODER_DECODERS.items()
+            }
         case DecoderOnly():
-            answers = {name: _writer(shape, model) for name, shape in WRITERS.items()}
+            obstacles_by_name = {
+                name: _find_decoder_only_obstacles(rules, model) for name, rules in DECODER_ONLY_MODELS.items()
+            }
         case EncoderOnly():
-            answers = {READERS[type(model.head)]: _reader(BERT, model)}
+            obstacles_by_name = {ENCODER_ONLY_MODELS[type(model.head)]: _find_encoder_only_obstacles(BERT, model)}
         case _:
             assert_never(model)
-    verdicts = [Verdict("ctranslate2", tuple(_ctranslate2(model)))]
-    verdicts += [Verdict(f"huggingface:{name}", tuple(obstacles)) for name, obstacles in answers.items()]
+    verdicts = [Verdict("ctranslate2", tuple(_find_ctranslate2_obstacles(model)))]
+    verdicts += [Verdict(f"huggingface:{name}", tuple(obstacles)) for name, obstacles in obstacles_by_name.items()]
     return tuple(verdicts)
 
 
-def _translator(name: str, shape: Shape, model: EncoderDecoder) -> Iterator[str]:
-    yield from _stack(shape, "encoder", model.encoder, model.width)
-    yield from _stack(shape, "decoder", model.decoder, model.width)
-    yield from _attention(shape, "decoder.cross", model.decoder.cross, model.width)
+def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoder) -> Iterator[str]:
+    yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
+    yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
+    yield from _find_attention_obstacles(rules, "decoder.cross", model.decoder.cross, model.width)
     if not isinstance(model.source, Tokens):
         yield f"source is {model.source.kind} (it has tokens)"
     if not isinstance(model.target, Shared) and name != "MarianMTModel":
@@ -156,12 +165,12 @@ def _translator(name: str, shape: Shape, model: EncoderDecoder) -> Iterator[str]
     if model.decoder.cross.heads != model.decoder.attention.heads:
         yield "decoder.cross.heads is not decoder.attention.heads"
     if name == "T5ForConditionalGeneration":
-        yield from _t5(model)
+        yield from _find_t5_obstacles(model)
     elif not model.head.tied:
         yield "head.tied is false"
 
 
-def _t5(model: EncoderDecoder) -> Iterator[str]:
+def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
     """T5 says most things once, for both stacks."""
     if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
         yield "it has one attention shape for all"
@@ -175,84 +184,84 @@ def _t5(model: EncoderDecoder) -> Iterator[str]:
         yield "head.bias has no place"
 
 
-def _writer(shape: Shape, model: DecoderOnly) -> Iterator[str]:
-    yield from _stack(shape, "decoder", model.decoder, model.width)
+def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -> Iterator[str]:
+    yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
     if model.prefix is not None:
         yield f"prefix of {model.prefix.kind} has no place"
     if model.tokens.scale:
         yield "tokens.scale has no place"
-    if not isinstance(model.head, Words):
+    if not isinstance(model.head, LMHead):
         yield f"head is {model.head.kind} (it has words)"
     elif model.head.bias:
         yield "head.bias has no place"
 
 
-def _reader(shape: Shape, model: EncoderOnly) -> Iterator[str]:
-    yield from _stack(shape, "encoder", model.encoder, model.width)
+def _find_encoder_only_obstacles(rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
+    yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
     if not isinstance(model.source, Tokens):
         yield f"source is {model.source.kind} (it has tokens)"
     elif model.source.scale:
         yield "source.scale has no place"
     if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
         yield "its classifier reads the first vector through a hidden layer"
-    if isinstance(model.head, MaskedWords):
+    if isinstance(model.head, MLMHead):
         if model.head.activation != model.encoder.feedforward.activation:
             yield "it has one activation for feed-forward and head"
         if not model.head.tied:
             yield "head.tied is false"  # untied, it has a second bias that nothing reads
 
 
-def _stack(shape: Shape, path: str, stack: Stack, width: int) -> Iterator[str]:
+def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, width: int) -> Iterator[str]:
     """What an architecture cannot hold of a stack."""
-    if stack.placement != shape.placement:
-        yield f"{path}.placement is {stack.placement} (it has {shape.placement})"
-    if stack.norm.kind != shape.norm:
-        yield f"{path}.norm is {stack.norm.kind} (it has {shape.norm})"
-    elif shape.eps is not None and stack.norm.eps != shape.eps:
-        yield f"{path}.norm.eps is {stack.norm.eps} (it has {shape.eps})"
+    if stack.placement != rules.placement:
+        yield f"{path}.placement is {stack.placement} (it has {rules.placement})"
+    if stack.norm.kind != rules.norm:
+        yield f"{path}.norm is {stack.norm.kind} (it has {rules.norm})"
+    elif rules.eps is not None and stack.norm.eps != rules.eps:
+        yield f"{path}.norm.eps is {stack.norm.eps} (it has {rules.eps})"
     if stack.norm.kind == "layer" and not stack.norm.bias:
         yield f"{path}.norm has no bias"
-    if stack.input_norm != shape.input_norm:
+    if stack.input_norm != rules.input_norm:
         yield f"{path}.input_norm is {str(stack.input_norm).lower()}"
-    if stack.final_norm != (shape.placement == "pre"):
+    if stack.final_norm != (rules.placement == "pre"):
         yield f"{path}.final_norm is {str(stack.final_norm).lower()}"
-    if (position := describe(stack.position)) not in shape.positions:
-        yield f"{path}.position is {position} (it has {' or '.join(shape.positions)})"
-    if "sinusoidal/halves" in shape.positions[:1] and getattr(stack.position, "base", 10000.0) != 10000.0:
+    if (position := describe_position(stack.position)) not in rules.positions:
+        yield f"{path}.position is {position} (it has {' or '.join(rules.positions)})"
+    if "sinusoidal/halves" in rules.positions[:1] and getattr(stack.position, "base", 10000.0) != 10000.0:
         yield f"{path}.position.base is not 10000"
     kind = stack.feedforward.kind
-    if kind not in shape.feedforwards and f"{kind} {stack.feedforward.activation}" not in shape.feedforwards:
-        yield f"{path}.feedforward is {kind} {stack.feedforward.activation} (it has {' or '.join(shape.feedforwards)})"
-    if shape.feedforward_bias is not None and stack.feedforward.bias != shape.feedforward_bias:
+    if kind not in rules.feedforwards and f"{kind} {stack.feedforward.activation}" not in rules.feedforwards:
+        yield f"{path}.feedforward is {kind} {stack.feedforward.activation} (it has {' or '.join(rules.feedforwards)})"
+    if rules.feedforward_bias is not None and stack.feedforward.bias != rules.feedforward_bias:
         yield f"{path}.feedforward.bias is {str(stack.feedforward.bias).lower()}"
     if stack.window is not None:
         yield f"{path}.window has no place"
-    yield from _attention(shape, f"{path}.attention", stack.attention, width)
+    yield from _find_attention_obstacles(rules, f"{path}.attention", stack.attention, width)
     if stack.attention.query_key_norm is not None and stack.attention.query_key_norm != stack.norm:
         yield f"{path}.attention.query_key_norm is not the stack's norm"
 
 
-def _attention(shape: Shape, path: str, attention: Attention, width: int) -> Iterator[str]:
+def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: Attention, width: int) -> Iterator[str]:
     """What an architecture cannot hold of an attention."""
     key_dim, value_dim = attention.dims(width)
-    scale = _scale(attention, key_dim)
+    scale = _score_scale(attention, key_dim)
     if scale is None:
         yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
-    elif scale != (shape.scale or key_dim**-0.5):
-        yield f"{path}.score multiplies by {scale:.4g} (it does by {shape.scale or key_dim**-0.5:.4g})"
-    if attention.groups != attention.heads and not shape.grouped:
+    elif scale != (rules.scale or key_dim**-0.5):
+        yield f"{path}.score multiplies by {scale:.4g} (it does by {rules.scale or key_dim**-0.5:.4g})"
+    if attention.groups != attention.heads and not rules.grouped:
         yield f"{path}.key_value_heads is not heads"
-    if key_dim * attention.heads != width and not shape.free_key_dim:
+    if key_dim * attention.heads != width and not rules.free_key_dim:
         yield f"{path}.key_dim is not width / heads"
     if value_dim != key_dim:
         yield f"{path}.value_dim is not key_dim"
-    if (attention.query_key_norm is not None) != shape.query_key_norm:
+    if (attention.query_key_norm is not None) != rules.query_key_norm:
         yield f"{path}.query_key_norm is {'set' if attention.query_key_norm else 'not set'}"
-    if (biased := describe_bias(attention)) not in shape.bias:
-        yield f"{path}.bias is on {biased} (it has {' or on '.join(shape.bias)})"
+    if (bias := describe_bias(attention)) not in rules.bias:
+        yield f"{path}.bias is on {bias} (it has {' or on '.join(rules.bias)})"
 
 
-def _ctranslate2(model: AnyModel) -> Iterator[str]:
+def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
     """CTranslate2 takes almost everything; what it was not shown to hold is an obstacle."""
     stacks: dict[str, Stack] = {}
     if isinstance(model, EncoderDecoder | EncoderOnly):
@@ -263,9 +272,9 @@ def _ctranslate2(model: AnyModel) -> Iterator[str]:
         stacks["decoder"] = model.decoder
     if isinstance(model, DecoderOnly) and model.prefix is not None:
         yield f"prefix is {model.prefix.kind}: it reads tokens"
-    if isinstance(model.head, MaskedWords | Classes | Tags):
+    if isinstance(model.head, MLMHead | Classes | Tags):
         yield f"head is {model.head.kind}: it returns vectors, the head stays outside"
-    if isinstance(model.head, Vectors) and isinstance(model, DecoderOnly):
+    if isinstance(model.head, NoHead) and isinstance(model, DecoderOnly):
         yield "head is vectors: its generator has words only"
     if len({stack.norm.eps for stack in stacks.values()}) > 1:
         yield "it has one eps for all norms"
@@ -276,32 +285,36 @@ def _ctranslate2(model: AnyModel) -> Iterator[str]:
             yield f"{path}.position has a table for each layer"
         if stack.window is not None:
             yield f"{path}.window was not shown to be equal"
-        yield from _ctranslate2_attention(f"{path}.attention", stack.attention, model.width)
+        yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
     if isinstance(model, EncoderDecoder):
-        yield from _ctranslate2_attention("decoder.cross", model.decoder.cross, model.width)
-        own, cross = model.decoder.attention, model.decoder.cross
-        if (cross.heads, cross.groups, cross.dims(model.width)) != (own.heads, own.groups, own.dims(model.width)):
+        yield from _find_ctranslate2_attention_obstacles("decoder.cross", model.decoder.cross, model.width)
+        self_attention, cross = model.decoder.attention, model.decoder.cross
+        if (cross.heads, cross.groups, cross.dims(model.width)) != (
+            self_attention.heads,
+            self_attention.groups,
+            self_attention.dims(model.width),
+        ):
             yield "decoder.cross has other heads than decoder.attention"
         if cross.query_key_norm is not None:
             yield "decoder.cross.query_key_norm is applied before the heads are split"
 
 
-def _ctranslate2_attention(path: str, attention: Attention, width: int) -> Iterator[str]:
+def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width: int) -> Iterator[str]:
     key_dim, value_dim = attention.dims(width)
-    if _scale(attention, key_dim) is None:
+    if _score_scale(attention, key_dim) is None:
         yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
     if value_dim != key_dim:
         yield f"{path}.value_dim is not key_dim"
 
 
-def _scale(attention: Attention, key_dim: int) -> float | None:
+def _score_scale(attention: Attention, key_dim: int) -> float | None:
     """What q.k is multiplied by, where the score is a dot product."""
     if isinstance(attention.score, ScaledDot):
         return attention.score.scale or key_dim**-0.5
     return 1.0 if isinstance(attention.score, Dot) else None
 
 
-def describe(position: Position) -> str:
+def describe_position(position: Position) -> str:
     """A position in a word or two.
 
     >>> describe(Rotary())
@@ -324,4 +337,4 @@ def describe_bias(attention: Attention) -> str:
     >>> describe_bias(Attention(heads=8))
     'query key value output'
     """
-    return " ".join(name for name, has in attention.bias.model_dump().items() if has) or "none"
+    return " ".join(name for name, is_on in attention.bias.model_dump().items() if is_on) or "none"

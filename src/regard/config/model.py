@@ -18,16 +18,16 @@ from pydantic_core import PydanticCustomError
 from regard.base.errors import Fault
 from regard.config.parts import Activation, Attention, CrossStack, Frozen, Positive, Size, Stack
 
-Answers = dict[str, type[Frozen]]  # the head that each task needs
+TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
 
 
-def _different(labels: tuple[str, ...]) -> tuple[str, ...]:
+def _check_unique(labels: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(labels)) < len(labels):
         raise PydanticCustomError("labels", "labels must be different")
     return labels
 
 
-Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterValidator(_different)]
+Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterValidator(_check_unique)]
 
 
 class Tokens(Frozen):
@@ -71,7 +71,7 @@ class Mel(Frozen):
 Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
 
 
-class Words(Frozen):
+class LMHead(Frozen):
     """A score for every word of the vocabulary, at every position."""
 
     kind: Literal["words"] = "words"
@@ -81,7 +81,7 @@ class Words(Frozen):
     """Add a learned number per word."""
 
 
-class MaskedWords(Frozen):
+class MLMHead(Frozen):
     """Words for masked positions: a dense layer and a norm before the (tied) output matrix (BERT)."""
 
     kind: Literal["masked_words"] = "masked_words"
@@ -107,7 +107,7 @@ class Tags(Frozen):
     labels: Labels
 
 
-class Vectors(Frozen):
+class NoHead(Frozen):
     """No head: the vectors themselves are the answer."""
 
     kind: Literal["vectors"] = "vectors"
@@ -138,13 +138,13 @@ Initial = Annotated[Xavier | ScaledResidual | SmallEmbedding, Field(discriminato
 class Consistent(Frozen):
     """A table whose fields are checked together, too."""
 
-    def faults(self) -> Iterator[Fault]:
+    def find_faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
         yield from ()
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        faults = list(self.faults())
+    def _check_consistency(self) -> Self:
+        faults = list(self.find_faults())
         if faults:
             context: dict[str, Any] = {"faults": faults}
             raise PydanticCustomError("inconsistent", "fields that do not fit together", context)
@@ -174,8 +174,8 @@ class EncoderDecoder(Model):
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
     encoder: Stack
     decoder: CrossStack
-    head: Words = Words()
-    growth: Annotated[float, Field(gt=0, le=1000)] = 2.0
+    head: LMHead = LMHead()
+    max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """How many target tokens a source token may become, before a text is cut off; training finds it in the corpus."""
 
     @property
@@ -185,13 +185,13 @@ class EncoderDecoder(Model):
         assert isinstance(tokens, Tokens)  # noqa: S101 - `faults` refuses a shared table without tokens
         return tokens
 
-    def faults(self) -> Iterator[Fault]:
+    def find_faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
-        yield from stack_faults("encoder", self.encoder, self.width)
-        yield from stack_faults("decoder", self.decoder, self.width)
-        yield from attention_faults("decoder.cross", self.decoder.cross, self.width)
-        yield from type_faults("source", self.source)
-        yield from type_faults("target", self.target)
+        yield from find_stack_faults("encoder", self.encoder, self.width)
+        yield from find_stack_faults("decoder", self.decoder, self.width)
+        yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
+        yield from find_type_faults("source", self.source)
+        yield from find_type_faults("target", self.target)
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
 
@@ -206,18 +206,18 @@ class DecoderOnly(Model):
     """What stands before the words, if anything."""
     tokens: Tokens
     decoder: Stack
-    head: Annotated[Words | Classes | Vectors, Field(discriminator="kind")] = Words()
+    head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 
-    def faults(self) -> Iterator[Fault]:
+    def find_faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
-        yield from stack_faults("decoder", self.decoder, self.width)
-        yield from type_faults("tokens", self.tokens)
+        yield from find_stack_faults("decoder", self.decoder, self.width)
+        yield from find_type_faults("tokens", self.tokens)
         if self.task == "caption" and self.prefix is None:
             yield Fault("task", "is 'caption', but there is no prefix to speak of.", "Add prefix = {kind = 'patches'}.")
         if isinstance(self.head, Classes) and self.head.pool == "first":
             yield Fault("head.pool", "is 'first', but the first word sees no other.", "Use 'last' or 'mean'.")
-        answers: Answers = {"continue": Words, "caption": Words, "classify": Classes, "embed": Vectors}
-        yield from task_faults(self.task, self.head, answers)
+        heads_by_task: TaskHeads = {"continue": LMHead, "caption": LMHead, "classify": Classes, "embed": NoHead}
+        yield from find_task_faults(self.task, self.head, heads_by_task)
 
 
 class EncoderOnly(Model):
@@ -228,24 +228,24 @@ class EncoderOnly(Model):
     """What it is for; there is no training for `embed` yet."""
     source: Input
     encoder: Stack
-    head: Annotated[MaskedWords | Classes | Tags | Vectors, Field(discriminator="kind")]
+    head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
 
-    def faults(self) -> Iterator[Fault]:
+    def find_faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
-        yield from stack_faults("encoder", self.encoder, self.width)
-        if isinstance(self.head, MaskedWords) and not isinstance(self.source, Tokens):
+        yield from find_stack_faults("encoder", self.encoder, self.width)
+        if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", "is 'masked_words', but the source has no words.", "Use tokens.")
-        answers: Answers = {"fill": MaskedWords, "classify": Classes, "tag": Tags, "embed": Vectors}
-        yield from task_faults(self.task, self.head, answers)
+        heads_by_task: TaskHeads = {"fill": MLMHead, "classify": Classes, "tag": Tags, "embed": NoHead}
+        yield from find_task_faults(self.task, self.head, heads_by_task)
 
 
 ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discriminator="family")]
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
 
 
-def stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
+def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
     """What is wrong between a stack's parts."""
-    yield from attention_faults(f"{path}.attention", stack.attention, width)
+    yield from find_attention_faults(f"{path}.attention", stack.attention, width)
     position = stack.position
     if position.kind == "relative" and position.distance <= position.buckets // 2:
         yield Fault(
@@ -259,7 +259,7 @@ def stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
         yield Fault(f"{path}.position", f"turns pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
 
 
-def attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:
+def find_attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:
     """What is wrong between an attention's sizes."""
     if attention.heads % attention.groups:
         yield Fault(
@@ -275,15 +275,15 @@ def attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fa
         )
 
 
-def type_faults(path: str, source: Frozen) -> Iterator[Fault]:
+def find_type_faults(path: str, source: Frozen) -> Iterator[Fault]:
     """Token types in a family that is never told them."""
     if isinstance(source, Tokens) and source.types:
         yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models are told types.", "Use 0.")
 
 
-def task_faults(task: str, head: Frozen, answers: Answers) -> Iterator[Fault]:
+def find_task_faults(task: str, head: Frozen, heads_by_task: TaskHeads) -> Iterator[Fault]:
     """A task that the head cannot answer."""
-    wanted = answers[task]
-    if not isinstance(head, wanted):
-        kind = wanted.model_fields["kind"].default
+    head_class = heads_by_task[task]
+    if not isinstance(head, head_class):
+        kind = head_class.model_fields["kind"].default
         yield Fault("task", f"is '{task}', but the head is of another kind.", f"Use head kind '{kind}'.")

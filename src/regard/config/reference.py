@@ -15,9 +15,9 @@ from pydantic.fields import FieldInfo
 from regard.base import limits
 from regard.config.run import Run
 
-BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
-TAGS = ("kind", "family", "format")  # what tells tables apart is said once, above each
+BOUND_PHRASES = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
+OMITTED_KEYS = ("kind", "family", "format")  # what tells tables apart is said once, above each
 
 
 @dataclass(frozen=True)
@@ -27,112 +27,126 @@ class Setting:
     path: str
     values: str
     default: str
-    about: str
+    description: str
 
 
 @dataclass(frozen=True)
-class Table:
+class SettingsTable:
     """Settings that belong together: a table of the file, or one of the kinds that it may be of."""
 
     path: str
     tag: str
-    about: str
+    description: str
     settings: tuple[Setting, ...]
-    again: tuple[str, ...]
+    repeated: tuple[str, ...]
     """Names of settings that a kind before it has too, told there."""
 
 
 @dataclass
-class _Told:
+class _Described:
     tables: dict[type[BaseModel], str] = field(default_factory=dict)
     settings: set[Setting] = field(default_factory=set)
 
 
-def tables(kind: type[BaseModel] = Run, path: str = "") -> Iterator[Table]:
+def iter_tables(model_class: type[BaseModel] = Run, path: str = "") -> Iterator[SettingsTable]:
     """All tables of a kind of file, outer ones first; what was told once is not told again."""
-    yield from _tables(kind, path, _Told())
+    yield from _iter_tables(model_class, path, _Described())
 
 
-def _tables(kind: type[BaseModel], path: str, told: _Told) -> Iterator[Table]:
-    told.tables[kind] = path
-    names = [name for name in kind.model_fields if name not in TAGS]
-    settings = {name: _setting(_joined(path, name), kind.model_fields[name], told) for name in names}
-    new = tuple(one for one in settings.values() if one not in told.settings)
-    again = tuple(name for name, one in settings.items() if one in told.settings)
-    yield Table(path, tag(kind), " ".join((kind.__doc__ or "").split()), new, again)
-    told.settings.update(new)
+def _iter_tables(model_class: type[BaseModel], path: str, described: _Described) -> Iterator[SettingsTable]:
+    described.tables[model_class] = path
+    names = [name for name in model_class.model_fields if name not in OMITTED_KEYS]
+    settings = {
+        name: _make_setting(_join_path(path, name), model_class.model_fields[name], described) for name in names
+    }
+    new_settings = tuple(setting for setting in settings.values() if setting not in described.settings)
+    repeated = tuple(name for name, setting in settings.items() if setting in described.settings)
+    yield SettingsTable(
+        path, format_tag(model_class), " ".join((model_class.__doc__ or "").split()), new_settings, repeated
+    )
+    described.settings.update(new_settings)
     for name in names:
-        for inner in _tables_of(kind.model_fields[name]):
-            if inner not in told.tables:
-                yield from _tables(inner, _joined(path, name), told)
+        for inner in _list_tables(model_class.model_fields[name]):
+            if inner not in described.tables:
+                yield from _iter_tables(inner, _join_path(path, name), described)
 
 
-def _setting(path: str, knob: FieldInfo, told: _Told) -> Setting:
-    elsewhere = {told.tables[table] for table in _tables_of(knob) if table in told.tables} - {path}
-    about = " ".join((knob.description or "").split()) or (f"As `{min(elsewhere)}`." if elsewhere else "")
-    return Setting(path, _values(knob), _default(knob), about)
+def _make_setting(path: str, field_info: FieldInfo, described: _Described) -> Setting:
+    other_paths = {described.tables[table] for table in _list_tables(field_info) if table in described.tables} - {path}
+    description = " ".join((field_info.description or "").split()) or (
+        f"As `{min(other_paths)}`." if other_paths else ""
+    )
+    return Setting(path, _describe_values(field_info), _describe_default(field_info), description)
 
 
-def _tables_of(knob: FieldInfo) -> list[type[BaseModel]]:
-    return [one for one in _leaves(knob.annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
+def _list_tables(field_info: FieldInfo) -> list[type[BaseModel]]:
+    return [
+        leaf
+        for leaf in _list_leaf_types(field_info.annotation)
+        if isinstance(leaf, type) and issubclass(leaf, BaseModel)
+    ]
 
 
-def _leaves(annotation: Any) -> list[Any]:
+def _list_leaf_types(annotation: Any) -> list[Any]:
     """The types that a value may have: unions and lists are opened."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _leaves(get_args(annotation)[0])
+        return _list_leaf_types(get_args(annotation)[0])
     if origin in (Union, types.UnionType, tuple):
-        return [leaf for one in get_args(annotation) if one is not Ellipsis for leaf in _leaves(one)]
+        return [
+            leaf for argument in get_args(annotation) if argument is not Ellipsis for leaf in _list_leaf_types(argument)
+        ]
     return [annotation]
 
 
-def _values(knob: FieldInfo) -> str:
-    tables_ = _tables_of(knob)
-    if tables_:
-        tags = [tag(table).partition(" = ")[2] for table in tables_]
-        listed = get_origin(knob.annotation) is tuple
+def _describe_values(field_info: FieldInfo) -> str:
+    tables = _list_tables(field_info)
+    if tables:
+        tags = [format_tag(table).partition(" = ")[2] for table in tables]
+        is_list = get_origin(field_info.annotation) is tuple
         kinds = ", ".join(tag.strip('"') for tag in tags if tag)
-        return ("tables" if listed else "table") + (f": {kinds}" if kinds else "")
-    leaves = [leaf for leaf in _leaves(knob.annotation) if leaf is not type(None)]
-    words = list(dict.fromkeys(word for leaf in leaves for word in _words(leaf)))
-    if get_origin(knob.annotation) is tuple:
-        words.insert(0, "list of")
-        return " ".join(words) + _bounds(knob)
-    return ", ".join(words) + _bounds(knob)
+        return ("tables" if is_list else "table") + (f": {kinds}" if kinds else "")
+    leaves = [leaf for leaf in _list_leaf_types(field_info.annotation) if leaf is not type(None)]
+    names = list(dict.fromkeys(name for leaf in leaves for name in _describe_type(leaf)))
+    if get_origin(field_info.annotation) is tuple:
+        names.insert(0, "list of")
+        return " ".join(names) + _describe_bounds(field_info)
+    return ", ".join(names) + _describe_bounds(field_info)
 
 
-def _words(leaf: Any) -> list[str]:
+def _describe_type(leaf: Any) -> list[str]:
     if get_origin(leaf) is Literal:
         return [str(value) for value in get_args(leaf)]
-    return [NAMES.get(leaf, str(getattr(leaf, "__name__", leaf)))]
+    return [TYPE_NAMES.get(leaf, str(getattr(leaf, "__name__", leaf)))]
 
 
-def _bounds(knob: FieldInfo) -> str:
+def _describe_bounds(field_info: FieldInfo) -> str:
     """What a number must keep to; limits that only guard against damage are not told."""
-    rules = [(word, getattr(rule, name, None)) for rule in knob.metadata for name, word in BOUNDS.items()]
-    told = [f"{word} {bound}" for word, bound in rules if bound not in (None, limits.SIZE)]
-    return f" ({', '.join(told)})" if told else ""
+    rules = [
+        (phrase, getattr(rule, name, None)) for rule in field_info.metadata for name, phrase in BOUND_PHRASES.items()
+    ]
+    phrases = [f"{phrase} {bound}" for phrase, bound in rules if bound not in (None, limits.SIZE)]
+    return f" ({', '.join(phrases)})" if phrases else ""
 
 
-def _default(knob: FieldInfo) -> str:
-    if knob.is_required():
+def _describe_default(field_info: FieldInfo) -> str:
+    if field_info.is_required():
         return "(must be given)"
-    value = knob.default
+    value = field_info.default
     if isinstance(value, BaseModel):
-        return tag(type(value)).partition(" = ")[2].strip('"')
+        return format_tag(type(value)).partition(" = ")[2].strip('"')
     if value is None or value in ((), ""):
         return ""
     return str(value).lower() if isinstance(value, bool) else str(list(value) if isinstance(value, tuple) else value)
 
 
-def tag(kind: type[BaseModel]) -> str:
+def format_tag(model_class: type[BaseModel]) -> str:
     """What a table says to be of this kind: `kind = "linear"`."""
     for name in ("kind", "family"):
-        if name in kind.model_fields:
-            return f'{name} = "{get_args(kind.model_fields[name].annotation)[0]}"'
+        if name in model_class.model_fields:
+            return f'{name} = "{get_args(model_class.model_fields[name].annotation)[0]}"'
     return ""
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name

@@ -127,7 +127,7 @@ class Data(Frozen):
     """Never read by training; `regard prepare` cuts it into tokens too."""
     batch_tokens: Size = 4096
     """The budget of a batch: rows times the longer side."""
-    longest: Size = 1024
+    max_length: Size = 1024
     """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it, and
     labelled texts are read to there."""
     held_out: Rate = 0.0
@@ -144,12 +144,12 @@ class Specials(Frozen):
     """Special tokens by role: the text that stands for each in the vocabulary file."""
 
     pad: str = "<pad>"
-    begin: str = "<s>"
-    end: str = "</s>"
-    unknown: str = "<unk>"
+    bos: str = "<s>"
+    eos: str = "</s>"
+    unk: str = "<unk>"
     mask: str = "<mask>"
-    classify: str = "<cls>"
-    separate: str = "<sep>"
+    cls: str = "<cls>"
+    sep: str = "<sep>"
     languages: Texts = ()
     """Languages with a tag of their own, e.g. "de" for <2de>."""
     extra: Texts = ()
@@ -164,7 +164,7 @@ class Normalise(Frozen):
     strip_accents: bool = False
 
 
-class Vocabulary(Frozen):
+class TokenizerSettings(Frozen):
     """What all kinds of vocabulary have."""
 
     specials: Specials = Specials()
@@ -173,7 +173,7 @@ class Vocabulary(Frozen):
     """One vocabulary for source and target, or one for each."""
 
 
-class ByteBpe(Vocabulary):
+class ByteBpe(TokenizerSettings):
     """Byte-pair encoding over bytes: every string can be written and comes back as it was."""
 
     kind: Literal["byte_bpe"] = "byte_bpe"
@@ -182,7 +182,7 @@ class ByteBpe(Vocabulary):
     """In training, the share of merges that is skipped at random (Provilkov et al. 2020)."""
 
 
-class Bpe(Vocabulary):
+class Bpe(TokenizerSettings):
     """Byte-pair encoding over the characters of words that end in a mark, as the lectures describe it."""
 
     kind: Literal["bpe"] = "bpe"
@@ -191,7 +191,7 @@ class Bpe(Vocabulary):
     """In training, the share of merges that is skipped at random."""
 
 
-class Unigram(Vocabulary):
+class Unigram(TokenizerSettings):
     """The likeliest cut by a unigram model of pieces (Kudo 2018)."""
 
     kind: Literal["unigram"] = "unigram"
@@ -200,28 +200,28 @@ class Unigram(Vocabulary):
     """In training, the share of sentences that is cut by chance instead of by likelihood."""
 
 
-class WordLevel(Vocabulary):
+class WordLevel(TokenizerSettings):
     """Whole words between spaces; others are unknown."""
 
     kind: Literal["word"] = "word"
     vocabulary: Size = 30000
 
 
-class CharacterLevel(Vocabulary):
+class CharacterLevel(TokenizerSettings):
     """Single characters; those never seen are unknown."""
 
     kind: Literal["character"] = "character"
 
 
-class ByteLevel(Vocabulary):
+class ByteLevel(TokenizerSettings):
     """The 256 bytes: no learning, nothing unknown."""
 
     kind: Literal["byte"] = "byte"
 
 
-AnyVocabulary = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
+AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
 
-SCORED_BY = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte": ("translate", "continue")}
+METRIC_TASKS = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte": ("translate", "continue")}
 
 
 class Run(Consistent):
@@ -232,25 +232,29 @@ class Run(Consistent):
     seed: int = 1
     """Of the first weights and of dropout; the order of the data has its own, `data.seed`."""
     data: Data
-    tokenizer: AnyVocabulary = ByteBpe()
+    tokenizer: AnyTokenizer = ByteBpe()
     model: ModelConfig
     train: Training
     validation: Validation = Validation()
     device: Device = Device()
 
     @property
-    def together(self) -> int:
+    def accumulate(self) -> int:
         """Batches of an update."""
         return max(1, round(self.train.update_tokens / self.data.batch_tokens))
 
-    def faults(self) -> Iterator[Fault]:
+    def find_faults(self) -> Iterator[Fault]:
         """What is wrong between fields that are right by themselves."""
-        tokens, budget, given = self.train.update_tokens, self.data.batch_tokens, self.train.together
-        if given is not None and given != self.together:
-            what = f"is {given}, but {tokens} tokens an update and {budget} a batch make {self.together}."
+        update_tokens, batch_tokens, accumulate = (
+            self.train.update_tokens,
+            self.data.batch_tokens,
+            self.train.accumulate,
+        )
+        if accumulate is not None and accumulate != self.accumulate:
+            what = f"is {accumulate}, but {update_tokens} tokens an update and {batch_tokens} a batch make {self.accumulate}."
             yield Fault("train.together", what, "Leave it out: it follows from the other two.")
-        if tokens < budget:
-            what = f"is {tokens}, less than one batch (data.batch_tokens = {budget})."
+        if update_tokens < batch_tokens:
+            what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.update_tokens", what, "Make data.batch_tokens smaller, or this larger.")
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is given beside a validation corpus.", "Leave one of the two out.")
@@ -261,18 +265,18 @@ class Run(Consistent):
             yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or leave this out.')
         for name in ("encoder", "decoder"):
             position = getattr(getattr(self.model, name, None), "position", None)
-            if isinstance(position, Learned) and position.length < self.data.longest:
-                what = f"is {self.data.longest}, but the {name} learns {position.length} positions."
+            if isinstance(position, Learned) and position.length < self.data.max_length:
+                what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
                 fix = f"Make it {position.length} at most: longer texts are set aside, or read to there."
                 yield Fault("data.longest", what, fix)
-        yield from self._validation_faults()
-        if self.model.family == "decoder_only" and self.data.longest > self.data.batch_tokens:
-            what = f"is {self.data.longest}, but a batch has room for {self.data.batch_tokens} tokens."
+        yield from self._find_validation_faults()
+        if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
+            what = f"is {self.data.max_length}, but a batch has room for {self.data.batch_tokens} tokens."
             yield Fault("data.longest", what, "Make it data.batch_tokens at most.")
 
-    def _validation_faults(self) -> Iterator[Fault]:
+    def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric
-        if task not in SCORED_BY.get(metric, (task,)):
+        if task not in METRIC_TASKS.get(metric, (task,)):
             what = f"is '{metric}', which the task '{task}' is not scored by."
             yield Fault("validation.metric", what, "Use loss, perplexity or accuracy.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:

@@ -132,7 +132,7 @@ class Constant(Frozen):
 Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | Constant, Field(discriminator="kind")]
 
 
-class Spiking(Frozen):
+class SpikePolicy(Frozen):
     """When a loss or gradient is a spike: not finite, or far above the mean of the last `window` updates.
 
     Far is `sigmas` deviations, where a deviation counts as at least a twelfth of the mean: hard batches are no spikes.
@@ -142,23 +142,23 @@ class Spiking(Frozen):
     """So many deviations above the mean are far (one counts as a twelfth of the mean at least)."""
     window: Annotated[int, Field(ge=8)] = 128
     """The mean is that of so many updates."""
-    most: Count = 10
+    max_spikes: Count = 10
     """How many spikes a run survives before it stops and asks for a person."""
 
 
-class Stop(Spiking):
+class Stop(SpikePolicy):
     """Save what was learned before the spike, and stop."""
 
     kind: Literal["stop"] = "stop"
 
 
-class Skip(Spiking):
+class Skip(SpikePolicy):
     """Leave the update out: weights and optimizer stay as they were, the data goes on."""
 
     kind: Literal["skip"] = "skip"
 
 
-class Rewind(Spiking):
+class Rewind(SpikePolicy):
     """Go back to the last checkpoint at least `back` updates ago, and leave out the batches since then."""
 
     kind: Literal["rewind"] = "rewind"
@@ -175,13 +175,13 @@ class Training(Frozen):
     """How many steps of the optimizer the whole run has, counted from its beginning."""
     update_tokens: Size = 8192
     """Tokens an update learns from, padding included: `data.batch_tokens` times the batches of an update."""
-    together: Size | None = None
+    accumulate: Size | None = None
     """Batches of an update; follows from update_tokens / data.batch_tokens, and the run's own file states it."""
     schedule: Schedule
     optimizer: Optimizer = AdamW()
     label_smoothing: Rate = 0.0
     """The share of what a word must be that is given to all words alike (Szegedy et al. 2016)."""
-    agreement: NotNegative = 0.0
+    r_drop: NotNegative = 0.0
     """Learn from every sample twice at once, with other dropout, and ask both answers to agree this strongly (R-drop,
     Liang et al. 2021; they take 5): for small corpora, at more than twice the work."""
     clip: NotNegative = 1.0
@@ -190,7 +190,7 @@ class Training(Frozen):
     """What products are computed in; weights, norms, softmax and loss stay float32."""
     compile: bool = False
     """Let torch.compile fuse the layers: slow to start; faster afterwards on GPUs, not on the CPU that was measured."""
-    recompute: bool = False
+    checkpoint_activations: bool = False
     """Forget activations and compute them again in the backward pass: less memory, a third more work."""
     ema: Rate = 0.0
     """Keep a moving average of the weights with this decay (0.999, say) and validate with it; 0 keeps none."""
@@ -219,7 +219,7 @@ class Validation(Frozen):
     """Sentences of the validation corpus that are translated for BLEU and chrF; 0 translates none."""
     beam: Size = 1
     """The beam they are translated with; 1 is greedy."""
-    shown: Count = 2
+    samples: Count = 2
     """Outputs that are shown, so that a person sees it learn."""
 
 
@@ -232,7 +232,7 @@ class Device(Frozen):
     """Threads of a CPU. Sums depend on it in their last digits, so a resumed run keeps it."""
     attention: Literal["float32", "compute"] | None = None
     """Whether attention stays float32 under a lower precision: faster on CPUs where sentences are short."""
-    loss_rows: Count | None = None
+    logit_rows: Count | None = None
     """Rows of logits that exist at a time; 0 is all of them."""
     allocator: Literal["tuned", "plain"] = "tuned"
     """ "tuned" starts the command again with glibc settings that keep large tensors in the heap (Linux)."""

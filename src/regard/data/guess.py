@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from regard.base.errors import RegardError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import CorpusError, Defects
 from regard.data.open import bare, blocks, files, opened
@@ -146,8 +146,8 @@ def _first_keys(path: str) -> list[str]:
 
 
 def _parquet_columns(path: str) -> list[str]:
-    parquet = optional("pyarrow.parquet", "formats", "Reading Parquet")
-    pyarrow = optional("pyarrow", "formats", "Reading Parquet")
+    parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
+    pyarrow = import_optional("pyarrow", "formats", "Reading Parquet")
     with opened(path) as file:
         try:
             return list(parquet.read_schema(file).names)

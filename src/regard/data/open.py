@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from regard.base.errors import RegardError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.base.files import MANIFEST
 from regard.data.example import CorpusError, Defects, Where
 
@@ -239,7 +239,7 @@ def _packing(path: str) -> _Packing | None:
         case ".xz":
             return _Packing(lzma.LZMADecompressor, lzma.LZMAError)
         case ".zst":
-            zstandard = optional("zstandard", "formats", "Unpacking .zst")
+            zstandard = import_optional("zstandard", "formats", "Unpacking .zst")
             return _Packing(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
     return None
 
@@ -314,7 +314,7 @@ def _open(path: str) -> Any:
 
 def _remote(path: str) -> tuple[Any, str]:
     """The file system of a URL, and the name inside it."""
-    fsspec = optional("fsspec", "formats", "Opening a URL")
+    fsspec = import_optional("fsspec", "formats", "Opening a URL")
     try:
         return fsspec.core.url_to_fs(path)
     except (ImportError, ValueError) as error:  # fsspec names the package that this kind of URL needs

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.config.run import AnyVocabulary
+from regard.config.run import AnyTokenizer
 from regard.data.rows import Records
 from regard.text.sample import Sampler, sampler
 from regard.text.tokenizer import Tokenizer
@@ -21,7 +21,7 @@ HALF = "\N{REPLACEMENT CHARACTER}"
 ADDED = 2  # special tokens that a task may add to a side
 
 
-def recut(vocabularies: Vocabularies, settings: AnyVocabulary, *, seed: int, longest: int) -> Recut | None:
+def recut(vocabularies: Vocabularies, settings: AnyTokenizer, *, seed: int, longest: int) -> Recut | None:
     """What cuts records anew, if these settings ask for noise."""
     sides = [(tokenizer, sampler(tokenizer, settings)) for tokenizer in (vocabularies.source, vocabularies.target)]
     if sides[0][1] is None:

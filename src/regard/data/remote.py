@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.base.documents import parse_json
 from regard.base.errors import DamagedError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.base.files import write_atomic
 from regard.data.prepare import CORPUS
 from regard.data.shards import NAME, Shards, Tokens, load, mapped
@@ -28,7 +28,7 @@ class RemoteShards(Shards):
     def __init__(
         self, url: str, cache: Path, *, capacity: int = 32 << 30, weights: Mapping[str, float] | None = None
     ) -> None:
-        fsspec = optional("fsspec", "formats", "Opening a URL")
+        fsspec = import_optional("fsspec", "formats", "Opening a URL")
         self._files, self._root = fsspec.core.url_to_fs(url)
         self._url, self._cache, self._capacity = url, cache, capacity
         self._held: OrderedDict[int, int] = OrderedDict()  # bytes by shard, the one used longest ago first

@@ -22,7 +22,7 @@ from pydantic import Field, TypeAdapter
 from regard.base import limits
 from regard.base.documents import parse_json
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import read_plain, sha256, write_atomic
+from regard.base.files import read_regular_file, sha256, write_atomic
 from regard.data.example import Where
 
 Tokens = NDArray[np.uint16] | NDArray[np.uint32]
@@ -123,7 +123,7 @@ def load(
     if not NAME.fullmatch(name):
         raise DamagedError(f"There is no shard of the name {name[:80]!r}.", where=str(folder), fix=_AGAIN)
     try:
-        content = read_plain(path, limits.DOCUMENT)
+        content = read_regular_file(path, limits.DOCUMENT)
     except FileNotFoundError:
         raise DamagedError("The shard was never finished.", where=str(path), fix=_AGAIN) from None
     known = hashlib.sha256(content).hexdigest()

@@ -2,7 +2,7 @@
 
 from regard.measure.alignment import alignment_error
 from regard.measure.bootstrap import paired_bootstrap
-from regard.measure.breakdown import by_frequency, by_length, count_words
+from regard.measure.breakdown import count_words, score_by_frequency, score_by_length
 from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.diversity import distinct, self_bleu
 from regard.measure.edits import error_rate, ter
@@ -16,8 +16,8 @@ __all__ = [
     "alignment_error",
     "bits_per_byte",
     "bleu",
-    "by_frequency",
-    "by_length",
+    "score_by_frequency",
+    "score_by_length",
     "calibration_error",
     "chrf",
     "count_words",

@@ -22,13 +22,13 @@ class Gold:
     possible: Links
     """Sure ones among them."""
 
-    def turned(self) -> "Gold":
+    def transposed(self) -> "Gold":
         """The same with source and target exchanged."""
-        return Gold(turned(self.sure), turned(self.possible))
+        return Gold(transposed(self.sure), transposed(self.possible))
 
-    def outside(self, source: int, target: int) -> Links:
+    def links_outside(self, source_length: int, target_length: int) -> Links:
         """Links beyond sentences of so many words: a fault of the file."""
-        return frozenset((i, j) for i, j in self.possible if i >= source or j >= target)
+        return frozenset((i, j) for i, j in self.possible if i >= source_length or j >= target_length)
 
     def without(self, links: Links) -> "Gold":
         """All but these links."""
@@ -42,12 +42,12 @@ class AlignmentScore:
     error_rate: float
     precision: float
     recall: float
-    found: int
+    predicted: int
     sure: int
     possible: int
 
 
-def read_gold(line: str, first: int = 0) -> Gold:
+def read_gold(line: str, index_base: int = 0) -> Gold:
     """A line such as "0-0 1p2": i-j is sure, ipj possible; `first` is the number that the file gives the first word.
 
     >>> gold = read_gold("1-1 2p1", first=1)
@@ -55,43 +55,47 @@ def read_gold(line: str, first: int = 0) -> Gold:
     ([(0, 0)], [(0, 0), (1, 0)])
     """
     sure, possible = set(), set()
-    for word in line.split():
-        parts = word.split("p" if "p" in word else "-")
-        if len(parts) != 2 or not all(part.isdecimal() and int(part) >= first for part in parts):
-            raise RegardError(f"'{word}' is no link.", fix=f"Links are i-j (sure) or ipj (possible), from {first} on.")
-        link = (int(parts[0]) - first, int(parts[1]) - first)
+    for text in line.split():
+        parts = text.split("p" if "p" in text else "-")
+        if len(parts) != 2 or not all(part.isdecimal() and int(part) >= index_base for part in parts):
+            raise RegardError(
+                f"'{text}' is no link.", fix=f"Links are i-j (sure) or ipj (possible), from {index_base} on."
+            )
+        link = (int(parts[0]) - index_base, int(parts[1]) - index_base)
         possible.add(link)
-        if "p" not in word:
+        if "p" not in text:
             sure.add(link)
     return Gold(frozenset(sure), frozenset(possible))
 
 
-def alignment_error(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
+def alignment_error(predicted: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
     """The alignment error rate, the lower the better.
 
     >>> alignment_error([frozenset({(0, 0), (1, 1)})], [read_gold("0-0 1p1 2-2")]).error_rate
     25.0
     """
-    if len(found) != len(gold):
+    if len(predicted) != len(gold):
         raise RegardError(
-            f"{len(found)} alignments cannot be compared with {len(gold)} of gold.", fix="Give one for each."
+            f"{len(predicted)} alignments cannot be compared with {len(gold)} of gold.", fix="Give one for each."
         )
-    links = sum(len(one) for one in found)
-    sure, possible = sum(len(one.sure) for one in gold), sum(len(one.possible) for one in gold)
-    if not links + sure:
+    predicted_count = sum(len(alignment) for alignment in predicted)
+    sure, possible = sum(len(alignment.sure) for alignment in gold), sum(len(alignment.possible) for alignment in gold)
+    if not predicted_count + sure:
         raise RegardError("There are no links to compare.", fix="Give sentences with links.")
-    surely = sum(len(one & right.sure) for one, right in zip(found, gold, strict=True))
-    possibly = sum(len(one & right.possible) for one, right in zip(found, gold, strict=True))
+    sure_hits = sum(len(alignment & reference.sure) for alignment, reference in zip(predicted, gold, strict=True))
+    possible_hits = sum(
+        len(alignment & reference.possible) for alignment, reference in zip(predicted, gold, strict=True)
+    )
     return AlignmentScore(
-        error_rate=100.0 * (1 - (surely + possibly) / (links + sure)),
-        precision=100.0 * possibly / max(links, 1),
-        recall=100.0 * surely / max(sure, 1),
-        found=links,
+        error_rate=100.0 * (1 - (sure_hits + possible_hits) / (predicted_count + sure)),
+        precision=100.0 * possible_hits / max(predicted_count, 1),
+        recall=100.0 * sure_hits / max(sure, 1),
+        predicted=predicted_count,
         sure=sure,
         possible=possible,
     )
 
 
-def turned(links: Links) -> Links:
+def transposed(links: Links) -> Links:
     """Links with source and target exchanged."""
     return frozenset((j, i) for i, j in links)

@@ -13,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.measure.edits import ter_metric
-from regard.measure.overlap import bleu_metric, chrf_metric
-from regard.measure.score import References, check_pairs, streams
+from regard.measure.edits import make_ter_metric
+from regard.measure.overlap import make_bleu_metric, make_chrf_metric
+from regard.measure.score import References, check_pairs, reference_streams
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-Numbers = NDArray[np.float64]
-METRICS: dict[str, Callable[[], "Metric"]] = {"bleu": bleu_metric, "chrf": chrf_metric, "ter": ter_metric}
+FloatArray = NDArray[np.float64]
+METRICS: dict[str, Callable[[], "Metric"]] = {
+    "bleu": make_bleu_metric,
+    "chrf": make_chrf_metric,
+    "ter": make_ter_metric,
+}
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Comparison:
     """One score of two systems on the same texts; `other` minus `one` is the difference."""
 
     metric: str
-    one: float
-    other: float
+    baseline: float
+    candidate: float
     difference: float
     low: float
     """95 % of the drawn differences lie between `low` and `high`."""
@@ -40,14 +44,14 @@ class Comparison:
     signature: str
 
     @property
-    def clear(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether p is below 0.05 and 0 lies outside the interval: a few texts may pass the one and not the other."""
         return self.p < 0.05 and not self.low <= 0 <= self.high
 
 
 def paired_bootstrap(
-    one: Sequence[str],
-    other: Sequence[str],
+    baseline: Sequence[str],
+    candidate: Sequence[str],
     references: References,
     metric: str = "bleu",
     samples: int = 1000,
@@ -60,36 +64,40 @@ def paired_bootstrap(
     >>> found.other, found.difference > 0, found.clear
     (100.0, True, True)
     """
-    check_pairs(one, references)
-    check_pairs(other, references)
+    check_pairs(baseline, references)
+    check_pairs(candidate, references)
     if metric not in METRICS or samples < 1:
         raise RegardError(
             f"No test of {samples} drawings by '{metric}'.", fix=f"Use one of {', '.join(METRICS)}, and 1 or more."
         )
-    judge = METRICS[metric]()
-    first, firsts = _drawn(judge, one, references, samples, seed)
-    second, seconds = _drawn(judge, other, references, samples, seed)
-    differences = seconds - firsts  # (samples)
+    scorer = METRICS[metric]()
+    baseline_score, baseline_samples = _resample(scorer, baseline, references, samples, seed)
+    candidate_score, candidate_samples = _resample(scorer, candidate, references, samples, seed)
+    differences = candidate_samples - baseline_samples  # (samples)
     low, high = np.quantile(differences, (0.025, 0.975))
     # as sacreBLEU (and Moses before it) counts: how often a drawn difference exceeds the mean one by the real one
-    sizes = np.abs(differences)
-    beyond = int((sizes - sizes.mean() > abs(second - first)).sum())
-    p = (beyond + 1) / (samples + 1) if second != first else 1.0  # sacreBLEU calls a system clearly unlike itself
-    signature = f"{judge.get_signature()}|bs:{samples}|seed:{seed}"
-    return Comparison(metric, first, second, second - first, float(low), float(high), p, signature)
+    magnitudes = np.abs(differences)
+    exceeding = int((magnitudes - magnitudes.mean() > abs(candidate_score - baseline_score)).sum())
+    p = (
+        (exceeding + 1) / (samples + 1) if candidate_score != baseline_score else 1.0
+    )  # sacreBLEU calls a system clearly unlike itself
+    signature = f"{scorer.get_signature()}|bs:{samples}|seed:{seed}"
+    return Comparison(
+        metric, baseline_score, candidate_score, candidate_score - baseline_score, float(low), float(high), p, signature
+    )
 
 
-def _drawn(
-    judge: "Metric", texts: Sequence[str], references: References, samples: int, seed: int
-) -> tuple[float, Numbers]:
+def _resample(
+    scorer: "Metric", texts: Sequence[str], references: References, samples: int, seed: int
+) -> tuple[float, FloatArray]:
     """The score of a system, and its scores on all drawings (samples)."""
-    sums = np.array(judge._extract_corpus_statistics(texts, streams(references)), np.float64)  # type: ignore[arg-type]
-    places = np.random.default_rng(seed).choice(len(texts), size=(samples, len(texts)), replace=True)
-    drawn = np.stack([np.bincount(row, minlength=len(texts)) @ sums for row in places])  # (samples, sums)
-    scores = [_capped(judge, row) for row in (sums.sum(axis=0), *drawn)]
+    statistics = np.array(scorer._extract_corpus_statistics(texts, reference_streams(references)), np.float64)  # type: ignore[arg-type]
+    indices = np.random.default_rng(seed).choice(len(texts), size=(samples, len(texts)), replace=True)
+    resampled = np.stack([np.bincount(row, minlength=len(texts)) @ statistics for row in indices])  # (samples, sums)
+    scores = [_compute_score(scorer, row) for row in (statistics.sum(axis=0), *resampled)]
     return scores[0], np.array(scores[1:])
 
 
-def _capped(judge: "Metric", sums: Numbers) -> float:
-    value = float(judge._compute_score_from_stats(sums.tolist()).score)
-    return value if judge.__class__.__name__ == "TER" else min(value, 100.0)
+def _compute_score(scorer: "Metric", statistics: FloatArray) -> float:
+    value = float(scorer._compute_score_from_stats(statistics.tolist()).score)
+    return value if scorer.__class__.__name__ == "TER" else min(value, 100.0)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.measure.exact import exact_match
 from regard.measure.overlap import bleu, chrf
-from regard.measure.score import References, check_pairs, variants
+from regard.measure.score import References, check_pairs, reference_lists
 
-LENGTHS = (1, 6, 11, 21, 31, 51)
-FREQUENCIES = (0, 1, 10, 100, 1000)
+LENGTH_EDGES = (1, 6, 11, 21, 31, 51)
+FREQUENCY_EDGES = (0, 1, 10, 100, 1000)
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class FrequencyBucket:
     """Such words in the references."""
     hypotheses: int
     """Such words that were written."""
-    right: int
+    correct: int
     """Written words that the reference of the same text has, each occurrence once."""
     f1: float
     """The harmonic mean of precision (right / written) and recall (right / wanted), in percent."""
 
 
-def by_length(
-    hypotheses: Sequence[str], references: References, sources: Sequence[str], edges: Sequence[int] = LENGTHS
+def score_by_length(
+    hypotheses: Sequence[str], references: References, sources: Sequence[str], edges: Sequence[int] = LENGTH_EDGES
 ) -> list[LengthBucket]:
     """Scores of short and of long sources, counted in words; `edges` are the shortest lengths of the buckets.
 
@@ -54,21 +54,21 @@ def by_length(
     """
     check_pairs(hypotheses, references)
     check_pairs(sources, references)
-    places: dict[int, list[int]] = {}
-    for place, source in enumerate(sources):
-        places.setdefault(_bucket(len(source.split()), edges), []).append(place)
-    several = variants(references)
-    found = []
-    for number in sorted(places):
-        texts = [hypotheses[place] for place in places[number]]
-        wanted = [several[place] for place in places[number]]
-        values = [measure(texts, wanted).value for measure in (bleu, chrf, exact_match)]
-        found.append(LengthBucket(*_range(number, edges), len(texts), *values))
-    return found
+    indices: dict[int, list[int]] = {}
+    for i, source in enumerate(sources):
+        indices.setdefault(_find_bucket(len(source.split()), edges), []).append(i)
+    lists = reference_lists(references)
+    buckets = []
+    for bucket in sorted(indices):
+        texts = [hypotheses[i] for i in indices[bucket]]
+        bucket_references = [lists[i] for i in indices[bucket]]
+        values = [measure(texts, bucket_references).value for measure in (bleu, chrf, exact_match)]
+        buckets.append(LengthBucket(*_bucket_range(bucket, edges), len(texts), *values))
+    return buckets
 
 
-def by_frequency(
-    hypotheses: Sequence[str], references: References, counts: Mapping[str, int], edges: Sequence[int] = FREQUENCIES
+def score_by_frequency(
+    hypotheses: Sequence[str], references: References, counts: Mapping[str, int], edges: Sequence[int] = FREQUENCY_EDGES
 ) -> list[FrequencyBucket]:
     """How well rare and frequent words are written; `counts` is what `count_words` found in the training text.
 
@@ -79,18 +79,26 @@ def by_frequency(
     [(0, 1, 0, 0), (1, 2, 3, 2)]
     """
     check_pairs(hypotheses, references)
-    wanted, written, right = Counter[int](), Counter[int](), Counter[int]()
-    for text, several in zip(hypotheses, variants(references), strict=True):
-        ours, theirs = count_words([text]), count_words([several[0]])
-        for total, words in ((written, ours), (wanted, theirs), (right, ours & theirs)):
-            for word, times in words.items():
-                total[_bucket(counts.get(word, 0), edges)] += times
-    numbers = sorted(wanted.keys() | written.keys())
+    in_references, in_hypotheses, correct = Counter[int](), Counter[int](), Counter[int]()
+    for text, candidates in zip(hypotheses, reference_lists(references), strict=True):
+        hypothesis_words, reference_words = count_words([text]), count_words([candidates[0]])
+        for counter, words in (
+            (in_hypotheses, hypothesis_words),
+            (in_references, reference_words),
+            (correct, hypothesis_words & reference_words),
+        ):
+            for word, count in words.items():
+                counter[_find_bucket(counts.get(word, 0), edges)] += count
+    buckets = sorted(in_references.keys() | in_hypotheses.keys())
     return [
         FrequencyBucket(
-            *_range(n, edges), wanted[n], written[n], right[n], f1=200.0 * right[n] / (wanted[n] + written[n])
+            *_bucket_range(n, edges),
+            in_references[n],
+            in_hypotheses[n],
+            correct[n],
+            f1=200.0 * correct[n] / (in_references[n] + in_hypotheses[n]),
         )
-        for n in numbers
+        for n in buckets
     ]
 
 
@@ -98,16 +106,16 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
     """How often each word occurs, cut as BLEU cuts (13a: punctuation is a word of its own)."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-    cut = Tokenizer13a()
-    return Counter(word for line in lines for word in cut(line).split())
+    tokenize = Tokenizer13a()
+    return Counter(word for line in lines for word in tokenize(line).split())
 
 
-def _bucket(value: int, edges: Sequence[int]) -> int:
+def _find_bucket(value: int, edges: Sequence[int]) -> int:
     """The number of the bucket: below the first edge belongs to the first."""
     if list(edges) != sorted(set(edges)) or not edges:
         raise RegardError(f"{list(edges)} are no edges of buckets.", fix="Give whole numbers that grow.")
     return max(sum(edge <= value for edge in edges) - 1, 0)
 
 
-def _range(number: int, edges: Sequence[int]) -> tuple[int, int | None]:
-    return edges[number], edges[number + 1] - 1 if number + 1 < len(edges) else None
+def _bucket_range(bucket: int, edges: Sequence[int]) -> tuple[int, int | None]:
+    return edges[bucket], edges[bucket + 1] - 1 if bucket + 1 < len(edges) else None

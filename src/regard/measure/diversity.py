@@ -12,7 +12,7 @@ def distinct(texts: Sequence[str], size: int = 2) -> Score:
     >>> distinct(["a b a b"], 1).value, distinct(["a b", "a b", "c d"], 2).value.__round__(1)
     (50.0, 66.7)
     """
-    _check(texts)
+    _check_is_list(texts)
     grams = [gram for text in texts for gram in ngrams(text, size)]
     if not grams:
         raise RegardError(f"No text has {size} words.", fix="Use longer texts, or a smaller size.")
@@ -32,18 +32,18 @@ def self_bleu(groups: Sequence[Sequence[str]]) -> Score:
     metric = BLEU(effective_order=True, force=True)  # single sentences may have no 4-grams
     values = []
     for number, group in enumerate(groups, 1):
-        _check(group)
+        _check_is_list(group)
         if len(group) < 2:
             raise RegardError(f"Group {number} has only {len(group)} text.", fix="Write two or more for each source.")
-        for place, text in enumerate(group):
-            others = [*group[:place], *group[place + 1 :]]
-            values.append(min(metric.sentence_score(text, others).score, 100.0))
+        for i, text in enumerate(group):
+            references = [*group[:i], *group[i + 1 :]]
+            values.append(min(metric.sentence_score(text, references).score, 100.0))
     if not values:
         raise RegardError("There is nothing to measure.", fix="Give a group of texts for each source.")
     return Score(sum(values) / len(values), f"self_bleu|{metric.get_signature()}|n:{len(values)}")
 
 
-def commonest(text: str, size: int) -> int:
+def max_ngram_count(text: str, size: int) -> int:
     """How often the commonest n-gram of words occurs; 0 if the text is shorter than that.
 
     >>> commonest("no no no yes", 1), commonest("no no no yes", 2), commonest("no", 2)
@@ -60,9 +60,9 @@ def ngrams(text: str, size: int) -> list[tuple[str, ...]]:
     if size < 1:
         raise RegardError(f"There are no {size}-grams.", fix="Use a size of 1 or more.")
     words = text.split()
-    return [tuple(words[place : place + size]) for place in range(len(words) - size + 1)]
+    return [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]
 
 
-def _check(texts: Sequence[str]) -> None:
+def _check_is_list(texts: Sequence[str]) -> None:
     if isinstance(texts, str):
         raise RegardError("One text was given, where a list is expected.", fix="Put it into a list.")

@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from regard.base.errors import RegardError
-from regard.measure.overlap import scored
-from regard.measure.score import References, Score, check_pairs, variants
+from regard.measure.overlap import score_corpus
+from regard.measure.score import References, Score, check_pairs, reference_lists
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
 
-def distance(one: Sequence[object], other: Sequence[object]) -> int:
+def levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
     """The fewest changes, insertions and deletions that turn one sequence into the other (Levenshtein 1965).
 
     >>> distance("kitten", "sitting"), distance("K AE T".split(), "K AA T S".split())
     (3, 2)
     """
-    if one == other:
+    if a == b:
         return 0
-    above = list(range(len(other) + 1))  # the distance of nothing from the first n of the other
-    for number, mine in enumerate(one, 1):
-        row = [number]
-        for place, theirs in enumerate(other):
-            row.append(min(above[place] + (mine != theirs), above[place + 1] + 1, row[place] + 1))
-        above = row
-    return above[-1]
+    previous = list(range(len(b) + 1))  # the distance of nothing from the first n of the other
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b):
+            row.append(min(previous[j] + (x != y), previous[j + 1] + 1, row[j] + 1))
+        previous = row
+    return previous[-1]
 
 
 def error_rate(hypotheses: Sequence[str], references: References) -> Score:
@@ -39,9 +39,11 @@ def error_rate(hypotheses: Sequence[str], references: References) -> Score:
     """
     check_pairs(hypotheses, references)
     edits = words = 0
-    for text, several in zip(hypotheses, variants(references), strict=True):
-        tried = [(distance(text.split(), one.split()), -len(one.split())) for one in several]
-        fewest, length = min(tried)
+    for text, candidates in zip(hypotheses, reference_lists(references), strict=True):
+        distances = [
+            (levenshtein(text.split(), reference.split()), -len(reference.split())) for reference in candidates
+        ]
+        fewest, length = min(distances)
         edits, words = edits + fewest, words - length
     if not words:
         raise RegardError("The references have no words.", fix="Give references with text.")
@@ -54,10 +56,10 @@ def ter(hypotheses: Sequence[str], references: References) -> Score:
     >>> ter(["the mat sat on"], ["sat on the mat"]).value < error_rate(["the mat sat on"], ["sat on the mat"]).value
     True
     """
-    return scored(ter_metric(), hypotheses, references)
+    return score_corpus(make_ter_metric(), hypotheses, references)
 
 
-def ter_metric() -> "Metric":
+def make_ter_metric() -> "Metric":
     """SacreBLEU's TER."""
     from sacrebleu.metrics.ter import TER
 

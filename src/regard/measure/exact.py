@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.measure.score import References, Score, check_pairs, variants
+from regard.measure.score import References, Score, check_pairs, reference_lists
 
 
 def exact_match(hypotheses: Sequence[str], references: References) -> Score:
@@ -12,5 +12,5 @@ def exact_match(hypotheses: Sequence[str], references: References) -> Score:
     Score(value=50.0, signature='exact_match|case:mixed|n:2')
     """
     check_pairs(hypotheses, references)
-    right = sum(text in several for text, several in zip(hypotheses, variants(references), strict=True))
-    return Score(100.0 * right / len(references), f"exact_match|case:mixed|n:{len(references)}")
+    correct = sum(text in candidates for text, candidates in zip(hypotheses, reference_lists(references), strict=True))
+    return Score(100.0 * correct / len(references), f"exact_match|case:mixed|n:{len(references)}")

@@ -14,7 +14,7 @@ def perplexity(nats: float, tokens: int) -> float:
     10.0
     """
     try:
-        return math.exp(_each(nats, tokens, "tokens"))
+        return math.exp(_divide(nats, tokens, "tokens"))
     except OverflowError:
         return math.inf
 
@@ -25,10 +25,10 @@ def bits_per_byte(nats: float, size: int) -> float:
     >>> bits_per_byte(8 * math.log(2), size=4)
     2.0
     """
-    return _each(nats, size, "bytes") / math.log(2)
+    return _divide(nats, size, "bytes") / math.log(2)
 
 
-def _each(nats: float, count: int, what: str) -> float:
+def _divide(nats: float, count: int, unit: str) -> float:
     if count < 1:
-        raise RegardError(f"There is nothing to measure: {count} {what}.", fix="Give a text.")
+        raise RegardError(f"There is nothing to measure: {count} {unit}.", fix="Give a text.")
     return nats / count

@@ -6,51 +6,53 @@ texts anew for every pair; here those of a text are counted once and remembered.
 
 from collections import Counter
 
-ORDERS = 6
+MAX_ORDER = 6
 BETA = 2  # recall counts twice as much as precision
 
 
-def likeness(text: str, reference: str) -> float:
+def sentence_chrf(text: str, reference: str) -> float:
     """The chrF of a text, 0 to 100.
 
     >>> round(likeness("the cat sat", "the cat sat down"), 1), likeness("one", "one"), likeness("", "one")
     (66.0, 100.0, 0.0)
     """
-    return Likeness()(text, reference)
+    return SentenceChrf()(text, reference)
 
 
-class Likeness:
+class SentenceChrf:
     """The same for many pairs: what was counted of a text is remembered as long as this is."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Ngrams] = {}
+        self._cache: dict[str, _Ngrams] = {}
 
     def __call__(self, text: str, reference: str) -> float:
         """The chrF of a text, 0 to 100."""
-        return _chrf(self._counted(text), self._counted(reference))
+        return _compute_chrf(self._count_ngrams(text), self._count_ngrams(reference))
 
-    def _counted(self, text: str) -> "_Ngrams":
-        if text not in self._known:
-            self._known[text] = _Ngrams(text)
-        return self._known[text]
+    def _count_ngrams(self, text: str) -> "_Ngrams":
+        if text not in self._cache:
+            self._cache[text] = _Ngrams(text)
+        return self._cache[text]
 
 
-def _chrf(mine: "_Ngrams", theirs: "_Ngrams") -> float:
-    both = [0] * ORDERS
-    for ngram in mine.counts.keys() & theirs.counts.keys():
-        both[len(ngram) - 1] += min(mine.counts[ngram], theirs.counts[ngram])
-    used = [n for n in range(ORDERS) if mine.totals[n] and theirs.totals[n]]  # short texts have no 6-grams
-    precision = sum(both[n] / mine.totals[n] for n in used)
-    recall = sum(both[n] / theirs.totals[n] for n in used)
+def _compute_chrf(hypothesis: "_Ngrams", reference: "_Ngrams") -> float:
+    matches = [0] * MAX_ORDER
+    for ngram in hypothesis.counts.keys() & reference.counts.keys():
+        matches[len(ngram) - 1] += min(hypothesis.counts[ngram], reference.counts[ngram])
+    orders = [
+        n for n in range(MAX_ORDER) if hypothesis.totals[n] and reference.totals[n]
+    ]  # short texts have no 6-grams
+    precision = sum(matches[n] / hypothesis.totals[n] for n in orders)
+    recall = sum(matches[n] / reference.totals[n] for n in orders)
     if not precision:
         return 0.0
-    return 100 * (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall) / len(used)
+    return 100 * (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall) / len(orders)
 
 
 class _Ngrams:
     """All sequences of 1 to 6 characters of a text without its spaces, and how many of each length there are."""
 
     def __init__(self, text: str) -> None:
-        letters = "".join(text.split())
-        self.totals = [max(0, len(letters) - n) for n in range(ORDERS)]
-        self.counts = Counter(letters[i : i + n + 1] for n in range(ORDERS) for i in range(self.totals[n]))
+        characters = "".join(text.split())
+        self.totals = [max(0, len(characters) - n) for n in range(MAX_ORDER)]
+        self.counts = Counter(characters[i : i + n + 1] for n in range(MAX_ORDER) for i in range(self.totals[n]))

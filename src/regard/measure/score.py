@@ -32,24 +32,24 @@ def check_pairs(hypotheses: Sequence[str], references: References) -> None:
         raise RegardError("There is nothing to measure.", fix="Give at least one text and its reference.")
 
 
-def variants(references: References) -> list[tuple[str, ...]]:
+def reference_lists(references: References) -> list[tuple[str, ...]]:
     """All references of each text.
 
     >>> variants(["one", ("two", "zwei")])
     [('one',), ('two', 'zwei')]
     """
-    found = [(one,) if isinstance(one, str) else tuple(one) for one in references]
-    if () in found:
-        raise RegardError(f"Text {found.index(()) + 1} has no reference.", fix="Give every text one at least.")
-    return found
+    lists = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
+    if () in lists:
+        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", fix="Give every text one at least.")
+    return lists
 
 
-def streams(references: References) -> list[list[str | None]]:
+def reference_streams(references: References) -> list[list[str | None]]:
     """References as sacreBLEU reads them: the first of every text, the second of every text (None: it has none), ...
 
     >>> streams(["one", ("two", "zwei")])
     [['one', 'two'], [None, 'zwei']]
     """
-    found = variants(references)
-    most = max(len(one) for one in found)
-    return [[one[place] if place < len(one) else None for one in found] for place in range(most)]
+    lists = reference_lists(references)
+    max_references = max(len(texts) for texts in lists)
+    return [[texts[i] if i < len(texts) else None for texts in lists] for i in range(max_references)]

@@ -122,16 +122,16 @@ def _words(table: nn.Embedding, width: int, tied: bool, bias: bool) -> WordHead:
 
 
 def _head(
-    settings: config.Words | config.MaskedWords | config.Classes | config.Tags | config.Vectors,
+    settings: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
     source: TokenInput | PatchInput | MelInput,
     width: int,
     norm: parts.Norm,
 ) -> WordHead | MaskedWordHead | ClassHead | TagHead | VectorHead:
     match settings:
-        case config.Words() | config.MaskedWords():
+        case config.LMHead() | config.MLMHead():
             assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
             words = _words(source.table, width, settings.tied, settings.kind == "masked_words" or settings.bias)
-            if isinstance(settings, config.Words):
+            if isinstance(settings, config.LMHead):
                 return words
             return MaskedWordHead(nn.Linear(width, width), settings.activation, _norm(norm, width), words)
         case config.Classes(labels=labels):
@@ -139,7 +139,7 @@ def _head(
             return ClassHead(dense, nn.Linear(width, len(labels)), settings.pool)
         case config.Tags(labels=labels):
             return TagHead(nn.Linear(width, len(labels)))
-        case config.Vectors():
+        case config.NoHead():
             return VectorHead()
         case _:
             assert_never(settings)

@@ -187,22 +187,22 @@ def _looks(attention: parts.Attention, width: int, batch: int, looks: int, askin
 
 
 def _head(
-    head: config.Words | config.MaskedWords | config.Classes | config.Tags | config.Vectors,
+    head: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
     width: int,
     words: int,
     batch: int,
     tokens: int,
 ) -> Parts:
     match head:
-        case config.Words():
+        case config.LMHead():
             flops = 2 * batch * tokens * width * words
-        case config.MaskedWords():
+        case config.MLMHead():
             flops = 2 * batch * tokens * width * (width + words)
         case config.Classes(labels=labels):
             flops = 2 * batch * width * (len(labels) + (width if head.hidden else 0))
         case config.Tags(labels=labels):
             flops = 2 * batch * tokens * width * len(labels)
-        case config.Vectors():
+        case config.NoHead():
             flops = 0
         case _:
             assert_never(head)
@@ -228,9 +228,9 @@ def _activations(settings: config.AnyModel, batch: int, source: int, target: int
         kept["logits"] = batch * target * settings.target_tokens.vocabulary
     elif isinstance(settings, config.DecoderOnly):
         kept["decoder"] = _stack_kept(settings.decoder, width, batch * (source + target))
-        if isinstance(settings.head, config.Words):
+        if isinstance(settings.head, config.LMHead):
             kept["logits"] = batch * target * settings.tokens.vocabulary
-    elif isinstance(settings.head, config.MaskedWords) and isinstance(settings.source, config.Tokens):
+    elif isinstance(settings.head, config.MLMHead) and isinstance(settings.source, config.Tokens):
         kept["logits"] = batch * source * (settings.source.vocabulary + 4 * width)
     return kept
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from regard.decode.rerank import minimum_risk
 from regard.decode.step import Hypothesis
-from regard.measure.likeness import Likeness
+from regard.measure.likeness import SentenceChrf
 from regard.text.tokenizer import Tokenizer
 
 A = TypeVar("A", bound="Written")
@@ -65,7 +65,7 @@ def answer(
 def least_risk(found: list[A]) -> list[A]:
     """The different texts, the one most like all of them first; of several ways to write a text, the likeliest."""
     likeliest = {one.text: one for one in sorted(found, key=lambda one: one.score)}
-    ranked = minimum_risk([one.text for one in found], Likeness())
+    ranked = minimum_risk([one.text for one in found], SentenceChrf())
     return [replace(likeliest[one.text], utility=one.utility) for one in ranked]
 
 

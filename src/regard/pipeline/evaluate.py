@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from regard.measure.bootstrap import METRICS, Comparison, paired_bootstrap
-from regard.measure.breakdown import FrequencyBucket, LengthBucket, by_frequency, by_length, count_words
+from regard.measure.breakdown import FrequencyBucket, LengthBucket, count_words, score_by_frequency, score_by_length
 from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.edits import error_rate, ter
 from regard.measure.exact import exact_match
@@ -67,8 +67,8 @@ def judge(
     return Quality(
         len(hypotheses),
         {name: measure(hypotheses, references) for name, measure in measures.items()},
-        [] if sources is None else by_length(hypotheses, references, sources),
-        [] if training is None else by_frequency(hypotheses, references, count_words(training)),
+        [] if sources is None else score_by_length(hypotheses, references, sources),
+        [] if training is None else score_by_frequency(hypotheses, references, count_words(training)),
     )
 
 
@@ -93,7 +93,7 @@ def certainty(scored: Sequence[Scored], temperature: float = 1.0) -> Certainty:
         accuracy=sum(right) / tokens,
         confidence=sum(sure) / tokens,
         calibration_error=calibration_error(sure, right, BINS),
-        calibration_error_equal_mass=calibration_error(sure, right, BINS, cut="mass"),
+        calibration_error_equal_mass=calibration_error(sure, right, BINS, binning="mass"),
         temperature=temperature,
     )
 

@@ -9,7 +9,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
 from regard.pipeline.sources import check_list
 from regard.pipeline.written import never_written
-from regard.store.model_folder import check_sizes
+from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import Vocabularies
 
 GAP = "___"
@@ -41,7 +41,7 @@ class Filler:
     def __init__(self, model: EncoderOnly, vocabularies: Vocabularies, settings: settings_of.EncoderOnly) -> None:
         if settings.task != "fill":
             raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Labeller`.")
-        check_sizes(settings, vocabularies, where="Filler")
+        check_vocabulary_sizes(settings, vocabularies, where="Filler")
         self.model, self.vocabularies, self.settings = model, vocabularies, settings
 
     def fill(self, texts: Sequence[str], best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[Filled]:

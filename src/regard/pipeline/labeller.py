@@ -14,7 +14,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.sources import check_list
-from regard.store.model_folder import check_sizes
+from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import Vocabularies
 
 _WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space is inside a word
@@ -51,7 +51,7 @@ class Labeller:
     def __init__(self, model: EncoderOnly, vocabularies: Vocabularies, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
             raise RegardError(f"This model's task is '{settings.task}': it knows no labels.", fix="Use `Filler`.")
-        check_sizes(settings, vocabularies, where="Labeller")
+        check_vocabulary_sizes(settings, vocabularies, where="Labeller")
         self.model, self.vocabularies, self.settings = model, vocabularies, settings
         self.labels = settings.head.labels
 

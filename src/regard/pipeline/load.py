@@ -23,7 +23,7 @@ def load(folder: str | Path, device: str | torch.device = "cpu") -> Translator |
     for an encoder-only one a `Filler`, or a `Labeller` where it classifies or tags.
     """
     stored = read_model(Path(folder))
-    model, settings, vocabularies = stored.model.to(device), stored.settings, stored.vocabularies
+    model, settings, vocabularies = stored.model.to(device), stored.settings, stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
         return Translator(model, vocabularies, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):

@@ -21,7 +21,7 @@ from typing import Literal
 
 from regard.base.errors import RegardError
 from regard.measure.breakdown import count_words
-from regard.measure.diversity import commonest
+from regard.measure.diversity import max_ngram_count
 from regard.pipeline.translator import Translator
 
 TIMES, NGRAM, MARGIN = 20, 4, 2
@@ -119,7 +119,7 @@ def probe_garbage(
     outputs = [one.text for one in translator.translate(words + garbage, beam=beam, into=into)]
     cases = []
     for word, source, once, output in zip(words, garbage, outputs[: len(words)], outputs[len(words) :], strict=True):
-        excess, relevant = commonest(output, NGRAM) - commonest(source, NGRAM), relevance(output, once)
+        excess, relevant = max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM), relevance(output, once)
         cases.append(Garbage(word, TIMES, output, excess, relevant, excess >= MARGIN, relevant < RELEVANT))
     return GarbageProbe(sum(case.oscillates or case.detached for case in cases), tuple(cases))
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.decode.step import not_a_number
-from regard.measure.calibration import Curve
+from regard.measure.calibration import NllDerivatives
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.batches import by_length
@@ -28,7 +28,7 @@ from regard.pipeline.temperature import read_temperature
 from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
-from regard.store.model_folder import check_sizes, read_model
+from regard.store.model_folder import check_vocabulary_sizes, read_model
 from regard.text.vocabularies import Vocabularies
 
 CELLS = 1 << 22  # logits that are held at once: places x words
@@ -92,7 +92,7 @@ class Scorer:
             )
         if not 0 < temperature < float("inf"):
             raise RegardError(f"There is no temperature of {temperature}.", fix="Use one above 0.")
-        check_sizes(settings, vocabularies, where="Scorer")
+        check_vocabulary_sizes(settings, vocabularies, where="Scorer")
         self.model, self.vocabularies, self.settings = model, vocabularies, settings
         self.temperature = temperature
 
@@ -102,7 +102,7 @@ class Scorer:
         stored = read_model(Path(folder))
         model, settings = stored.model.to(device), stored.settings
         if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, settings_of.EncoderOnly):
-            return cls(model, stored.vocabularies, settings, read_temperature(stored.path))
+            return cls(model, stored.tokenizers, settings, read_temperature(stored.path))
         raise RegardError(
             f"A model of the family '{settings.family}' gives no text a probability.",
             where=str(stored.path),
@@ -159,7 +159,7 @@ class Scorer:
         into: str | Sequence[str] | None = None,
         window: int | None = None,
         batch_tokens: int = 4096,
-    ) -> Curve:
+    ) -> NllDerivatives:
         """What `regard.measure.fit_temperature` descends: the surprise at these texts, whatever `temperature` is.
 
         The model reads once; what its last layer says, a vector for each token, is kept.

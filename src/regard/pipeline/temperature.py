@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import MANIFEST, new_folder, read_json, verify
+from regard.base.files import MANIFEST, create_folder, read_json, verify
 from regard.store.model_folder import find_model
 
 FILE = "calibration.json"
@@ -21,7 +21,7 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
     verify(model)
     if path.exists():
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
-    with new_folder(path) as folder:
+    with create_folder(path) as folder:
         for file in sorted(model.iterdir()):
             if file.name != MANIFEST:
                 shutil.copy2(file, folder / file.name)

@@ -58,7 +58,7 @@ class Together(Translator):
 
     def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
         """As many tokens as any of them would write."""
-        most = max(member.settings.growth for member in self.members)
+        most = max(member.settings.max_length_ratio for member in self.members)
         return self._longest(sources, longest, most)
 
     @property

@@ -27,7 +27,7 @@ from regard.pipeline.sources import Into, check_list, padded, sources_of
 from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import Wishes
 from regard.pipeline.written import never_written
-from regard.store.model_folder import check_sizes
+from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import Vocabularies
 
 EXTRA = 50  # tokens that a translation may have beyond what the model has seen sources grow to
@@ -42,7 +42,7 @@ class Translator:
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
             )
-        check_sizes(settings, vocabularies, where="Translator")
+        check_vocabulary_sizes(settings, vocabularies, where="Translator")
         self.model = model
         self.vocabularies = vocabularies
         self.settings = settings
@@ -149,7 +149,7 @@ class Translator:
 
     def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
         """How many tokens the translation of each may have."""
-        return self._longest(sources, longest, self.settings.growth)
+        return self._longest(sources, longest, self.settings.max_length_ratio)
 
     def _longest(self, sources: list[list[int]], longest: int | None, growth: float) -> list[int]:
         limit = self.positions

@@ -21,7 +21,7 @@ from regard.pipeline.sources import check_list
 from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import forbidden as forbidden_tokens
 from regard.pipeline.written import never_written
-from regard.store.model_folder import check_sizes
+from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import Vocabularies
 
 USUAL = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
@@ -35,7 +35,7 @@ class Writer:
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
             )
-        check_sizes(settings, vocabularies, where="Writer")
+        check_vocabulary_sizes(settings, vocabularies, where="Writer")
         self.model = model
         self.vocabularies = vocabularies
         self.settings = settings

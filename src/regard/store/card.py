@@ -27,9 +27,14 @@ class Card:
         lines += [f"A Transformer of the {family} family with {self.parameters:,} parameters, trained with Regard.", ""]
         if self.note:
             lines += [self.note, ""]
-        lines += ["## Data", "", *(f"- {name}: {_shown(value)}" for name, value in self.data.items())]
+        lines += ["## Data", "", *(f"- {name}: {_format_value(value)}" for name, value in self.data.items())]
         lines += [f"- vocabulary: {self.vocabulary}", ""]
-        lines += ["## Training", "", *(f"- {name}: {_shown(value)}" for name, value in self.training.items()), ""]
+        lines += [
+            "## Training",
+            "",
+            *(f"- {name}: {_format_value(value)}" for name, value in self.training.items()),
+            "",
+        ]
         if self.scores:
             lines += ["## Scores on the validation data", "", "| score | value | signature |", "|---|---|---|"]
             rows = [(name, value, self.signatures.get(name, "")) for name, value in self.scores.items()]
@@ -39,5 +44,5 @@ class Card:
         return "\n".join(lines)
 
 
-def _shown(value: float | str) -> str:
+def _format_value(value: float | str) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.base.files import MANIFEST, new_folder, verify
+from regard.base.files import MANIFEST, create_folder, verify
 from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
 from regard.models.build import AnyModel, build
-from regard.store.room import check_room, parameters
-from regard.store.weights import count_numbers, fill, load_tensors, save_tensors
+from regard.store.room import check_fits_memory, count_parameters
+from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
 from regard.text.vocabularies import Vocabularies
 
 MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
@@ -33,7 +33,7 @@ class StoredModel:
     """A model that was read: in evaluation mode, on the CPU."""
 
     settings: Settings
-    vocabularies: Vocabularies
+    tokenizers: Vocabularies
     model: AnyModel
     path: Path
 
@@ -41,34 +41,34 @@ class StoredModel:
 def write_model(
     path: Path,
     settings: Settings,
-    vocabularies: Vocabularies,
+    tokenizers: Vocabularies,
     weights: Mapping[str, Tensor],
     card: str,
     *,
     replace: bool = False,
 ) -> None:
     """Write a model folder, whole or not at all; `replace` puts it in the place of an older one."""
-    check_sizes(settings, vocabularies, where=str(path))
-    with new_folder(path, replace=replace) as folder:
+    check_vocabulary_sizes(settings, tokenizers, where=str(path))
+    with create_folder(path, replace=replace) as folder:
         codec.save(settings, folder / MODEL)
         save_tensors(weights, folder / WEIGHTS)
-        vocabularies.save(folder)
+        tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
 
 
 def read_model(path: Path) -> StoredModel:
     """The model of a folder (or of a run's folder: its best), verified against its manifest."""
     path = find_model(path)
-    verify(path, most=limits.DOCUMENT, unread=(WEIGHTS,))  # how large the weights may be, the settings tell
+    verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # how large the weights may be, the settings tell
     settings = codec.load(path / MODEL)
-    vocabularies = Vocabularies.load(path)
-    check_sizes(settings, vocabularies, where=str(path))
-    size = check_room(settings, where=str(path / MODEL))
-    verify(path, most=2 * size + limits.DOCUMENT)
-    _check_count(settings, path / WEIGHTS)
+    tokenizers = Vocabularies.load(path)
+    check_vocabulary_sizes(settings, tokenizers, where=str(path))
+    size = check_fits_memory(settings, where=str(path / MODEL))
+    verify(path, max_bytes=2 * size + limits.DOCUMENT)
+    _check_parameter_count(settings, path / WEIGHTS)
     model = build(settings, seed=0)
-    fill(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
-    return StoredModel(settings, vocabularies, model.eval(), path)
+    load_into(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
+    return StoredModel(settings, tokenizers, model.eval(), path)
 
 
 def find_model(path: Path) -> Path:
@@ -85,37 +85,37 @@ def find_model(path: Path) -> Path:
     return path / BEST
 
 
-def check_sizes(settings: Settings, vocabularies: Vocabularies, *, where: str) -> None:
+def check_vocabulary_sizes(settings: Settings, tokenizers: Vocabularies, *, where: str) -> None:
     """A model and vocabularies that do not know the same number of words are not a pair."""
-    for side, wanted, vocabulary in _sizes(settings, vocabularies):
-        if wanted != vocabulary:
+    for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
+        if expected != actual:
             raise RegardError(
-                f"The model reads {wanted} words of the {side}, the vocabulary has {vocabulary}.",
+                f"The model reads {expected} words of the {side}, the vocabulary has {actual}.",
                 where=where,
                 fix="Use the vocabulary that the model was trained with.",
             )
 
 
-def _check_count(settings: Settings, weights: Path) -> None:
+def _check_parameter_count(settings: Settings, weights: Path) -> None:
     """Before a model is built, its file must have as many numbers as it: settings are soon written."""
-    wanted, found = parameters(settings), count_numbers(weights)
-    if wanted != found:
+    expected, stored = count_parameters(settings), count_elements(weights)
+    if expected != stored:
         raise RegardError(
-            f"The model has {wanted:,} parameters, and the file {found:,} numbers.",
+            f"The model has {expected:,} parameters, and the file {stored:,} numbers.",
             where=str(weights),
             fix="Is it another model's file?",
         )
 
 
-def _sizes(settings: Settings, vocabularies: Vocabularies) -> list[tuple[str, int, int]]:
+def _list_vocabulary_sizes(settings: Settings, tokenizers: Vocabularies) -> list[tuple[str, int, int]]:
     match settings:
         case EncoderDecoder():
-            sizes = [("target", settings.target_tokens.vocabulary, vocabularies.target.size)]
+            sizes = [("target", settings.target_tokens.vocabulary, tokenizers.target.size)]
             if isinstance(settings.source, Tokens):
-                sizes.append(("source", settings.source.vocabulary, vocabularies.source.size))
+                sizes.append(("source", settings.source.vocabulary, tokenizers.source.size))
             return sizes
         case EncoderOnly():
             if isinstance(settings.source, Tokens):
-                return [("source", settings.source.vocabulary, vocabularies.source.size)]
+                return [("source", settings.source.vocabulary, tokenizers.source.size)]
             return []
-    return [("text", settings.tokens.vocabulary, vocabularies.source.size)]
+    return [("text", settings.tokens.vocabulary, tokenizers.source.size)]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.base.files import flush_file, flush_folder, locked, needing_room, recover
+from regard.base.files import explain_full_disk, flush_file, flush_folder, lock_folder, recover
 from regard.store.model_folder import BEST, RUN
 
 
@@ -87,22 +87,24 @@ class RunFolder:
         return self.path / "average"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Nobody else may train in this folder meanwhile; what a killed run left half-made goes or is undone."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with locked(self.path), needing_room(self.path):
-            self._check_plain()
+        with lock_folder(self.path), explain_full_disk(self.path):
+            self._check_no_links()
             recover(self.best)
             recover(self.average)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             yield
 
-    def _check_plain(self) -> None:
+    def _check_no_links(self) -> None:
         """What a run writes, cuts and removes must be its own, and not lead to somebody's file elsewhere."""
         files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
-        folders = [place for path in (self.best, self.average) for place in (path, path.with_name(f"{path.name}.old"))]
-        for path in (*files, *_all_in(self.vocabulary, self.shards, self.checkpoints, *folders)):
+        folders = [
+            folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old"))
+        ]
+        for path in (*files, *_iter_tree(self.vocabulary, self.shards, self.checkpoints, *folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
                 fix = "Put the file or folder itself there; a run as a whole may be linked to."
                 raise RegardError("This is no plain file or folder.", where=str(path), fix=fix)
@@ -112,12 +114,12 @@ class RunFolder:
                 raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
 
 
-def _all_in(*folders: Path) -> Iterator[Path]:
+def _iter_tree(*folders: Path) -> Iterator[Path]:
     """These folders and everything in them; links are not followed."""
     for folder in folders:
         yield folder
-        for place, names, files in os.walk(folder):
-            yield from (Path(place) / name for name in (*names, *files))
+        for directory, subfolders, files in os.walk(folder):
+            yield from (Path(directory) / name for name in (*subfolders, *files))
 
 
 class Journal:
@@ -139,7 +141,7 @@ class Journal:
         flush_file(self._path)
         return self._path.stat().st_size
 
-    def cut(self, size: int) -> None:
+    def truncate(self, size: int) -> None:
         """Forget what was written after a checkpoint: it will be written again."""
         if self._path.stat().st_size < size:
             raise RegardError(

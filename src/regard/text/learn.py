@@ -23,7 +23,7 @@ import tokenizers
 from tokenizers import models, trainers
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
 from regard.text import document, specials, units
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabularies import Vocabularies
@@ -36,7 +36,7 @@ _STEP = 1e-4  # the unigram trainer sets characters that it lost at the lowest s
 Model = dict[str, Any]
 
 
-def learn(texts: Iterable[str], settings: AnyVocabulary) -> Tokenizer:
+def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     """A vocabulary for these texts, special tokens included in its size.
 
     >>> tokenizer = learn(["low lower newest widest"], Bpe(vocabulary=100))
@@ -55,15 +55,15 @@ def learn(texts: Iterable[str], settings: AnyVocabulary) -> Tokenizer:
     return Tokenizer(document.write(bare, model, settings.specials))
 
 
-def learn_both(sources: Iterable[str], targets: Iterable[str], settings: AnyVocabulary) -> Vocabularies:
+def learn_both(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> Vocabularies:
     """The vocabularies of a pair: one from both sides if the settings say joint, otherwise one from each."""
     if settings.joint:
         return Vocabularies.joint(learn(chain(sources, targets), settings))
     return Vocabularies(learn(sources, settings), learn(targets, settings))
 
 
-def _model(bare: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyVocabulary, names: list[str]) -> Model:
-    unknown = settings.specials.unknown
+def _model(bare: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyTokenizer, names: list[str]) -> Model:
+    unknown = settings.specials.unk
     match settings:
         case ByteBpe():
             least = len(units.BYTES)

@@ -20,7 +20,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, Protocol
 
-from regard.config.run import AnyVocabulary, Bpe, ByteBpe, Unigram
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
 from regard.text.tokenizer import Tokenizer
 
 KEPT = 100_000  # words whose choices are remembered
@@ -35,7 +35,7 @@ class Sampler(Protocol):
         """The ids of this text in this epoch; `side` tells source (0) and target (1) of a pair apart."""
 
 
-def sampler(tokenizer: Tokenizer, settings: AnyVocabulary) -> Sampler | None:
+def sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> Sampler | None:
     """The noise that these settings ask for."""
     match settings:
         case ByteBpe() | Bpe() if settings.dropout:

@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from regard.base import limits
 from regard.base.documents import parse_json
 from regard.base.errors import RegardError
-from regard.base.files import read_plain, write_atomic
+from regard.base.files import read_regular_file, write_atomic
 from regard.text import specials, trusted, units
 from regard.text.stream import Pieces, Stream
 
@@ -59,7 +59,7 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         """Read a `tokenizer.json`."""
         try:
-            content = read_plain(path, limits.DOCUMENT)
+            content = read_regular_file(path, limits.DOCUMENT)
         except OSError as error:
             what, fix = f"The vocabulary cannot be read: {error.strerror}.", "Learn one with `regard tokenizer learn`."
             raise RegardError(what, where=str(path), fix=fix) from error

@@ -18,7 +18,7 @@ from typing import Any, Literal, assert_never
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
 from regard.config.run import (
-    AnyVocabulary,
+    AnyTokenizer,
     Bpe,
     ByteBpe,
     ByteLevel,
@@ -37,7 +37,7 @@ NORMALISERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt
 Join = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
 
 
-def normaliser(settings: AnyVocabulary) -> normalizers.Normalizer | None:
+def normaliser(settings: AnyTokenizer) -> normalizers.Normalizer | None:
     """What is done to text first: what the user chose, then the marks of the kind."""
     steps = _chosen(settings.normalise)
     match settings:
@@ -52,7 +52,7 @@ def normaliser(settings: AnyVocabulary) -> normalizers.Normalizer | None:
     return normalizers.Sequence(steps) if steps else None
 
 
-def cutter(settings: AnyVocabulary) -> pre_tokenizers.PreTokenizer:
+def cutter(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
     """Where text is cut, so that no piece reaches over it."""
     match settings:
         case ByteBpe() | ByteLevel():
@@ -69,7 +69,7 @@ def cutter(settings: AnyVocabulary) -> pre_tokenizers.PreTokenizer:
             assert_never(settings)
 
 
-def joiner(settings: AnyVocabulary) -> decoders.Decoder | None:
+def joiner(settings: AnyTokenizer) -> decoders.Decoder | None:
     """How other programs that read the file put pieces together; `join` is what we read from it."""
     spaces, fuse = decoders.Replace(MARK, " "), decoders.Fuse()
     match settings:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from regard.base.errors import RegardError
-from regard.store.weights import misfits
+from regard.store.weights import describe_mismatch
 
 
 class Ema:
@@ -94,5 +94,5 @@ def mean(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _check_same(known: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
-    if told := misfits({name: tensor.shape for name, tensor in known.items()}, given):
+    if told := describe_mismatch({name: tensor.shape for name, tensor in known.items()}, given):
         raise RegardError(f"Weights of different models have no average: {told}.", fix="Are all of them of one run?")

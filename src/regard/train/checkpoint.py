@@ -22,7 +22,7 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import needing_room, new_folder, read_json, recover, verify
+from regard.base.files import create_folder, explain_full_disk, read_json, recover, verify
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
@@ -70,7 +70,7 @@ class Checkpoints:
         path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in FILES.items()}
         state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
         size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
-        with needing_room(path, size), new_folder(path, replace=True) as folder:
+        with explain_full_disk(path, size), create_folder(path, replace=True) as folder:
             for file, group in tensors.items():
                 save_tensors(group, folder / file)
             (folder / STATE).write_text(state, encoding="utf-8")
@@ -86,7 +86,7 @@ class Checkpoints:
 
     def state(self, step: int) -> dict[str, Any]:
         """The numbers alone of one of them; all of it is verified."""
-        verify(self.path(step), most=self._most)
+        verify(self.path(step), max_bytes=self._most)
         path = self.path(step) / STATE
         state = read_json(path)
         if not isinstance(state, dict):
@@ -95,7 +95,7 @@ class Checkpoints:
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """The weights alone of one of them; all of it is verified."""
-        verify(self.path(step), most=self._most)
+        verify(self.path(step), max_bytes=self._most)
         return load_tensors(self.path(step) / FILES["weights"])
 
     def newest(self, among: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:

@@ -14,8 +14,8 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModel
-from regard.config.run import AnySource, AnyVocabulary, ByteBpe, CharacterLevel, Data, Run
-from regard.config.tables import plain
+from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
+from regard.config.tables import to_dict
 from regard.train.knobs import FEWER, Plan, many, rounded, training, validation
 from regard.train.reasons import as_set
 from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
@@ -84,7 +84,7 @@ def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
     for row in rows:
         whole = draft.choice(row)
         is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(draft.changes)
-        seconds = pace(whole.run, min(whole.length, whole.run.data.longest))
+        seconds = pace(whole.run, min(whole.length, whole.run.data.max_length))
         looking = FEWER * seconds * draft.looked_at(row, whole) / whole.run.train.update_tokens
         plan = _in_time(whole.run, minutes, seconds, looking, is_fixed)
         if plan is None:
@@ -142,7 +142,7 @@ class Draft:
         if self.job == "translate":
             reasons.append(NORMS)
         data = self._data(row, model, reasons)
-        length = self.length(row, data.longest)
+        length = self.length(row, data.max_length)
         epoch = self.epoch(row)
         asked = self._asked("train.updates")
         plan = plan or self._ideal(row, epoch)
@@ -156,7 +156,7 @@ class Draft:
             "train": training(self.job, row, plan, self._narrow, reasons),
             "validation": validation(self.job, plan, pairs, reasons),
         }
-        changed = codec.runs().parse({name: plain(table) for name, table in tables.items()}, self.changes)
+        changed = codec.RUN_FILES().parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
         reasons.insert(0, self._why(row, changed.model))
         return Choice(changed, as_set(reasons, self.changes), self.found, length)
 
@@ -174,7 +174,7 @@ class Draft:
     def _batch(self, data: Data, plan: Plan) -> int:
         """Tokens of a batch. An update of sentences has two at least, of unlike lengths: one is a lopsided teacher."""
         share = plan.update_tokens if self.job == "continue" else plan.update_tokens // 2
-        return min(data.batch_tokens, max(data.longest, share))
+        return min(data.batch_tokens, max(data.max_length, share))
 
     def length(self, row: Row, longest: int) -> int:
         """Tokens of a usual row: the longer side of a pair, both of a labelled one, or a full row of running text."""
@@ -230,7 +230,7 @@ class Draft:
         asked = table.get("name") if isinstance(table, Mapping) else None
         return has_bfloat16(str(self.changes.get("device.name", asked or "auto")))
 
-    def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyVocabulary, int]:
+    def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyTokenizer, int]:
         """The kind of vocabulary, and the rows of its table."""
         found, pieces = self.found, self.pieces(row)
         if pieces == CHARACTERS:
@@ -289,7 +289,7 @@ class Draft:
     def _data(self, row: Row, model: AnyModel, reasons: list[str]) -> Data:
         longest = _longest(self.job, model)
         batch = max(longest, min(BATCH, row.update_tokens))
-        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch, longest=longest)
+        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch, max_length=longest)
         if self.other is not None:
             other = self.other
             if other.content != self.found.content:

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import new_folder, read_json, write_atomic
+from regard.base.files import create_folder, read_json, write_atomic
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
@@ -114,7 +114,7 @@ def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) ->
     vocabularies = (
         learn_both(sources, targets, run.tokenizer) if pairs else Vocabularies.joint(learn(sources, run.tokenizer))
     )
-    with new_folder(folder.vocabulary) as place:
+    with create_folder(folder.vocabulary) as place:
         vocabularies.save(place)
     return vocabularies
 

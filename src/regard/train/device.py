@@ -3,9 +3,9 @@
 import torch
 
 from regard.base.errors import RegardError
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.store.model_folder import RUN
 
 AMPERE = 8  # the first generation of NVIDIA's GPUs with units for bfloat16
@@ -15,7 +15,7 @@ def with_device(run: Run) -> Run:
     """The settings with a device that is there."""
     name = run.device.name
     if name == "auto":
-        return runs().parse(plain(run), {"device.name": _best()}, where=RUN)
+        return RUN_FILES().parse(to_dict(run), {"device.name": _best()}, where=RUN)
     try:
         if not torch.ones(1, device=name).item():
             raise RuntimeError("it keeps no numbers")

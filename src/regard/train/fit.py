@@ -17,16 +17,16 @@ import torch
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import is_leftover
-from regard.config.codec import runs
+from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
-from regard.config.tables import Table, change, plain
+from regard.config.tables import TomlTable, to_dict, with_changes
 from regard.data.example import CorpusError
 from regard.data.prepare import WorkerError
 from regard.data.shards import Shards
 from regard.models.build import build
 from regard.store.model_folder import RUN
-from regard.store.room import check_room
+from regard.store.room import check_fits_memory
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import Corpora, check_corpus, corpora
@@ -50,8 +50,8 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
         fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
     place = RunFolder(folder)
-    with listening() as asked, place.held():
-        runs().save(run, place.run)
+    with listening() as asked, place.lock():
+        RUN_FILES().save(run, place.run)
         return _go(run, place, listeners, pause_at, asked)
 
 
@@ -74,13 +74,13 @@ def resume(
     place = RunFolder(folder)
     if not place.run.is_file():
         raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
-    with listening() as asked, place.held():
-        run = runs().load(place.run)
+    with listening() as asked, place.lock():
+        run = RUN_FILES().load(place.run)
         wanted = _lengthened(run, updates, more)
         if changes:
-            wanted = runs().parse(change(plain(wanted), {FOLLOWS: None}), changes, where=str(place.run))
+            wanted = RUN_FILES().parse(with_changes(to_dict(wanted), {FOLLOWS: None}), changes, where=str(place.run))
         state = _newest_state(place, run)
-        before = plain(run) if state is None else state["run"]  # what the newest checkpoint was made with
+        before = to_dict(run) if state is None else state["run"]  # what the newest checkpoint was made with
         longer = wanted.train.updates != run.train.updates
         _check_changes(before, wanted, "config" in accept, longer=longer, where=str(place.run))
         _check_data(run, place, accept, listeners)
@@ -96,7 +96,7 @@ def is_finished(folder: Path) -> bool:
     return state is not None and Progress.of(state, where=str(checkpoints)).finished
 
 
-def differences(before: Table, now: Table) -> Iterator[tuple[str, Any, Any]]:
+def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
     """Every knob that differs: its path, what it was, what it is.
 
     >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}))
@@ -123,7 +123,7 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
         run = _resolved(run, read)
         if run.device.threads is not None:
             torch.set_num_threads(run.device.threads)
-        check_room(run.model, where=str(folder.run))
+        check_fits_memory(run.model, where=str(folder.run))
         run = probed(run, read, tell)
     except (_AskedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not asked:  # a signal to all processes also ends those that cut text
@@ -133,7 +133,7 @@ def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: in
         tell(finished)
         return finished
     trainer = Trainer(run, folder, read, tell)
-    runs().save(run, folder.run)  # only now: these settings fit what the folder holds
+    RUN_FILES().save(run, folder.run)  # only now: these settings fit what the folder holds
     return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
 
 
@@ -157,9 +157,9 @@ def _asking(asked: Asked, tell: Listener) -> Callable[[], bool]:
 def _resolved(run: Run, read: Corpora) -> Run:
     """The settings with what only the corpus could tell: sizes of vocabularies, labels, languages, accumulation."""
     sizes = {"source": read.vocabularies.source.size, "target": read.vocabularies.target.size}
-    table = plain(run)
+    table = to_dict(run)
     model = table["model"]
-    changes: dict[str, Any] = {"train.together": run.together}
+    changes: dict[str, Any] = {"train.together": run.accumulate}
     for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
@@ -167,10 +167,10 @@ def _resolved(run: Run, read: Corpora) -> Run:
         held_out = () if read.validation is None else read.validation.labels  # a rare one may be there alone
         changes["model.head.labels"] = sorted({*read.train.labels, *held_out})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
-        changes["model.growth"] = max(run.model.growth, _growth(read.train))
+        changes["model.growth"] = max(run.model.max_length_ratio, _growth(read.train))
     if not run.model.languages and len(read.train.languages) == 1:
         changes["model.languages"] = list(read.train.languages[0])
-    return runs().parse(change(table, changes), where=RUN)
+    return RUN_FILES().parse(with_changes(table, changes), where=RUN)
 
 
 def _growth(pairs: Shards) -> float:
@@ -183,22 +183,24 @@ def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:
     if updates is not None and more is not None:
         raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
     total = updates if updates is not None else run.train.updates + (more or 0)
-    return runs().parse(plain(run), {"train.updates": total}) if total != run.train.updates else run
+    return RUN_FILES().parse(to_dict(run), {"train.updates": total}) if total != run.train.updates else run
 
 
-def _newest_state(folder: RunFolder, run: Run) -> Table | None:
+def _newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
     """What the newest checkpoint says beside its tensors, if there is one."""
-    size = check_room(run.model, where=str(folder.run))
+    size = check_fits_memory(run.model, where=str(folder.run))
     state = Checkpoints(folder.checkpoints, lambda _: None, size).newest_state()
     if state is not None:
         Progress.of(state, where=str(folder.checkpoints))
     return state
 
 
-def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool, where: str) -> None:
-    before = plain(runs().parse(before, where=where))  # settings that an older version did not have had their defaults
+def _check_changes(before: TomlTable, wanted: Run, accepted: bool, *, longer: bool, where: str) -> None:
+    before = to_dict(
+        RUN_FILES().parse(before, where=where)
+    )  # settings that an older version did not have had their defaults
     known = {FOLLOWS, *(["train.updates"] if longer else [])}
-    changed = [one for one in differences(before, plain(wanted)) if one[0] not in known]
+    changed = [one for one in differences(before, to_dict(wanted)) if one[0] not in known]
     fixed = [one for one in changed if one[0].startswith(FIXED) and one[0] not in FREE]
     if fixed:
         told = _told(fixed)
@@ -208,7 +210,7 @@ def _check_changes(before: Table, wanted: Run, accepted: bool, *, longer: bool, 
             fix="Take the changes back, or start a new run.",
         )
     shaping = [one for one in changed if one[0].startswith("model.")]
-    if shaping and _shapes(runs().parse(before, where=where)) != _shapes(wanted):
+    if shaping and _shapes(RUN_FILES().parse(before, where=where)) != _shapes(wanted):
         raise RegardError(
             f"The run's weights are those of another model:\n{_told(shaping)}",
             where=where,
@@ -228,7 +230,7 @@ def _shapes(run: Run) -> dict[str, torch.Size]:
 
 
 def _told(changed: Sequence[tuple[str, Any, Any]]) -> str:
-    lines = [f"  - {path}: was {_short(old)}, is {_short(new)}" for path, old, new in changed[: limits.TOLD]]
+    lines = [f"  - {path}: was {_short(old)}, is {_short(new)}" for path, old, new in changed[: limits.MAX_REPORTED]]
     return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
 
 
@@ -248,7 +250,7 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
             listener(Said(f"{error.what} The run goes on with the tokens that it has.", "warning"))
 
 
-def _check_unfinished(state: Table, run: Run, folder: RunFolder) -> None:
+def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
     progress = state["progress"]
     done, total = progress["update"], run.train.updates
     if total < done:
@@ -257,7 +259,7 @@ def _check_unfinished(state: Table, run: Run, folder: RunFolder) -> None:
             where=str(folder.path),
             fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
         )
-    changed = {path for path, _, _ in differences(state["run"], plain(run))}
+    changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
     is_freed = done < total and "validation.patience" in changed
     if progress["finished"] and "train.updates" not in changed and not is_freed:
         fix = "Use its model, or go on with --more N" + (" or another validation.patience." if done < total else ".")

@@ -16,7 +16,7 @@ import statistics
 from collections import deque
 from collections.abc import Iterable
 
-from regard.config.training import Skip, Spiking
+from regard.config.training import Skip, SpikePolicy
 
 # Of the mean. Batches are not alike (short texts are harder, word for word), and late in a run the losses hardly move:
 # below one and a half times the usual loss (with 6 sigmas) a batch is hard, and must be learned from.
@@ -27,7 +27,7 @@ FLOOR = 0.05  # nats: where hardly anything is left to learn, one wrong label is
 class Guard:
     """Watches the losses of a run."""
 
-    def __init__(self, settings: Spiking | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
+    def __init__(self, settings: SpikePolicy | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
         self.settings = settings or Skip()
         self.losses = deque(losses, maxlen=self.settings.window)
         self.spikes = spikes
@@ -49,4 +49,4 @@ class Guard:
     @property
     def is_out_of_patience(self) -> bool:
         """Whether there were more spikes than a run survives."""
-        return self.spikes > self.settings.most
+        return self.spikes > self.settings.max_spikes

@@ -12,4 +12,4 @@ def use_kernels(model: nn.Module, run: Run) -> None:
     keep_float32(model, run.device.attention == "float32")
     for module in model.modules():
         if isinstance(module, Stack):
-            module.recompute = run.train.recompute
+            module.recompute = run.train.checkpoint_activations

@@ -20,7 +20,7 @@ from regard.base.errors import RegardError
 from regard.config import training as config
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
-from regard.store.weights import misfits
+from regard.store.weights import describe_mismatch
 
 Named = dict[str, nn.Parameter]
 
@@ -135,7 +135,7 @@ class Optimizers:
                 wanted[entry] = shape
                 if key != "step" and entry in state and state[entry].dtype != parameter.dtype:
                     narrow.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
-        if told := misfits(wanted, state, narrow):
+        if told := describe_mismatch(wanted, state, narrow):
             fix = "Resume with the model and the optimizer of the run that saved it."
             raise RegardError(f"The state does not fit the optimizer: {told}.", where="the optimizer's state", fix=fix)
 

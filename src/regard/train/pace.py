@@ -11,7 +11,7 @@ from regard.config.run import Run
 from regard.data.batch import Batch
 from regard.data.rows import IGNORED
 from regard.models.cost import cost
-from regard.store.room import check_room
+from regard.store.room import check_fits_memory
 from regard.train.device import with_device
 from regard.train.trial import Trial
 
@@ -22,7 +22,7 @@ HIDDEN = 0.15  # of the words, where hidden ones are learned
 def seconds_per_update(run: Run, length: int) -> float:
     """Seconds that one update takes on this machine, for rows of `length` tokens."""
     run = with_device(run)
-    check_room(run.model, where="the model")
+    check_fits_memory(run.model, where="the model")
     rows = max(1, run.data.batch_tokens // length)
     tried = max(1, min(rows, int(rows * ENOUGH / flops(run, length))))
     threads = torch.get_num_threads()
@@ -39,7 +39,7 @@ def seconds_per_update(run: Run, length: int) -> float:
 
 def flops(run: Run, length: int) -> float:
     """Arithmetic of forward and backward through one batch."""
-    rows = max(1, run.data.batch_tokens // length) * (2 if run.train.agreement else 1)
+    rows = max(1, run.data.batch_tokens // length) * (2 if run.train.r_drop else 1)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     return float(cost(run.model, batch=rows, source=source, target=target).training.total())
 

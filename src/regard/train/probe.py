@@ -5,10 +5,10 @@ What was found is written into the run's own file and never asked again, so that
 
 from typing import Any
 
-from regard.base.times import lasting
-from regard.config.codec import runs
+from regard.base.times import format_duration
+from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.tables import change, plain
+from regard.config.tables import to_dict, with_changes
 from regard.data.batch import Batch
 from regard.train.corpora import Corpora
 from regard.train.events import Listener, Said, Working
@@ -20,13 +20,13 @@ LONG = 2.0  # seconds: a batch that takes longer is tried in part
 
 def probed(run: Run, read: Corpora, tell: Listener) -> Run:
     """The run with every choice about its device made; what the settings say is left as it is."""
-    if run.device.threads is not None and run.device.loss_rows is not None and run.device.attention is not None:
+    if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
         return run
     tell(Working("looking at the device"))
     trial = Trial(run, typical_batch(run, read), longest=LONG)
     found = trial.settle()
     tell(Said(_told(found, trial.update_seconds(), run.train.updates)))
-    return runs().parse(change(plain(run), {f"device.{name}": value for name, value in found.items()}))
+    return RUN_FILES().parse(with_changes(to_dict(run), {f"device.{name}": value for name, value in found.items()}))
 
 
 def typical_batch(run: Run, read: Corpora) -> Batch:
@@ -45,4 +45,4 @@ def _told(found: dict[str, Any], seconds: float, updates: int) -> str:
     if found.get("attention") == "float32":
         parts.append("attention in float32")
     fastest = f"Fastest here: {', '.join(parts)}. " if parts else ""
-    return f"{fastest}An update takes about {seconds:.2f} s: {lasting(seconds * updates)} in all."
+    return f"{fastest}An update takes about {seconds:.2f} s: {format_duration(seconds * updates)} in all."

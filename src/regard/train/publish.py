@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import regard
 from regard.config.run import Run
-from regard.config.tables import plain
+from regard.config.tables import to_dict
 from regard.store.card import Card
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
@@ -23,7 +23,7 @@ class Publisher:
     def __init__(self, run: Run, folder: RunFolder, corpora: Corpora, model: nn.Module) -> None:
         self._run, self._folder, self._corpora = run, folder, corpora
         self._parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.plain_run = plain(run)
+        self.plain_run = to_dict(run)
         self.versions = {"regard": regard.__version__, "torch": torch.__version__, "python": platform.python_version()}
 
     def best(

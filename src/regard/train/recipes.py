@@ -145,7 +145,7 @@ def fitting(job: Job, name: str) -> tuple[Job, AnyModel]:
     if job == "continue" and model.family == "encoder_only":
         return "fill", model
     if model.family != FAMILIES[job]:
-        fits = [known for known in codec.presets() if codec.preset(known).family == FAMILIES[job]]
+        fits = [known for known in codec.list_presets() if codec.preset(known).family == FAMILIES[job]]
         hint = " Or give the text alone: --text." if job == "translate" else ""
         raise RegardError(
             f"Preset '{name}' {_DOES[model.family]}, and this corpus is {_GIVEN[job]}.",

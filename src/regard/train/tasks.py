@@ -24,7 +24,7 @@ def loader_of(run: Run, shards: Shards, vocabularies: Vocabularies, **options: A
     """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
     data = run.data
     shards, task = task_of(run, shards, vocabularies)
-    rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.longest, packed=task.packed)
+    rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.max_length, packed=task.packed)
     return Loader(shards, task, rules, **options)
 
 
@@ -41,7 +41,7 @@ def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shard
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     if kind in ("fill", "restore") and shards.streams == ("source",):
         weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
-        row = min(run.data.longest, run.data.batch_tokens) - 2  # what frames it must fit in, too
+        row = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
         shards = Shards([cut(shard, row) for shard in shards.shards], weights)
     tagged = kind == "translate" and bool(vocabularies.source.specials.languages)
     if tagged and not all(shards.languages):
@@ -55,6 +55,6 @@ def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shard
         seed=run.data.seed,
         languages=shards.languages if tagged else None,
         pairs=shards.streams == ("source", "target"),
-        longest=min(run.data.longest, run.data.batch_tokens),
+        longest=min(run.data.max_length, run.data.batch_tokens),
     )
     return shards, task

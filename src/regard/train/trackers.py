@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.base.files import read_json, write_atomic
-from regard.config.tables import read, suggest
+from regard.config.tables import read_toml, suggest
 from regard.store.run_folder import RunFolder
 from regard.train.events import Event, Finished, Listener, Started, Updated, Validated
 
@@ -37,14 +37,14 @@ class _Tracker:
     def __init__(self, board: str, folder: Path) -> None:
         self._folder = folder
         self._opener = {"tensorboard": _tensorboard, "wandb": _wandb, "mlflow": _mlflow}[board]
-        optional(board, board, f"Tracking with {board}")  # say now that it is missing
+        import_optional(board, board, f"Tracking with {board}")  # say now that it is missing
         self._module = import_module(_MODULES[board])
         self._send: Send | None = None
         self._close: Callable[[], object] = lambda: None
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
-            settings = read(RunFolder(self._folder).run)
+            settings = read_toml(RunFolder(self._folder).run)
             self._send, self._close = self._opener(self._module, self._folder, settings, event.update)
         if self._send is None:
             return

@@ -16,9 +16,9 @@ from regard.config.training import Rewind, Stop
 from regard.data.loader import Update
 from regard.data.recut import recut
 from regard.models.build import build
-from regard.store.room import check_room
+from regard.store.room import check_fits_memory
 from regard.store.run_folder import Journal, RunFolder
-from regard.store.weights import fill, weights_of
+from regard.store.weights import get_weights, load_into
 from regard.train.average import Ema, mean
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.corpora import Corpora
@@ -44,14 +44,14 @@ class Trainer:
         self.run, self.folder, self.tell = run, folder, tell
         settings = run.train
         self.device = torch.device(run.device.name)
-        size = check_room(run.model, where=str(folder.run))
+        size = check_fits_memory(run.model, where=str(folder.run))
         self.model = build(run.model, seed=run.seed).to(self.device).train()
         use_kernels(self.model, self.run)
         self.objective = Objective(
             self.model,
             smoothing=settings.label_smoothing,
-            agreement=settings.agreement,
-            rows=run.device.loss_rows or 0,
+            agreement=settings.r_drop,
+            rows=run.device.logit_rows or 0,
             compiled=settings.compile,
         )
         self.engine = Engine(
@@ -63,8 +63,8 @@ class Trainer:
             say=lambda text: tell(Said(text, "warning")),
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
-        noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.longest)
-        self.loader = loader_of(run, corpora.train, corpora.vocabularies, together=run.together, recut=noise)
+        noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.max_length)
+        self.loader = loader_of(run, corpora.train, corpora.vocabularies, together=run.accumulate, recut=noise)
         self.validator = self._validator(corpora)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")), size)
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
@@ -100,7 +100,7 @@ class Trainer:
         progress = self.progress
         if progress.finished and progress.update < self.run.train.updates:
             progress.finished, progress.waited = False, 0  # it was finished, and was given more to do
-        self.journal.cut(progress.journal)
+        self.journal.truncate(progress.journal)
         self._tell_start()
         if self._found is not None:
             step, checkpoint = self._found
@@ -223,7 +223,7 @@ class Trainer:
             return self.validator()
 
     def _published(self) -> dict[str, torch.Tensor]:
-        return weights_of(self.model) if self.ema is None else self.ema.weights()
+        return get_weights(self.model) if self.ema is None else self.ema.weights()
 
     def _finish(self, why: Why) -> Finished:
         """Average, choose, say goodbye; done again without harm if a kill comes in between."""
@@ -246,10 +246,10 @@ class Trainer:
         if len(steps) < 2:
             return False
         weights = mean(self.checkpoints.weights(step) for step in steps)
-        kept = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
-        fill(self.model, weights, where="the average")
+        kept = {name: tensor.clone() for name, tensor in get_weights(self.model).items()}
+        load_into(self.model, weights, where="the average")
         scores = self.validator() if self.validator is not None else Scores()
-        fill(self.model, kept, where="the model")
+        load_into(self.model, kept, where="the model")
         progress, metric = self.progress, self.run.validation.metric
         self.journal.write(update=progress.update, averaged=steps, validation=scores.values)
         best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
@@ -275,7 +275,7 @@ class Trainer:
         progress.losses, progress.spikes = list(self.guard.losses), self.guard.spikes
         progress.scaler, progress.journal = self.engine.scaler.state(), self.journal.size
         checkpoint = Checkpoint(
-            weights=weights_of(self.model),
+            weights=get_weights(self.model),
             optimizer=self.engine.optimizers.state(),
             ema={} if self.ema is None else self.ema.weights(),
             state={"progress": progress.plain(), "run": self.publisher.plain_run, "versions": self.publisher.versions},
@@ -302,7 +302,7 @@ class Trainer:
         return step > 0 and (step % self.run.train.save_every == 0 or step == self.run.train.updates)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        fill(self.model, checkpoint.weights, where="the checkpoint")
+        load_into(self.model, checkpoint.weights, where="the checkpoint")
         self.engine.optimizers.load(checkpoint.optimizer)
         if self.ema is not None:
             self.ema.load(checkpoint.ema or checkpoint.weights)  # none was kept: it begins here
@@ -318,7 +318,7 @@ class Trainer:
         progress, now = self.progress, self.run.train
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)
-        if (before.get("label_smoothing", 0.0), before.get("agreement", 0.0)) != (now.label_smoothing, now.agreement):
+        if (before.get("label_smoothing", 0.0), before.get("agreement", 0.0)) != (now.label_smoothing, now.r_drop):
             progress.losses = []
 
     def _is_patience_over(self) -> bool:

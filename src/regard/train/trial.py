@@ -42,8 +42,8 @@ class Trial:
         self._objective = Objective(
             self.model,
             smoothing=run.train.label_smoothing,
-            agreement=run.train.agreement,
-            rows=run.device.loss_rows or 0,
+            agreement=run.train.r_drop,
+            rows=run.device.logit_rows or 0,
         )
         self._device = torch.device(run.device.name)
         self._whole = self._batch = batch
@@ -64,7 +64,7 @@ class Trial:
         if device.threads is None:
             threads = [torch.get_num_threads(), *([1] if self._device.type == "cpu" else [])]
             found["threads"] = self.fastest({one: partial(torch.set_num_threads, one) for one in threads})
-        if device.loss_rows is None:
+        if device.logit_rows is None:
             rows = LOGITS if self._words() > FEW else (0,)
             found["loss_rows"] = self.fastest({some: partial(self._use_rows, some) for some in rows})
         return found
@@ -100,7 +100,7 @@ class Trial:
         optimizers.step()  # the first one makes its memory
         step = self._timed(optimizers.step)
         optimizers.zero_grad()
-        return self._run.together * median(times) + step
+        return self._run.accumulate * median(times) + step
 
     def _first(self) -> float:
         """The time of a whole batch, by as many of its rows as there is memory for."""

@@ -120,7 +120,7 @@ class Validator:
 
     def _translated(self, translator: Translator) -> Scores:
         if self._pairs is None:
-            wanted = max(self._settings.sentences, self._settings.shown)
+            wanted = max(self._settings.sentences, self._settings.samples)
             self._pairs = list(islice(filter(self._fits, self._examples), wanted))
         pairs = self._pairs
         if not pairs:
@@ -135,7 +135,7 @@ class Validator:
         references = [pair.target or "" for pair in pairs]
         shown = tuple(
             Shown(pair.source, output, pair.target or "")
-            for pair, output in zip(pairs[: self._settings.shown], outputs, strict=False)
+            for pair, output in zip(pairs[: self._settings.samples], outputs, strict=False)
         )
         if not self._settings.sentences:
             return Scores({}, shown)
@@ -154,7 +154,7 @@ class Validator:
     def _continued(self, writer: Writer) -> Scores:
         shown = []
         limit = learned_positions(writer.settings.decoder)
-        for pair in self._examples[: self._settings.shown]:
+        for pair in self._examples[: self._settings.samples]:
             prompt, rest = pair.source[:PROMPT], pair.source[PROMPT:]
             read = 1 + len(self._vocabularies.source.encode_ids([prompt])[0])
             tokens = WRITTEN if limit is None else min(WRITTEN, limit - read)

@@ -8,7 +8,7 @@ import pytest
 
 import regard.data.open
 from regard.base.errors import RegardError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.config.run import Documents, Jsonl, Lines
 from regard.data.example import CorpusError, Defects
 from regard.data.open import blocks, files
@@ -18,7 +18,7 @@ from tests.data.readers.forms import FORMS, Form, read_all, refused, rows_of
 @pytest.fixture
 def memory() -> Iterator[Any]:
     """A file system behind URLs, without a network."""
-    fsspec = optional("fsspec", "formats", "Opening a URL")
+    fsspec = import_optional("fsspec", "formats", "Opening a URL")
     system = fsspec.filesystem("memory")
     yield system
     system.store.clear()
@@ -142,4 +142,4 @@ def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch
 
 def test_a_missing_package_names_its_extra() -> None:
     with pytest.raises(RegardError, match=r"pip install 'regard\[formats\]'"):
-        optional("no_such_package", "formats", "Reading Parquet")
+        import_optional("no_such_package", "formats", "Reading Parquet")

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from regard.base.errors import RegardError
-from regard.base.extras import optional
-from regard.base.files import new_folder
+from regard.base.extras import import_optional
+from regard.base.files import create_folder
 from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
@@ -42,7 +42,7 @@ def write(diagnosis: Diagnosis, sources: Sequence[AnySource], corpus: Iterable[E
         raise diagnosis.broken  # half a corpus is no cleaned one
     removed = diagnosis.removed()
     copies = _copies(sources)
-    with new_folder(folder) as inside:
+    with create_folder(folder) as inside:
         others: dict[str, str] = {path: f"{_bare(path)}.jsonl" for source in sources for path in _records(source)}
         _refuse_clashes([name for _, name in copies] + list(others.values()))
         rows: dict[str, _Rows] = {}
@@ -119,7 +119,7 @@ def _packed(path: Path) -> BinaryIO:
         case ".xz":
             return cast(BinaryIO, lzma.open(path, "wb"))
         case ".zst":
-            return cast(BinaryIO, optional("zstandard", "formats", "Packing .zst").open(path, "wb"))
+            return cast(BinaryIO, import_optional("zstandard", "formats", "Packing .zst").open(path, "wb"))
     return path.open("wb")
 
 

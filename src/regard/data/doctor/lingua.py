@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.base.errors import RegardError
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.data.doctor.language import Judgement
 
 _SHORTEST = 20  # characters to judge by
@@ -21,7 +21,7 @@ class Lingua:
     """A judge of languages that was trained elsewhere."""
 
     def __init__(self, languages: Sequence[str]) -> None:
-        package = optional("lingua", "language", "Detecting languages by --lingua")
+        package = import_optional("lingua", "language", "Detecting languages by --lingua")
         self._languages = [_known(package, code) for code in languages]
         self._detector = package.LanguageDetectorBuilder.from_all_languages().build()
 

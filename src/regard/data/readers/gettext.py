@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.config.run import Gettext
 from regard.data.example import CorpusError, Defects, Example, Where
 from regard.data.open import CutError, bare, blocks, examine, files, unpacked
@@ -55,7 +55,7 @@ def _pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
 
 
 def _po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
-    polib = optional("polib", "formats", "Reading .po")
+    polib = import_optional("polib", "formats", "Reading .po")
     with TemporaryDirectory() as folder:  # polib splits a string at U+2028 and its like, but not a file
         copy = Path(folder, "catalogue.po")
         messages = _copy_lines(path, copy, defects)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.base.extras import optional
+from regard.base.extras import import_optional
 from regard.config.run import Parquet
 from regard.data.example import CorpusError, Defects, Example, Where
 from regard.data.open import examine, files, opened
@@ -19,8 +19,8 @@ def read_parquet(source: Parquet, defects: Defects) -> Iterator[Example]:
 
 
 def _read(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
-    arrow = optional("pyarrow", "formats", "Reading Parquet")
-    parquet = optional("pyarrow.parquet", "formats", "Reading Parquet")
+    arrow = import_optional("pyarrow", "formats", "Reading Parquet")
+    parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
     row = 1
     with opened(path) as stored:
         try:
