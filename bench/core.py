@@ -128,7 +128,7 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
     ]
     if with_hugging_face:
         theirs = rivals.marian(*shape)
-        theirs.load_state_dict(to_theirs(marian(bias=False, positions=length), ours.state_dict()))
+        theirs.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
             return model(input_ids=source, attention_mask=source_real, decoder_input_ids=target, use_cache=False).logits

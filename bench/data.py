@@ -38,7 +38,7 @@ from regard.data.prepare import CORPUS, open_corpus, prepare
 from regard.data.shards import Shards
 from regard.data.tasks import Translate
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 OURS = "regard"
 SHARED = ROOT / "../shared/data/europarl_deen"
@@ -48,7 +48,7 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 Counts = tuple[int, int]  # pairs, tokens
 
 
-def prepared(pairs: int) -> tuple[Shards, Vocabularies]:
+def prepared(pairs: int) -> tuple[Shards, TokenizerPair]:
     """The corpus as shards, made once."""
     folder = KEPT / str(pairs)
     words = folder / "words"
@@ -61,10 +61,10 @@ def prepared(pairs: int) -> tuple[Shards, Vocabularies]:
             (folder / f"text.{side}").write_bytes(b"".join(lines))
             (folder / f"some.{side}").write_bytes(b"".join(lines[:30_000]))
         some = "".join((folder / f"some.{side}").read_text(encoding="utf-8") for side in ("en", "de"))
-        Vocabularies.joint(learn(some.split("\n"), ByteBpe(vocabulary=32_000))).save(words)
+        TokenizerPair.joint(learn(some.split("\n"), ByteBpe(vocabulary=32_000))).save(words)
         source = Lines(source=str(folder / "text.en"), target=str(folder / "text.de"), languages=("en", "de"))
-        prepare(Corpus([source]), Vocabularies.load(words), folder, Defects())
-    return open_corpus(folder), Vocabularies.load(words)
+        prepare(Corpus([source]), TokenizerPair.load(words), folder, Defects())
+    return open_corpus(folder), TokenizerPair.load(words)
 
 
 class Stored:
@@ -98,7 +98,7 @@ def collated(pairs: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor, int]:
     return padded([pair[0] for pair in pairs]), padded([pair[1] for pair in pairs]), len(pairs)
 
 
-def regard(shards: Shards, vocabularies: Vocabularies) -> Callable[[], Counts]:
+def regard(shards: Shards, vocabularies: TokenizerPair) -> Callable[[], Counts]:
     """Token-budget batches, planned anew every epoch."""
     specials = vocabularies.source.specials
     epochs = iter(range(10**9))
@@ -194,7 +194,7 @@ def order_of_10m() -> None:
     print(json.dumps({"batches": batches, "seconds": round(seconds, 2), "MB": round(memory)}))
 
 
-def tell_padding(shards: Shards, vocabularies: Vocabularies) -> None:
+def tell_padding(shards: Shards, vocabularies: TokenizerPair) -> None:
     """How much of the batches is padding."""
     specials = vocabularies.source.specials
     cells = real = 0

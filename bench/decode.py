@@ -88,8 +88,8 @@ def trained(name: str, folder: Path, count: int) -> Shape:
     if not isinstance(stored.settings, Settings) or not isinstance(stored.model, EncoderDecoder):
         raise SystemExit(f"{folder} does not translate.")
     tokenizer, specials = stored.tokenizers.source, stored.tokenizers.target.specials
-    sources = [[*ids, tokenizer.specials.end] for ids in tokenizer.encode_ids(_lines()[:count])]
-    specials_ids = (specials.pad, specials.begin, specials.end)
+    sources = [[*ids, tokenizer.specials.eos] for ids in tokenizer.encode_ids(_lines()[:count])]
+    specials_ids = (specials.pad, specials.bos, specials.eos)
     return Shape(name, stored.settings, stored.model, _sorted(sources), *specials_ids, steps=None)
 
 
@@ -142,7 +142,7 @@ def hugging_face(shape: Shape) -> tuple[Writer, Any]:
     stack = settings.decoder
     sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
     theirs: Any = rivals.marian(settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS)
-    names = marian(bias=settings.head.bias, positions=POSITIONS)
+    names = marian(bias=settings.head.bias, max_positions=POSITIONS)
     theirs.load_state_dict(to_theirs(names, shape.model.state_dict()))
     theirs.eval()
     theirs.generation_config.pad_token_id = shape.pad

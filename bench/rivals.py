@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench.lean import waves
-from regard.exchange.rules import Table, to_theirs
+from regard.exchange.rules import WeightMap, to_theirs
 
 # Patterns that turn the name of a lean weight into the name of ours, one after the other.
 Names = Mapping[str, str]
@@ -43,7 +43,7 @@ def copy_weights(ours: nn.Module, theirs: nn.Module, names: Names) -> None:
             parameter.copy_(weights[name])
 
 
-def copy_stack(ours: nn.Module, theirs: nn.Module, table: Table) -> None:
+def copy_stack(ours: nn.Module, theirs: nn.Module, table: WeightMap) -> None:
     """Give a stack of `torch.nn` the layers of ours."""
     layers = {name: weight for name, weight in ours.state_dict().items() if name.startswith("layers.")}
     theirs.load_state_dict(to_theirs(table, layers))

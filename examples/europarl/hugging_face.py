@@ -73,7 +73,7 @@ def main() -> None:
     training.train(narrow, asked.minutes)
     assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
     ours = build(run.model, seed=run.seed)
-    ours.load_state_dict(to_ours(pegasus(bias=False, positions=run.data.max_length), training.model.state_dict()))
+    ours.load_state_dict(to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict()))
     card = "Trained by Hugging Face.\n"
     write_model(asked.out / "model", run.model, known.vocabularies, get_weights(ours), card, replace=True)
     found = scored(asked.data, asked.out / "model") | {"steps": training.steps, "bfloat16": narrow}
@@ -87,7 +87,7 @@ class _Training:
     def __init__(self, run: Run, known: Corpora, pairs: list[Pair], place: Path) -> None:
         self.run, self.place, self.steps = run, place, 0
         specials = known.vocabularies.target.specials
-        self.pad, self.begin, self.end = specials.pad, specials.begin, specials.end
+        self.pad, self.begin, self.end = specials.pad, specials.bos, specials.eos
         self.examples = [{"input_ids": [*source, self.end], "labels": [*target, self.end]} for source, target in pairs]
         torch.manual_seed(run.seed)
         self.model = PegasusForConditionalGeneration._from_config(self._config(), attn_implementation="sdpa")

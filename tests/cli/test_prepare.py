@@ -6,7 +6,7 @@ from typer.testing import CliRunner  # noqa: TID251
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
 from regard.data.prepare import open_corpus
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.data.test_prepare import VOCABULARIES, write_corpus
 
 RUN = """
@@ -47,7 +47,7 @@ def test_writes_every_part_with_its_vocabulary(folder: Path) -> None:
     assert "were there already" not in printed
     assert len(open_corpus(folder / "out/train")) == 40
     assert len(open_corpus(folder / "out/validation")) == 40
-    assert Vocabularies.load(folder / "out").fingerprint == VOCABULARIES.fingerprint
+    assert TokenizerPair.load(folder / "out").fingerprint == VOCABULARIES.fingerprint
     assert "2 were there already" in run("run.toml", "out", "--vocabulary", "words", "--size", "0.001")
 
 

@@ -36,7 +36,7 @@ def test_learn_writes_the_file_and_says_its_size(peter: Path, tmp_path: Path) ->
     tokenizer = Tokenizer.load(out)
     assert f"byte_bpe, {tokenizer.size} pieces (of 280: the text gives no more)" in text
     assert tokenizer.fingerprint[:12] in text
-    assert tokenizer.specials.language("de") == tokenizer.specials.extra["<url>"] - 1
+    assert tokenizer.specials.language_id("de") == tokenizer.specials.extra["<url>"] - 1
 
 
 @pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "unigram", "word", "character", "byte"])

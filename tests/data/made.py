@@ -9,7 +9,7 @@ from regard.data.shards import Shard, Shards
 from regard.text.specials import SpecialIds
 
 SHARED = Path(__file__).parents[2] / "../shared/data"
-SPECIALS = SpecialIds(pad=90, begin=91, end=92, unknown=93, mask=94, classify=95, separate=96)
+SPECIALS = SpecialIds(pad=90, bos=91, eos=92, unk=93, mask=94, cls=95, sep=96)
 
 
 def shard(

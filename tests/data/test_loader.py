@@ -114,7 +114,7 @@ def test_packed_text_comes_out_once_and_in_order() -> None:
         assert (batch.labels[padding] == IGNORED).all()
         assert (batch.target[padding] == S.pad).all()
     for number in range(sum(COUNTS)):
-        assert Counter(written[number]) == Counter([*text_of(corpus, number), S.end])
+        assert Counter(written[number]) == Counter([*text_of(corpus, number), S.eos])
 
 
 def text_of(corpus: Shards, number: int) -> list[int]:

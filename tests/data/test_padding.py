@@ -14,7 +14,7 @@ from regard.data.shards import Shards
 from regard.data.tasks import task_for
 from regard.data.tokenise import tokenise
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.data.made import SHARED
 
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the shared data")
@@ -29,7 +29,7 @@ def padding(corpus: str, pairs: int, vocabulary: int, learned_from: int) -> floa
     words = learn(sides[0][:learned_from] + sides[1][:learned_from], ByteBpe(vocabulary=vocabulary))
     examples = [Example(Where("x", n), *pair) for n, pair in enumerate(zip(*sides, strict=True), 1)]
     shards = Shards([tokenise(examples, words, words)])
-    loader = Loader(shards, task_for("translate", Vocabularies.joint(words)), Rules())
+    loader = Loader(shards, task_for("translate", TokenizerPair.joint(words)), Rules())
     cells = real = 0
     seen, sizes = Counter[int](), set[int]()
     for batch in loader.epoch():

@@ -21,7 +21,7 @@ from regard.data.example import CorpusError, Defects, Example, Where
 from regard.data.prepare import CORPUS, Chunk, Done, WorkerError, _made, chunks, in_memory, open_corpus, prepare
 from regard.data.tokenise import packed_text, unpacked_text
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.data.made import SHARED
 
 WORDS = ("the", "a", "small", "large", "house", "tree", "of", "and", "sees", "finds", "under", "red", "old")
@@ -39,7 +39,7 @@ def write_corpus(folder: Path, lines: int, seed: int = 0) -> list[AnySource]:
     ]
 
 
-VOCABULARIES = Vocabularies.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=290)))
+VOCABULARIES = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=290)))
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -139,7 +139,7 @@ def test_another_vocabulary_or_size_leaves_nothing_old(tmp_path: Path) -> None:
     out = tmp_path / "out"
     made(sources, out, size=1000)
     assert not any(done.kept for done in made(sources, out, size=4000))
-    other = Vocabularies.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=280)))
+    other = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=280)))
     done = prepare(Corpus(sources), other, out, Defects(), size=4000)
     assert not any(one.kept for one in done)
     assert len(list(out.glob("*.json"))) == len(done) + 1
@@ -184,7 +184,7 @@ def start(folder: Path, workers: int, size: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, str(folder / "script.py"), str(folder), str(workers), str(size)])  # noqa: S603
 
 
-def ready(folder: Path, sources: list[AnySource], vocabularies: Vocabularies) -> None:
+def ready(folder: Path, sources: list[AnySource], vocabularies: TokenizerPair) -> None:
     (folder / "script.py").write_text(SCRIPT)
     (folder / "sources.json").write_text(json.dumps([source.model_dump(mode="json") for source in sources]))
     vocabularies.save(folder)
@@ -241,11 +241,11 @@ def part_of_europarl(folder: Path, lines: int) -> list[AnySource]:
     return [Lines(source=str(folder / f"{lines}.en"), target=str(folder / f"{lines}.de"))]
 
 
-def some_words(sources: list[AnySource], count: int = 2000, vocabulary: int = 8000) -> Vocabularies:
+def some_words(sources: list[AnySource], count: int = 2000, vocabulary: int = 8000) -> TokenizerPair:
     texts = []
     for (_, example), _ in zip(Corpus(sources).examples(Defects()), range(count), strict=False):
         texts += [example.source[:10_000], example.target or ""]
-    return Vocabularies.joint(learn(texts, ByteBpe(vocabulary=vocabulary)))
+    return TokenizerPair.joint(learn(texts, ByteBpe(vocabulary=vocabulary)))
 
 
 @pytest.mark.slow

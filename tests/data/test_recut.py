@@ -16,19 +16,19 @@ from regard.data.recut import recut
 from regard.data.rows import Records
 from regard.data.tasks import task_for
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.train.runs import sentences, translated
 
 SETTINGS = ByteBpe(vocabulary=330, dropout=0.3)
 
 
 @pytest.fixture(scope="module")
-def vocabularies() -> Vocabularies:
+def vocabularies() -> TokenizerPair:
     some = sentences(200)
-    return Vocabularies.joint(learn([*some, *map(translated, some)], SETTINGS))
+    return TokenizerPair.joint(learn([*some, *map(translated, some)], SETTINGS))
 
 
-def loader(folder: Path, vocabularies: Vocabularies, *, longest: int = 64) -> Loader:
+def loader(folder: Path, vocabularies: TokenizerPair, *, longest: int = 64) -> Loader:
     some = sentences(60)
     (folder / "a.en").write_text("".join(f"{one}\n" for one in some))
     (folder / "a.de").write_text("".join(f"{translated(one)}\n" for one in some))
@@ -38,7 +38,7 @@ def loader(folder: Path, vocabularies: Vocabularies, *, longest: int = 64) -> Lo
     return Loader(shards, task_for("translate", vocabularies), Rules(budget=512, longest=longest), recut=noise)
 
 
-def texts(made: Loader, vocabularies: Vocabularies, epoch: int) -> dict[int, tuple[list[int], str, str]]:
+def texts(made: Loader, vocabularies: TokenizerPair, epoch: int) -> dict[int, tuple[list[int], str, str]]:
     """By sample: the ids of its target, and both texts."""
     found = {}
     for batch in made.epoch(epoch):
@@ -51,7 +51,7 @@ def texts(made: Loader, vocabularies: Vocabularies, epoch: int) -> dict[int, tup
     return found
 
 
-def test_the_text_stays_and_the_cut_changes_every_epoch(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_the_text_stays_and_the_cut_changes_every_epoch(tmp_path: Path, vocabularies: TokenizerPair) -> None:
     made = loader(tmp_path, vocabularies)
     first, second = (texts(made, vocabularies, epoch) for epoch in (0, 1))
     assert len(first) == 60
@@ -62,7 +62,7 @@ def test_the_text_stays_and_the_cut_changes_every_epoch(tmp_path: Path, vocabula
     assert first == texts(made, vocabularies, 0)
 
 
-def test_a_stop_changes_no_cut(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_a_stop_changes_no_cut(tmp_path: Path, vocabularies: TokenizerPair) -> None:
     made = loader(tmp_path, vocabularies)
     updates = made.updates()
     some = [next(updates) for _ in range(5)]
@@ -71,13 +71,13 @@ def test_a_stop_changes_no_cut(tmp_path: Path, vocabularies: Vocabularies) -> No
     assert again.batches[0].labels.tolist() == some[3].batches[0].labels.tolist()
 
 
-def test_a_cut_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_a_cut_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, vocabularies: TokenizerPair) -> None:
     made = loader(tmp_path, vocabularies, longest=14)
     lengths = [batch.labels.size(1) for batch in made.epoch(0)]
     assert max(lengths) <= 14
 
 
-def test_a_text_that_is_read_in_part_is_cut_by_chance_too(vocabularies: Vocabularies) -> None:
+def test_a_text_that_is_read_in_part_is_cut_by_chance_too(vocabularies: TokenizerPair) -> None:
     noise = recut(vocabularies, SETTINGS, seed=1, longest=16)
     assert noise is not None
     (plain,) = vocabularies.source.encode_ids([" ".join(sentences(20))])
@@ -90,14 +90,14 @@ def test_a_text_that_is_read_in_part_is_cut_by_chance_too(vocabularies: Vocabula
     assert task.rows(made).source[0, 1:-1].tolist() == made.tokens[:14].tolist()  # type: ignore[index]
 
 
-def test_running_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_running_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: TokenizerPair) -> None:
     made = loader(tmp_path, vocabularies)
     noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
     with pytest.raises(RegardError, match="cannot be cut by chance"):
         Loader(made.shards, task_for("continue", vocabularies), Rules(longest=64, packed=True), recut=noise)
 
 
-def test_tagged_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Vocabularies) -> None:
+def test_tagged_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: TokenizerPair) -> None:
     (tmp_path / "a.conll").write_text("the\tDET\ndog\tNOUN\n\na\tDET\ncat\tNOUN\n\n")
     shards = in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), vocabularies, Defects())
     noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
@@ -105,7 +105,7 @@ def test_tagged_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: Vocab
         Loader(shards, task_for("tag", vocabularies), Rules(longest=64), recut=noise)
 
 
-def test_half_a_character_stays_as_it_is(vocabularies: Vocabularies) -> None:
+def test_half_a_character_stays_as_it_is(vocabularies: TokenizerPair) -> None:
     noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
     assert noise is not None
     tokens = vocabularies.source.encode_ids(["the dog sees a \N{SNOWMAN}"])[0][:-1]  # cut inside the last one
@@ -114,5 +114,5 @@ def test_half_a_character_stays_as_it_is(vocabularies: Vocabularies) -> None:
     assert noise(records).tokens.tolist() == tokens
 
 
-def test_without_noise_there_is_nothing_to_do(vocabularies: Vocabularies) -> None:
+def test_without_noise_there_is_nothing_to_do(vocabularies: TokenizerPair) -> None:
     assert recut(vocabularies, ByteBpe(), seed=1, longest=64) is None

@@ -11,7 +11,7 @@ from regard.data.cuts import Shapes
 from regard.data.rows import IGNORED, Records
 from regard.data.tasks import Classify, Continue, Fill, Restore, Tag, Task, Translate, task_for
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.data.made import SPECIALS as S
 
 ORDINARY = np.arange(80)
@@ -42,23 +42,23 @@ def listed(array: NDArray[np.int64] | None) -> list[list[int]]:
 
 def test_translate_forces_the_teacher() -> None:
     rows = Translate(S, S).rows(records([([1, 2, 3], [4]), ([5], [6, 7])]))
-    assert listed(rows.source) == [[1, 2, 3, S.end], [5, S.end, S.pad, S.pad]]
+    assert listed(rows.source) == [[1, 2, 3, S.eos], [5, S.eos, S.pad, S.pad]]
     assert rows.source_real is not None
     assert rows.source_real.tolist() == [[True] * 4, [True, True, False, False]]
-    assert listed(rows.target) == [[S.begin, 4, S.pad], [S.begin, 6, 7]]
-    assert listed(rows.labels) == [[4, S.end, IGNORED], [6, 7, S.end]]
+    assert listed(rows.target) == [[S.bos, 4, S.pad], [S.bos, 6, 7]]
+    assert listed(rows.labels) == [[4, S.eos, IGNORED], [6, 7, S.eos]]
 
 
 def test_translate_says_which_language_to_write() -> None:
     rows = Translate(S, S, tags=(70, 71)).rows(records([([1], [4]), ([5, 6], [7])]))
-    assert listed(rows.source) == [[70, 1, S.end, S.pad], [71, 5, 6, S.end]]
-    assert listed(rows.labels) == [[4, S.end], [7, S.end]]
+    assert listed(rows.source) == [[70, 1, S.eos, S.pad], [71, 5, 6, S.eos]]
+    assert listed(rows.labels) == [[4, S.eos], [7, S.eos]]
 
 
 def test_translate_with_two_vocabularies_and_nothing_to_say() -> None:
     other = replace(S, pad=190, begin=191, end=192)
     rows = Translate(S, other).rows(records([([], [4, 5]), ([1], [])]))
-    assert listed(rows.source) == [[S.end, S.pad], [1, S.end]]
+    assert listed(rows.source) == [[S.eos, S.pad], [1, S.eos]]
     assert listed(rows.target) == [[191, 4, 5], [191, 190, 190]]
     assert listed(rows.labels) == [[4, 5, 192], [192, IGNORED, IGNORED]]
 
@@ -83,16 +83,16 @@ def packed(pieces: list[tuple[list[int], int, int, int]]) -> Records:
 def test_continue_packs_documents_that_do_not_see_each_other() -> None:
     one, two = [1, 2], [11, 12, 13, 14]
     rows = Continue(S).rows(packed([(one, 0, 3, 0), (two, 0, 2, 0), (two, 2, 3, 1)]))
-    assert listed(rows.target) == [[S.begin, 1, 2, S.begin, 11], [12, 13, 14, S.pad, S.pad]]
-    assert listed(rows.labels) == [[1, 2, S.end, 11, 12], [13, 14, S.end, IGNORED, IGNORED]]
+    assert listed(rows.target) == [[S.bos, 1, 2, S.bos, 11], [12, 13, 14, S.pad, S.pad]]
+    assert listed(rows.labels) == [[1, 2, S.eos, 11, 12], [13, 14, S.eos, IGNORED, IGNORED]]
     assert listed(rows.documents) == [[0, 0, 0, 1, 1], [2, 2, 2, -1, -1]]
     assert listed(rows.positions) == [[0, 1, 2, 0, 1], [0, 1, 2, 0, 0]]
 
 
 def test_continue_with_an_empty_document_and_a_piece_of_the_end_alone() -> None:
     rows = Continue(S).rows(packed([([], 0, 1, 0), ([7, 8], 2, 1, 0)]))
-    assert listed(rows.target) == [[S.begin, 8]]
-    assert listed(rows.labels) == [[S.end, S.end]]
+    assert listed(rows.target) == [[S.bos, 8]]
+    assert listed(rows.labels) == [[S.eos, S.eos]]
 
 
 def test_fill_hides_and_asks() -> None:
@@ -103,8 +103,8 @@ def test_fill_hides_and_asks() -> None:
     hidden = total = 0
     for number, text in enumerate(some):
         inner, labels = rows.source[number, 1 : len(text) + 1], rows.labels[number, 1 : len(text) + 1]
-        assert rows.source[number, 0] == S.classify
-        assert rows.source[number, len(text) + 1] == S.separate
+        assert rows.source[number, 0] == S.cls
+        assert rows.source[number, len(text) + 1] == S.sep
         assert np.where(inner == S.mask, labels, inner).tolist() == text  # hidden or there, nothing else
         assert ((labels != IGNORED) == (inner == S.mask)).all()
         assert not text or (inner == S.mask).any()
@@ -184,9 +184,9 @@ def test_restore_cuts_spans_that_can_be_put_back() -> None:
     for number, text in enumerate(some):
         source = rows.source[number][rows.source_real[number]].tolist()
         target = rows.labels[number][rows.labels[number] != IGNORED].tolist()
-        assert source.pop() == S.end
-        assert target.pop() == S.end
-        assert rows.target[number, : len(target) + 1].tolist() == [S.begin, *target]
+        assert source.pop() == S.eos
+        assert target.pop() == S.eos
+        assert rows.target[number, : len(target) + 1].tolist() == [S.bos, *target]
         found: dict[int, list[int]] = {}
         for token in target:
             found.setdefault(token, []) if token >= 100 else found[max(found)].append(token)
@@ -207,12 +207,12 @@ def test_restore_needs_enough_marks() -> None:
 
 def test_classify_one_and_two() -> None:
     rows = Classify(S).rows(records([([1, 2],), ([3],)]))
-    assert listed(rows.source) == [[S.classify, 1, 2, S.separate], [S.classify, 3, S.separate, S.pad]]
+    assert listed(rows.source) == [[S.cls, 1, 2, S.sep], [S.cls, 3, S.sep, S.pad]]
     assert rows.labels.tolist() == [IGNORED, 0]
     rows = Classify(S, pairs=True).rows(records([([1, 2], [5]), ([], [6])]))
     assert listed(rows.source) == [
-        [S.classify, 1, 2, S.separate, 5, S.separate],
-        [S.classify, S.separate, 6, S.separate, S.pad, S.pad],
+        [S.cls, 1, 2, S.sep, 5, S.sep],
+        [S.cls, S.sep, 6, S.sep, S.pad, S.pad],
     ]
     assert rows.source_real is not None
     assert rows.source_real.sum(axis=1).tolist() == [6, 4]
@@ -224,23 +224,23 @@ def test_of_long_texts_the_beginning_is_classified() -> None:
     assert task.measure(some.lengths).tolist() == [[5, 3, 5]]
     assert task.whole(some.lengths).tolist() == [[6, 3, 5]]
     assert listed(task.rows(some).source) == [
-        [S.classify, 1, 2, 3, S.separate],
-        [S.classify, 5, S.separate, S.pad, S.pad],
-        [S.classify, 6, 7, 8, S.separate],
+        [S.cls, 1, 2, 3, S.sep],
+        [S.cls, 5, S.sep, S.pad, S.pad],
+        [S.cls, 6, 7, 8, S.sep],
     ]
     pairs = Classify(S, pairs=True, longest=7)
     some = records([([1, 2, 3, 4], [5, 6, 7]), ([1], [2, 3, 4, 5, 6]), ([1, 2], [3])])
     assert pairs.measure(some.lengths).tolist() == [[7, 7, 6]]
     assert listed(pairs.rows(some).source) == [
-        [S.classify, 1, 2, S.separate, 5, 6, S.separate],
-        [S.classify, 1, S.separate, 2, 3, 4, S.separate],
-        [S.classify, 1, 2, S.separate, 3, S.separate, S.pad],
+        [S.cls, 1, 2, S.sep, 5, 6, S.sep],
+        [S.cls, 1, S.sep, 2, 3, 4, S.sep],
+        [S.cls, 1, 2, S.sep, 3, S.sep, S.pad],
     ]
 
 
 def test_tag_labels_the_first_piece_of_a_word() -> None:
     rows = Tag(S).rows(records([([1, 2, 3], [2, 0, 1]), ([4], [1])]))
-    assert listed(rows.source) == [[S.classify, 1, 2, 3, S.separate], [S.classify, 4, S.separate, S.pad, S.pad]]
+    assert listed(rows.source) == [[S.cls, 1, 2, 3, S.sep], [S.cls, 4, S.sep, S.pad, S.pad]]
     assert listed(rows.labels) == [[IGNORED, 1, IGNORED, 0, IGNORED], [IGNORED, 0, IGNORED, IGNORED, IGNORED]]
 
 
@@ -301,9 +301,9 @@ def test_tasks_take_their_tokens_from_the_vocabulary() -> None:
     specials = Specials(languages=("de", "fr"), extra=("<x0>", "<x1>"))
     text = ["the old house sees a red tree"]
     words = learn(text, ByteBpe(vocabulary=290, specials=specials))
-    both, own = Vocabularies.joint(words), words.specials
+    both, own = TokenizerPair.joint(words), words.specials
     translate = task_for("translate", both, languages=(("en", "de"), ("en", "fr")))
-    assert translate == Translate(own, own, tags=(own.language("de"), own.language("fr")))
+    assert translate == Translate(own, own, tags=(own.language_id("de"), own.language_id("fr")))
     assert task_for("continue", both) == Continue(own)
     assert task_for("restore", both, seed=4) == Restore(own, (own.extra["<x0>"], own.extra["<x1>"]), seed=4)
     assert task_for("classify", both, pairs=True) == Classify(own, pairs=True)
@@ -314,5 +314,5 @@ def test_tasks_take_their_tokens_from_the_vocabulary() -> None:
     encoding = words.encode(text[0])
     for number in range(30):
         asked = fill.rows(records([(encoding.ids,)], numbers=[number])).labels[0, 1:-1] != IGNORED
-        hidden = {word for word, is_asked in zip(encoding.words, asked.tolist(), strict=True) if is_asked}
-        assert [word in hidden for word in encoding.words] == asked.tolist()
+        hidden = {word for word, is_asked in zip(encoding.word_ids, asked.tolist(), strict=True) if is_asked}
+        assert [word in hidden for word in encoding.word_ids] == asked.tolist()

@@ -34,8 +34,8 @@ class Network:
     def __init__(self, seed: int) -> None:
         self.model: EncoderDecoder = translating_model(translator_settings(), seed).eval()
         specials = tokenizer().specials
-        self.begin, self.end = specials.begin, specials.end
-        self.never = torch.tensor([specials.begin, specials.pad])
+        self.begin, self.end = specials.bos, specials.eos
+        self.never = torch.tensor([specials.bos, specials.pad])
         chance = torch.Generator().manual_seed(1)
         self.source = torch.randint(10, 250, (ROWS, 7), generator=chance)
         self.real = torch.arange(7) < torch.tensor([[7], [3], [5]])

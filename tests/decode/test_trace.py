@@ -165,19 +165,19 @@ def test_what_was_looked_at_follows_the_lineage(size: int) -> None:
     def look() -> NDArray[np.float32]:
         return torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).numpy()  # (R, layers, H, S)
 
-    trace, begin = Trace(look=look), torch.full((3, 1), specials.begin)
+    trace, begin = Trace(look=look), torch.full((3, 1), specials.bos)
     with torch.inference_mode():
         state = model.start(source, real, capacity=9)
         if size == 1:
-            greedy(step, state, begin, end=specials.end, longest=[9, 4, 6], trace=trace)
+            greedy(step, state, begin, end=specials.eos, longest=[9, 4, 6], trace=trace)
         else:
-            beam(step, state, begin, size=size, end=specials.end, longest=[9, 4, 6], best=2, trace=trace)
+            beam(step, state, begin, size=size, end=specials.eos, longest=[9, 4, 6], best=2, trace=trace)
         assert trace.looks.keys() == {one.number for one in trace.candidates if one.fate == OPEN}  # all that was read
         for sentence, numbers in enumerate(trace.winners):
             for number in numbers:
                 text = [one.token for one in trace.lineage(number)[1:]]
                 whole = Record()
-                target = torch.tensor([[specials.begin, *text[:-1]]])
+                target = torch.tensor([[specials.bos, *text[:-1]]])
                 model(source[[sentence]], target, real[[sentence]], record=whole)
                 wanted = torch.stack([whole.weights(name)[0].transpose(0, 1) for name in names], dim=1)  # (T, layers..)
                 assert torch.from_numpy(trace.looked(number)).allclose(wanted, atol=1e-5)

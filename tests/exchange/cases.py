@@ -9,40 +9,40 @@ from torch import nn
 
 from regard.exchange.names import Sinusoid
 from regard.exchange.readers import Head, bert
-from regard.exchange.rules import Table
+from regard.exchange.rules import WeightMap
 from regard.exchange.translators import bart, marian, mbart, pegasus, t5
 from regard.exchange.writers import gpt2, llama, qwen2, qwen3
 from tests.exchange.models import (
     HEADS,
     HIDDEN,
     NO_BIAS,
-    PADDING,
+    PAD,
     POSITIONS,
+    VOCABULARY,
     WIDTH,
-    WORDS,
     Settings,
-    hugging_face,
-    stack,
+    make_hugging_face_model,
+    make_stack,
     write_positions,
 )
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "silu": "silu"}  # ours: theirs
 LAYOUTS = ("halves", "interleaved")
-SPECIAL = {"pad_token_id": PADDING, "bos_token_id": 0, "eos_token_id": 0}  # within the small vocabulary
+SPECIAL_IDS = {"pad_token_id": PAD, "bos_token_id": 0, "eos_token_id": 0}  # within the small vocabulary
 TRUE_FALSE = (True, False)
 
 
 @dataclass(frozen=True)
 class Case:
-    table: Table
+    weight_map: WeightMap
     settings: Settings
-    theirs: Callable[[], nn.Module]
+    make_theirs: Callable[[], nn.Module]
 
 
 Makers = dict[str, Callable[..., Case]]
 
 
-def _positions(layout: str | None, offset: int) -> tuple[Settings, Sinusoid | None]:
+def _make_positions(layout: str | None, offset: int) -> tuple[Settings, Sinusoid | None]:
     """Learned positions, or a sinusoid of this layout in their place."""
     if layout is None:
         return {"kind": "learned", "length": POSITIONS, "offset": offset}, None
@@ -59,84 +59,86 @@ BART_FAMILY = {
     "decoder_attention_heads": HEADS // 2,
     "encoder_ffn_dim": HIDDEN,
     "decoder_ffn_dim": HIDDEN + 4,
-    "vocab_size": WORDS,
+    "vocab_size": VOCABULARY,
     "d_model": WIDTH,
     "max_position_embeddings": POSITIONS,
     "decoder_start_token_id": 0,
     "forced_eos_token_id": None,
-    **SPECIAL,
+    **SPECIAL_IDS,
 }
 
 
 def _bart_family(
     kind: str,
     placement: str,
-    table: Table,
+    weight_map: WeightMap,
     position: Settings,
     sinusoid: Sinusoid | None = None,
     input_norm: bool = False,
     activation: str = "relu",
     scale: bool = False,
     bias: bool = False,
-    target_words: int | None = None,
+    target_vocabulary: int | None = None,
 ) -> Case:
-    def theirs() -> nn.Module:
+    def make_theirs() -> nn.Module:
         settings = BART_FAMILY | {"activation_function": ACTIVATIONS[activation], "scale_embedding": scale}
-        if target_words is not None:
-            settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_words}
-        module = hugging_face(table.architecture, f"{kind}Config", settings)
+        if target_vocabulary is not None:
+            settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_vocabulary}
+        module = make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
         if bias:  # a buffer, which `drawn` does not touch
-            bias_of_words = module.final_logits_bias
-            bias_of_words += torch.randn(bias_of_words.shape, generator=torch.Generator().manual_seed(1))
+            logits_bias = module.final_logits_bias
+            logits_bias += torch.randn(logits_bias.shape, generator=torch.Generator().manual_seed(1))
         for side in (module.model.encoder, module.model.decoder):
             write_positions(side.embed_positions, sinusoid)
         return module
 
     plain = {"kind": "plain", "activation": activation}
-    encoder = stack(placement, input_norm=input_norm, position=position, feedforward=plain | {"hidden": HIDDEN})
+    encoder = make_stack(placement, input_norm=input_norm, position=position, feedforward=plain | {"hidden": HIDDEN})
     half = {"heads": HEADS // 2}
-    different = {"layers": 3, "attention": half, "cross": half, "feedforward": plain | {"hidden": HIDDEN + 4}}
+    decoder_changes = {"layers": 3, "attention": half, "cross": half, "feedforward": plain | {"hidden": HIDDEN + 4}}
     tokens = {"kind": "tokens", "scale": scale}
     settings = {
         "family": "encoder_decoder",
-        "source": tokens | {"vocabulary": WORDS},
-        "target": {"kind": "shared"} if target_words is None else tokens | {"vocabulary": target_words},
+        "source": tokens | {"vocabulary": VOCABULARY},
+        "target": {"kind": "shared"} if target_vocabulary is None else tokens | {"vocabulary": target_vocabulary},
         "encoder": encoder,
-        "decoder": encoder | different,
+        "decoder": encoder | decoder_changes,
         "head": {"kind": "words", "tied": True, "bias": bias},
     }
-    return Case(table, settings, theirs)
+    return Case(weight_map, settings, make_theirs)
 
 
 MARIAN_POSITION = {"kind": "sinusoidal", "layout": "halves"}
 
 
-def _marian(bias: bool = False, target_words: int | None = None, **changes: Any) -> Case:
-    table = marian(bias=bias, positions=POSITIONS, shared=target_words is None)
-    return _bart_family("Marian", "post", table, MARIAN_POSITION, bias=bias, target_words=target_words, **changes)
+def _marian(bias: bool = False, target_vocabulary: int | None = None, **changes: Any) -> Case:
+    weight_map = marian(bias=bias, max_positions=POSITIONS, shared=target_vocabulary is None)
+    return _bart_family(
+        "Marian", "post", weight_map, MARIAN_POSITION, bias=bias, target_vocabulary=target_vocabulary, **changes
+    )
 
 
 def _pegasus(bias: bool = False, **changes: Any) -> Case:
-    table = pegasus(bias=bias, positions=POSITIONS)
-    return _bart_family("Pegasus", "pre", table, MARIAN_POSITION, bias=bias, **changes)
+    weight_map = pegasus(bias=bias, max_positions=POSITIONS)
+    return _bart_family("Pegasus", "pre", weight_map, MARIAN_POSITION, bias=bias, **changes)
 
 
 def _bart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
-    position, sinusoid = _positions(layout, offset=2)
-    table = bart(bias=bias, sinusoid=sinusoid)
-    return _bart_family("Bart", "post", table, position, sinusoid, input_norm=True, bias=bias, **changes)
+    position, sinusoid = _make_positions(layout, offset=2)
+    weight_map = bart(bias=bias, sinusoid=sinusoid)
+    return _bart_family("Bart", "post", weight_map, position, sinusoid, input_norm=True, bias=bias, **changes)
 
 
 def _mbart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
-    position, sinusoid = _positions(layout, offset=2)
-    table = mbart(bias=bias, sinusoid=sinusoid)
-    return _bart_family("MBart", "pre", table, position, sinusoid, input_norm=True, bias=bias, **changes)
+    position, sinusoid = _make_positions(layout, offset=2)
+    weight_map = mbart(bias=bias, sinusoid=sinusoid)
+    return _bart_family("MBart", "pre", weight_map, position, sinusoid, input_norm=True, bias=bias, **changes)
 
 
 def _t5(tied: bool, gated: bool) -> Case:
-    def theirs() -> nn.Module:
+    def make_theirs() -> nn.Module:
         settings = {
-            "vocab_size": WORDS,
+            "vocab_size": VOCABULARY,
             "d_model": WIDTH,
             "d_kv": 6,
             "d_ff": HIDDEN,
@@ -149,9 +151,9 @@ def _t5(tied: bool, gated: bool) -> Case:
             "relative_attention_max_distance": 16,
             "tie_word_embeddings": False,
             "decoder_start_token_id": 0,
-            **SPECIAL,
+            **SPECIAL_IDS,
         }
-        module = hugging_face("T5ForConditionalGeneration", "T5Config", settings)
+        module = make_hugging_face_model("T5ForConditionalGeneration", "T5Config", settings)
         # `tie_word_embeddings=False` says only that the output is not scaled: transformers 5 ties new models all the
         # same, and unties those whose file has another output matrix, as the files of version 1.1 do.
         if not tied:
@@ -160,7 +162,7 @@ def _t5(tied: bool, gated: bool) -> Case:
 
     attention = {"heads": HEADS, "key_dim": 6, "bias": NO_BIAS, "score": {"kind": "scaled_dot", "scale": 1.0}}
     kind = {"kind": "gated", "activation": "gelu_tanh"} if gated else {"kind": "plain", "activation": "relu"}
-    encoder = stack(
+    encoder = make_stack(
         "pre",
         norm={"kind": "rms", "eps": 1e-5},
         position={"kind": "relative", "buckets": 8, "distance": 16},
@@ -169,16 +171,16 @@ def _t5(tied: bool, gated: bool) -> Case:
     )
     settings = {
         "family": "encoder_decoder",
-        "source": {"kind": "tokens", "vocabulary": WORDS},
+        "source": {"kind": "tokens", "vocabulary": VOCABULARY},
         "target": {"kind": "shared"},
         "encoder": encoder,
         "decoder": encoder | {"layers": 3, "cross": attention},
         "head": {"kind": "words", "tied": tied},
     }
-    return Case(t5(tied=tied, gated=gated), settings, theirs)
+    return Case(t5(tied=tied, gated=gated), settings, make_theirs)
 
 
-def _translators() -> Iterator[tuple[str, Case]]:
+def _iter_encoder_decoders() -> Iterator[tuple[str, Case]]:
     families: Makers = {"marian": _marian, "pegasus": _pegasus, "bart": _bart, "mbart": _mbart}
     for name, make in families.items():
         yield from ((f"{name}-{activation}", make(activation=activation)) for activation in ACTIVATIONS)
@@ -187,7 +189,7 @@ def _translators() -> Iterator[tuple[str, Case]]:
         yield f"bart-{layout}", _bart(layout=layout)
         yield f"mbart-{layout}", _mbart(layout=layout)
     for bias in TRUE_FALSE:
-        yield f"marian-separate-{bias=}", _marian(bias=bias, target_words=WORDS + 4)
+        yield f"marian-separate-{bias=}", _marian(bias=bias, target_vocabulary=VOCABULARY + 4)
     for tied in TRUE_FALSE:
         yield f"t5-plain-{tied=}", _t5(tied, gated=False)
         yield f"t5-gated-{tied=}", _t5(tied, gated=True)
@@ -196,21 +198,21 @@ def _translators() -> Iterator[tuple[str, Case]]:
 # Writers.
 
 
-def _decoder_only(decoder: Settings, tied: bool) -> Settings:
+def _make_decoder_only_settings(decoder: Settings, tied: bool) -> Settings:
     return {
         "family": "decoder_only",
-        "tokens": {"kind": "tokens", "vocabulary": WORDS},
+        "tokens": {"kind": "tokens", "vocabulary": VOCABULARY},
         "decoder": decoder,
         "head": {"kind": "words", "tied": tied},
     }
 
 
 def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None = None) -> Case:
-    position, sinusoid = _positions(layout, offset=0)
+    position, sinusoid = _make_positions(layout, offset=0)
 
-    def theirs() -> nn.Module:
+    def make_theirs() -> nn.Module:
         settings = {
-            "vocab_size": WORDS,
+            "vocab_size": VOCABULARY,
             "n_embd": WIDTH,
             "n_layer": 2,
             "n_head": HEADS,
@@ -219,31 +221,31 @@ def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None 
             "layer_norm_epsilon": 1e-4,
             "activation_function": ACTIVATIONS[activation],
             "tie_word_embeddings": tied,
-            **SPECIAL,
+            **SPECIAL_IDS,
         }
-        module = hugging_face("GPT2LMHeadModel", "GPT2Config", settings)
+        module = make_hugging_face_model("GPT2LMHeadModel", "GPT2Config", settings)
         write_positions(module.transformer.wpe, sinusoid)
         return module
 
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
-    decoder = stack("pre", norm={"kind": "layer", "eps": 1e-4}, position=position, feedforward=feedforward)
-    return Case(gpt2(tied=tied, sinusoid=sinusoid), _decoder_only(decoder, tied), theirs)
+    decoder = make_stack("pre", norm={"kind": "layer", "eps": 1e-4}, position=position, feedforward=feedforward)
+    return Case(gpt2(tied=tied, sinusoid=sinusoid), _make_decoder_only_settings(decoder, tied), make_theirs)
 
 
 def _llama_family(
     kind: str,
-    table: Table,
+    weight_map: WeightMap,
     bias: Settings,
     activation: str = "silu",
     tied: bool = False,
     key_dim: int | None = None,
     feedforward_bias: bool = False,
     query_key_norm: bool = False,
-    **theirs_only: Any,
+    **their_settings: Any,
 ) -> Case:
-    def theirs() -> nn.Module:
+    def make_theirs() -> nn.Module:
         settings = {
-            "vocab_size": WORDS,
+            "vocab_size": VOCABULARY,
             "hidden_size": WIDTH,
             "intermediate_size": HIDDEN,
             "num_hidden_layers": 2,
@@ -254,28 +256,28 @@ def _llama_family(
             "hidden_act": ACTIVATIONS[activation],
             "tie_word_embeddings": tied,
             **({} if key_dim is None else {"head_dim": key_dim}),
-            **theirs_only,
-            **SPECIAL,
+            **their_settings,
+            **SPECIAL_IDS,
         }
-        return hugging_face(table.architecture, f"{kind}Config", settings)
+        return make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
 
     norm = {"kind": "rms", "eps": 1e-4}
     attention = {"heads": HEADS, "key_value_heads": 2, "key_dim": key_dim, "bias": bias}
-    decoder = stack(
+    decoder = make_stack(
         "pre",
         norm=norm,
         position={"kind": "rotary", "theta": 5000.0},
         attention=attention | ({"query_key_norm": norm} if query_key_norm else {}),
         feedforward={"kind": "gated", "hidden": HIDDEN, "activation": activation, "bias": feedforward_bias},
     )
-    return Case(table, _decoder_only(decoder, tied), theirs)
+    return Case(weight_map, _make_decoder_only_settings(decoder, tied), make_theirs)
 
 
 def _llama(tied: bool = False, bias: bool = False, feedforward_bias: bool = False, **changes: Any) -> Case:
-    table = llama(tied=tied, bias=bias, feedforward_bias=feedforward_bias)
+    weight_map = llama(tied=tied, bias=bias, feedforward_bias=feedforward_bias)
     changes |= {"tied": tied, "feedforward_bias": feedforward_bias}
     changes |= {"attention_bias": bias, "mlp_bias": feedforward_bias}  # theirs
-    return _llama_family("Llama", table, {} if bias else NO_BIAS, **changes)
+    return _llama_family("Llama", weight_map, {} if bias else NO_BIAS, **changes)
 
 
 def _qwen2(tied: bool = False, **changes: Any) -> Case:
@@ -283,12 +285,12 @@ def _qwen2(tied: bool = False, **changes: Any) -> Case:
 
 
 def _qwen3(tied: bool = False, bias: bool = False, key_dim: int = 6, **changes: Any) -> Case:
-    table = qwen3(tied=tied, bias=bias)
+    weight_map = qwen3(tied=tied, bias=bias)
     changes |= {"tied": tied, "key_dim": key_dim, "query_key_norm": True, "attention_bias": bias}
-    return _llama_family("Qwen3", table, {} if bias else NO_BIAS, **changes)
+    return _llama_family("Qwen3", weight_map, {} if bias else NO_BIAS, **changes)
 
 
-def _writers() -> Iterator[tuple[str, Case]]:
+def _iter_decoder_only() -> Iterator[tuple[str, Case]]:
     families: Makers = {"gpt2": _gpt2, "llama": _llama, "qwen2": _qwen2, "qwen3": _qwen3}
     for name, make in families.items():
         yield from ((f"{name}-{activation}", make(activation=activation)) for activation in ACTIVATIONS)
@@ -309,12 +311,12 @@ LABELS = ["a", "b", "c"]
 
 
 def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | None = None) -> Case:
-    position, sinusoid = _positions(layout, offset=0)
-    table = bert(head, types=types > 0, sinusoid=sinusoid)
+    position, sinusoid = _make_positions(layout, offset=0)
+    weight_map = bert(head, has_token_types=types > 0, sinusoid=sinusoid)
 
-    def theirs() -> nn.Module:
+    def make_theirs() -> nn.Module:
         settings = {
-            "vocab_size": WORDS,
+            "vocab_size": VOCABULARY,
             "hidden_size": WIDTH,
             "intermediate_size": HIDDEN,
             "num_hidden_layers": 2,
@@ -323,10 +325,10 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
             "hidden_act": ACTIVATIONS[activation],
             "type_vocab_size": max(types, 1),
             "num_labels": len(LABELS),
-            "pad_token_id": PADDING,
+            "pad_token_id": PAD,
         }
         pooling = {"add_pooling_layer": False} if head == "vectors" else {}
-        module = hugging_face(table.architecture, "BertConfig", settings, **pooling)
+        module = make_hugging_face_model(weight_map.architecture, "BertConfig", settings, **pooling)
         embeddings = module.base_model.embeddings
         write_positions(embeddings.position_embeddings, sinusoid)
         if types == 0:
@@ -335,25 +337,25 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
 
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
     norm = {"kind": "layer", "eps": 1e-12}
-    encoder = stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
+    encoder = make_stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
     heads: dict[Head, tuple[str, Settings]] = {
         "masked_words": ("fill", {"activation": activation}),
         "classes": ("classify", {"labels": LABELS}),
         "tags": ("tag", {"labels": LABELS}),
         "vectors": ("embed", {}),
     }
-    task, answer = heads[head]
+    task, head_settings = heads[head]
     settings = {
         "family": "encoder_only",
         "task": task,
-        "source": {"kind": "tokens", "vocabulary": WORDS, "types": types},
+        "source": {"kind": "tokens", "vocabulary": VOCABULARY, "types": types},
         "encoder": encoder,
-        "head": {"kind": head, **answer},
+        "head": {"kind": head, **head_settings},
     }
-    return Case(table, settings, theirs)
+    return Case(weight_map, settings, make_theirs)
 
 
-def _readers() -> Iterator[tuple[str, Case]]:
+def _iter_encoder_only() -> Iterator[tuple[str, Case]]:
     heads: tuple[Head, ...] = ("masked_words", "classes", "tags", "vectors")
     for head in heads:
         yield from ((f"bert-{head}-{types=}", _bert(head, types=types)) for types in (0, 1))
@@ -361,4 +363,4 @@ def _readers() -> Iterator[tuple[str, Case]]:
         yield from ((f"bert-{head}-{activation}", _bert(head, activation)) for activation in ACTIVATIONS)
 
 
-CASES = dict([*_translators(), *_writers(), *_readers()])
+CASES = dict([*_iter_encoder_decoders(), *_iter_decoder_only(), *_iter_encoder_only()])

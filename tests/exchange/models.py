@@ -9,18 +9,18 @@ from torch import Tensor, nn
 from regard.config import model as config
 from regard.config.codec import parse
 from regard.exchange.names import Sinusoid
-from regard.exchange.rules import Table, to_ours
+from regard.exchange.rules import WeightMap, to_ours
 from regard.models.build import AnyModel, build
 from regard.nn.positions import Sinusoidal
 
-WIDTH, HEADS, HIDDEN, WORDS, PADDING, POSITIONS = 16, 4, 24, 37, 1, 40
+WIDTH, HEADS, HIDDEN, VOCABULARY, PAD, POSITIONS = 16, 4, 24, 37, 1, 40
 TOLERANCE = 2e-5
 NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 
 Settings = dict[str, Any]
 
 
-def stack(placement: str, **changes: Any) -> Settings:
+def make_stack(placement: str, **changes: Any) -> Settings:
     """A stack of two layers with plain parts, pre- or post-norm."""
     plain = {
         "layers": 2,
@@ -33,32 +33,32 @@ def stack(placement: str, **changes: Any) -> Settings:
     return plain | changes
 
 
-def read(settings: Settings) -> config.AnyModel:
+def parse_settings(settings: Settings) -> config.AnyModel:
     """The configuration of these settings."""
     return parse({"width": WIDTH, **settings})
 
 
-def model(settings: Settings) -> AnyModel:
+def build_model(settings: Settings) -> AnyModel:
     """Our model of these settings, in eval mode."""
-    return build(read(settings), seed=0).eval()
+    return build(parse_settings(settings), seed=0).eval()
 
 
-def hugging_face(architecture: str, name: str, settings: Settings, **arguments: Any) -> Any:
+def make_hugging_face_model(architecture: str, name: str, settings: Settings, **arguments: Any) -> Any:
     """A new model of transformers, of this class and this class of configuration."""
     transformers = pytest.importorskip("transformers")
-    made = getattr(transformers, name)(**settings)
-    return getattr(transformers, architecture)._from_config(made, attn_implementation="eager", **arguments)
+    settings_object = getattr(transformers, name)(**settings)
+    return getattr(transformers, architecture)._from_config(settings_object, attn_implementation="eager", **arguments)
 
 
 def write_positions(table: nn.Embedding, sinusoid: Sinusoid | None) -> None:
     """Write a sinusoid, if there is one, into the last rows of their table; frozen, it is left alone by `drawn`."""
     if sinusoid is not None:
-        waves = Sinusoidal(WIDTH, sinusoid.base, sinusoid.interleaved).encode(torch.arange(sinusoid.length)[None])
+        encodings = Sinusoidal(WIDTH, sinusoid.base, sinusoid.interleaved).encode(torch.arange(sinusoid.length)[None])
         table.weight.requires_grad_(False).zero_()
-        table.weight[-sinusoid.length :] = waves[0]
+        table.weight[-sinusoid.length :] = encodings[0]
 
 
-def drawn(module: nn.Module, seed: int = 0) -> nn.Module:
+def randomise_weights(module: nn.Module, seed: int = 0) -> nn.Module:
     """Noise in everything that is learned, around 1 in norms: no bias is zero, and a mix-up of two tensors shows."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -69,36 +69,36 @@ def drawn(module: nn.Module, seed: int = 0) -> nn.Module:
     return module.eval()
 
 
-def batch(length: int, seed: int, rows: int = 3) -> tuple[Tensor, Tensor]:
+def make_batch(length: int, seed: int, rows: int = 3) -> tuple[Tensor, Tensor]:
     """Tokens (B, T), padded on the right, and which of them are real."""
     generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(2, WORDS, (rows, length), generator=generator)
+    tokens = torch.randint(2, VOCABULARY, (rows, length), generator=generator)
     lengths = torch.tensor([length, length - 3, 2])[:rows]
-    real = torch.arange(length) < lengths[:, None]
-    return tokens.where(real, PADDING), real
+    valid = torch.arange(length) < lengths[:, None]
+    return tokens.where(valid, PAD), valid
 
 
-def difference(one: Tensor, other: Tensor, real: Tensor) -> float:
+def max_difference(theirs: Tensor, ours: Tensor, valid: Tensor) -> float:
     """The largest difference at real positions, after a look that there is something to compare."""
-    one, other = one[real], other[real]
-    assert one.shape == other.shape
-    assert one.std() > 0.1
-    return float((one - other).detach().abs().max())
+    theirs, ours = theirs[valid], ours[valid]
+    assert theirs.shape == ours.shape
+    assert theirs.std() > 0.1
+    return float((theirs - ours).detach().abs().max())
 
 
-def gradient_difference(
-    table: Table, theirs: nn.Module, ours: nn.Module, their_answer: Tensor, our_answer: Tensor, real: Tensor
+def max_gradient_difference(
+    weight_map: WeightMap, theirs: nn.Module, ours: nn.Module, their_output: Tensor, our_output: Tensor, valid: Tensor
 ) -> float:
     """The largest difference between the gradients of any parameter, for one random loss over real positions."""
-    direction = torch.randn(our_answer.shape, generator=torch.Generator().manual_seed(4)) / real.sum()
-    for answer in (their_answer, our_answer):
-        (answer * direction)[real].sum().backward()
+    direction = torch.randn(our_output.shape, generator=torch.Generator().manual_seed(4)) / valid.sum()
+    for output in (their_output, our_output):
+        (output * direction)[valid].sum().backward()
     # Tables are linear, so gradients travel through them as weights do; a tied tensor's is the sum of its uses.
-    wanted = to_ours(table, _gradients(theirs))
-    return max(float((one - wanted[name]).abs().max()) for name, one in _gradients(ours).items())
+    expected = to_ours(weight_map, _collect_gradients(theirs))
+    return max(float((gradient - expected[name]).abs().max()) for name, gradient in _collect_gradients(ours).items())
 
 
-def _gradients(module: nn.Module) -> dict[str, Tensor]:
-    gradients = {name: one.grad for name, one in module.named_parameters() if one.grad is not None}
+def _collect_gradients(module: nn.Module) -> dict[str, Tensor]:
+    gradients = {name: parameter.grad for name, parameter in module.named_parameters() if parameter.grad is not None}
     assert len(gradients) == len(list(module.parameters()))
     return gradients

@@ -9,10 +9,10 @@ from regard.config.exportable import ARCHITECTURES, ArchitectureRules, describe_
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
 from regard.config.parts import Activation, Stack
 from tests.exchange.cases import CASES
-from tests.exchange.models import read
+from tests.exchange.models import parse_settings
 
-MODELS = {name: read(case.settings) for name, case in CASES.items()}
-NAMES = {name: case.table.architecture for name, case in CASES.items()}
+MODELS = {name: parse_settings(case.settings) for name, case in CASES.items()}
+NAMES = {name: case.weight_map.architecture for name, case in CASES.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -28,17 +28,22 @@ def test_every_architecture_is_shown() -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_what_is_said_is_shown(architecture: str) -> None:
     models = [model for name, model in MODELS.items() if NAMES[name] == architecture]
-    shown = {feature for model in models for stack in _stacks(model) for feature in _shown(stack, model.width)}
-    assert shown == set(_said(ARCHITECTURES[architecture]))
+    shown = {
+        feature
+        for model in models
+        for stack in _list_stacks(model)
+        for feature in _iter_shown_features(stack, model.width)
+    }
+    assert shown == set(_iter_claimed_features(ARCHITECTURES[architecture]))
 
 
-def _stacks(model: AnyModel) -> tuple[Stack, ...]:
+def _list_stacks(model: AnyModel) -> tuple[Stack, ...]:
     if isinstance(model, EncoderDecoder):
         return model.encoder, model.decoder
     return (model.decoder,) if isinstance(model, DecoderOnly) else (model.encoder,)
 
 
-def _shown(stack: Stack, width: int) -> Iterator[str]:
+def _iter_shown_features(stack: Stack, width: int) -> Iterator[str]:
     """The features of a stack that architectures differ in, or leave free."""
     attention, feedforward = stack.attention, stack.feedforward
     yield f"position {describe_position(stack.position)}"
@@ -51,12 +56,12 @@ def _shown(stack: Stack, width: int) -> Iterator[str]:
         yield "free key_dim"
 
 
-def _said(shape: ArchitectureRules) -> Iterator[str]:
+def _iter_claimed_features(shape: ArchitectureRules) -> Iterator[str]:
     """The same features, as far as an architecture has them."""
     yield from (f"position {position}" for position in shape.positions)
     for feedforward in shape.feedforwards:  # "gated gelu_tanh", or "gated" with any activation
-        kind, *only = feedforward.split()
-        yield from (f"feedforward {kind} {activation}" for activation in only or get_args(Activation))
+        kind, *activations = feedforward.split()
+        yield from (f"feedforward {kind} {activation}" for activation in activations or get_args(Activation))
     biases = (True, False) if shape.feedforward_bias is None else (shape.feedforward_bias,)
     yield from (f"feedforward bias {bias}" for bias in biases)
     yield from (f"bias on {bias}" for bias in shape.bias)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange.rules import Table, left_out, to_ours, to_theirs
+from regard.exchange.rules import WeightMap, ignored, to_ours, to_theirs
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -15,81 +15,90 @@ from regard.models.heads import ClassHead
 from regard.models.inputs import TokenInput
 from regard.nn.positions import Sinusoidal
 from tests.exchange.cases import CASES
-from tests.exchange.models import POSITIONS, TOLERANCE, WIDTH, batch, difference, drawn, gradient_difference, model
+from tests.exchange.models import (
+    POSITIONS,
+    TOLERANCE,
+    WIDTH,
+    build_model,
+    make_batch,
+    max_difference,
+    max_gradient_difference,
+    randomise_weights,
+)
 
 
 @dataclass(frozen=True)
 class Pair:
-    table: Table
+    weight_map: WeightMap
     theirs: nn.Module
     ours: AnyModel
 
 
 @cache  # making models is most of the time here, and no test changes them
-def _pair(name: str) -> Pair:
+def _make_pair(name: str) -> Pair:
     """Their random model, and ours with its weights; `load_state_dict` is strict about names and shapes."""
     case = CASES[name]
-    theirs, ours = drawn(case.theirs()), model(case.settings)
-    ours.load_state_dict(to_ours(case.table, theirs.state_dict()))
-    return Pair(case.table, theirs, ours)
+    theirs, ours = randomise_weights(case.make_theirs()), build_model(case.settings)
+    ours.load_state_dict(to_ours(case.weight_map, theirs.state_dict()))
+    return Pair(case.weight_map, theirs, ours)
 
 
 @pytest.fixture(params=CASES)
 def pair(request: pytest.FixtureRequest) -> Pair:
-    return _pair(request.param)
+    return _make_pair(request.param)
 
 
-def _answers(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
+def _compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
     """Their answer, ours, and which positions are real."""
-    tokens, real = batch(20, seed=1)
-    inputs = {"input_ids": tokens, "attention_mask": real.long()}
+    tokens, valid = make_batch(20, seed=1)
+    inputs = {"input_ids": tokens, "attention_mask": valid.long()}
     if isinstance(ours, EncoderDecoder):
-        target, target_real = batch(23, seed=2)
-        theirs_logits = theirs(**inputs, decoder_input_ids=target, decoder_attention_mask=target_real.long()).logits
-        return theirs_logits, ours(tokens, target, real), target_real
+        target, target_valid = make_batch(23, seed=2)
+        theirs_logits = theirs(**inputs, decoder_input_ids=target, decoder_attention_mask=target_valid.long()).logits
+        return theirs_logits, ours(tokens, target, valid), target_valid
     if isinstance(ours, DecoderOnly):
-        return theirs(**inputs).logits, ours(tokens, real), real
+        return theirs(**inputs).logits, ours(tokens, valid), valid
     assert isinstance(ours.source, TokenInput)
-    types = None if ours.source.types is None else batch(20, seed=3)[0] % ours.source.types.num_embeddings
-    answer = theirs(**inputs, token_type_ids=types)
-    compared = real.any(dim=1) if isinstance(ours.head, ClassHead) else real
-    return answer[0], ours(tokens, real, types=types), compared
+    types = None if ours.source.types is None else make_batch(20, seed=3)[0] % ours.source.types.num_embeddings
+    output = theirs(**inputs, token_type_ids=types)
+    compared_positions = valid.any(dim=1) if isinstance(ours.head, ClassHead) else valid
+    return output[0], ours(tokens, valid, types=types), compared_positions
 
 
-def test_same_answers(pair: Pair) -> None:
-    assert type(pair.theirs).__name__ == pair.table.architecture
+def test_same_outputs(pair: Pair) -> None:
+    assert type(pair.theirs).__name__ == pair.weight_map.architecture
     with torch.no_grad():
-        assert difference(*_answers(pair.theirs, pair.ours)) < TOLERANCE
+        assert max_difference(*_compute_outputs(pair.theirs, pair.ours)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["gpt2-gelu", "mbart-relu", "llama-both-biases", "bert-classes-gelu"])
 def test_same_gradients(name: str) -> None:
-    pair = _pair(name)
-    answers = _answers(pair.theirs, pair.ours)
-    assert gradient_difference(pair.table, pair.theirs, pair.ours, *answers) < TOLERANCE
+    pair = _make_pair(name)
+    outputs = _compute_outputs(pair.theirs, pair.ours)
+    assert max_gradient_difference(pair.weight_map, pair.theirs, pair.ours, *outputs) < TOLERANCE
 
 
 def test_there_and_back(pair: Pair) -> None:
     theirs, ours = pair.theirs.state_dict(), pair.ours.state_dict()
-    _assert_equal(to_theirs(pair.table, to_ours(pair.table, theirs)), theirs)
-    _assert_equal(to_ours(pair.table, to_theirs(pair.table, ours)), ours)
+    _assert_equal(to_theirs(pair.weight_map, to_ours(pair.weight_map, theirs)), theirs)
+    _assert_equal(to_ours(pair.weight_map, to_theirs(pair.weight_map, ours)), ours)
 
 
 def test_files_leave_copies_and_constants_out(pair: Pair) -> None:
     whole = pair.theirs.state_dict()
-    skipped = pair.table.their_copies | left_out(pair.table, whole).keys()
+    skipped = pair.weight_map.their_copies | ignored(pair.weight_map, whole).keys()
     part = {name: tensor for name, tensor in whole.items() if name not in skipped}
-    _assert_equal(to_ours(pair.table, part), to_ours(pair.table, whole))
+    _assert_equal(to_ours(pair.weight_map, part), to_ours(pair.weight_map, whole))
 
 
-def _assert_equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
-    assert one.keys() == other.keys()
-    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+def _assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert actual.keys() == expected.keys()
+    assert [name for name in actual if not torch.equal(actual[name], expected[name])] == []
 
 
 @pytest.mark.parametrize("name", ["marian-relu", "pegasus-relu"])
 def test_marian_sinusoid_is_ours(name: str) -> None:
-    theirs = _pair(name).theirs.state_dict()
+    theirs = _make_pair(name).theirs.state_dict()
     computed = Sinusoidal(WIDTH, 10000.0, interleaved=False).encode(torch.arange(POSITIONS)[None])[0]
     for side in ("encoder", "decoder"):
         assert torch.allclose(computed, theirs[f"model.{side}.embed_positions.weight"], rtol=0, atol=1e-5)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.exchange import names
-from regard.exchange.rules import Table, to_ours, to_theirs
+from regard.exchange.rules import WeightMap, to_ours, to_theirs
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.masks import causal, padding
@@ -16,97 +16,97 @@ from tests.exchange.models import (
     HEADS,
     HIDDEN,
     TOLERANCE,
+    VOCABULARY,
     WIDTH,
-    WORDS,
-    batch,
-    difference,
-    drawn,
-    gradient_difference,
-    model,
-    stack,
+    build_model,
+    make_batch,
+    make_stack,
+    max_difference,
+    max_gradient_difference,
+    randomise_weights,
 )
 
-TOKENS = {"kind": "tokens", "vocabulary": WORDS}
+TOKENS = {"kind": "tokens", "vocabulary": VOCABULARY}
 SHAPES = list(itertools.product((True, False), ("relu", "gelu"), (True, False)))
 shapes = pytest.mark.parametrize(("norm_first", "activation", "final_norm"), SHAPES)
 
 
-def _encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple[nn.Module, Stack, Table]:
+def _make_encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple[nn.Module, Stack, WeightMap]:
     layer = nn.TransformerEncoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     )
     norm = nn.LayerNorm(WIDTH) if final_norm else None
     theirs = nn.TransformerEncoder(layer, 2, norm, enable_nested_tensor=False)  # nested tensors warn: a prototype
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
-    encoder = stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
+    encoder = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     head = {"kind": "vectors"}
-    whole = model({"family": "encoder_only", "task": "embed", "source": TOKENS, "encoder": encoder, "head": head})
-    assert isinstance(whole, EncoderOnly)
-    return _same_weights(theirs, whole.encoder, names.torch_encoder(final_norm=final_norm))
+    built = build_model({"family": "encoder_only", "task": "embed", "source": TOKENS, "encoder": encoder, "head": head})
+    assert isinstance(built, EncoderOnly)
+    return _copy_weights(theirs, built.encoder, names.torch_encoder(final_norm=final_norm))
 
 
-def _decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple[nn.Module, Stack, Table]:
+def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple[nn.Module, Stack, WeightMap]:
     layer = nn.TransformerDecoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     )
     theirs = nn.TransformerDecoder(layer, 2, nn.LayerNorm(WIDTH) if final_norm else None)
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
-    common = stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
+    common = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     decoder = common | {"cross": {"heads": HEADS}}
-    whole = model(
+    built = build_model(
         {"family": "encoder_decoder", "source": TOKENS, "target": TOKENS, "encoder": common, "decoder": decoder}
     )
-    assert isinstance(whole, EncoderDecoder)
-    return _same_weights(theirs, whole.decoder, names.torch_decoder(final_norm=final_norm))
+    assert isinstance(built, EncoderDecoder)
+    return _copy_weights(theirs, built.decoder, names.torch_decoder(final_norm=final_norm))
 
 
-def _same_weights(theirs: nn.Module, ours: Stack, table: Table) -> tuple[nn.Module, Stack, Table]:
-    drawn(theirs)
-    ours.load_state_dict(to_ours(table, theirs.state_dict()))
-    return theirs, ours, table
+def _copy_weights(theirs: nn.Module, ours: Stack, weight_map: WeightMap) -> tuple[nn.Module, Stack, WeightMap]:
+    randomise_weights(theirs)
+    ours.load_state_dict(to_ours(weight_map, theirs.state_dict()))
+    return theirs, ours, weight_map
 
 
-def _vectors(length: int, seed: int) -> tuple[Tensor, Tensor]:
+def _make_hidden_states(length: int, seed: int) -> tuple[Tensor, Tensor]:
     """Random vectors (B, T, D), and which of them are real."""
-    tokens, real = batch(length, seed)
-    return torch.randn(*tokens.shape, WIDTH, generator=torch.Generator().manual_seed(seed)), real
+    tokens, valid = make_batch(length, seed)
+    return torch.randn(*tokens.shape, WIDTH, generator=torch.Generator().manual_seed(seed)), valid
 
 
-def _encoded(theirs: nn.Module, ours: Stack) -> tuple[Tensor, Tensor, Tensor]:
-    x, real = _vectors(9, seed=1)
-    return theirs(x, src_key_padding_mask=~real), ours(x, padding(real)), real
+def _encode_both(theirs: nn.Module, ours: Stack) -> tuple[Tensor, Tensor, Tensor]:
+    x, valid = _make_hidden_states(9, seed=1)
+    return theirs(x, src_key_padding_mask=~valid), ours(x, padding(valid)), valid
 
 
 @shapes
 @pytest.mark.parametrize("fast", [True, False])
 def test_encoder(norm_first: bool, activation: str, final_norm: bool, fast: bool) -> None:
-    theirs, ours, _ = _encoders(norm_first, activation, final_norm)
+    theirs, ours, _ = _make_encoders(norm_first, activation, final_norm)
     with torch.set_grad_enabled(not fast):  # without gradients torch takes its fused path
-        assert difference(*_encoded(theirs, ours)) < TOLERANCE
+        assert max_difference(*_encode_both(theirs, ours)) < TOLERANCE
 
 
 @shapes
 def test_decoder(norm_first: bool, activation: str, final_norm: bool) -> None:
-    theirs, ours, _ = _decoders(norm_first, activation, final_norm)
-    x, real = _vectors(8, seed=2)
-    memory, memory_real = _vectors(11, seed=3)
-    hidden = ~torch.ones(8, 8, dtype=torch.bool).tril()
+    theirs, ours, _ = _make_decoders(norm_first, activation, final_norm)
+    x, valid = _make_hidden_states(8, seed=2)
+    memory, memory_valid = _make_hidden_states(11, seed=3)
+    causal_mask = ~torch.ones(8, 8, dtype=torch.bool).tril()
     with torch.no_grad():
-        wanted = theirs(x, memory, tgt_mask=hidden, tgt_is_causal=True, memory_key_padding_mask=~memory_real)
-        assert difference(wanted, ours(x, causal(), None, memory, padding(memory_real)), real) < TOLERANCE
+        expected = theirs(x, memory, tgt_mask=causal_mask, tgt_is_causal=True, memory_key_padding_mask=~memory_valid)
+        assert max_difference(expected, ours(x, causal(), None, memory, padding(memory_valid)), valid) < TOLERANCE
 
 
 @shapes
 def test_encoder_gradients(norm_first: bool, activation: str, final_norm: bool) -> None:
-    theirs, ours, table = _encoders(norm_first, activation, final_norm)
-    assert gradient_difference(table, theirs, ours, *_encoded(theirs, ours)) < TOLERANCE
+    theirs, ours, weight_map = _make_encoders(norm_first, activation, final_norm)
+    assert max_gradient_difference(weight_map, theirs, ours, *_encode_both(theirs, ours)) < TOLERANCE
 
 
 @pytest.mark.parametrize("final_norm", [True, False])
 def test_there_and_back(final_norm: bool) -> None:
-    pairs = (_encoders(True, "relu", final_norm), _decoders(True, "relu", final_norm))
-    for theirs, _, table in pairs:
+    pairs = (_make_encoders(True, "relu", final_norm), _make_decoders(True, "relu", final_norm))
+    for theirs, _, weight_map in pairs:
         before = theirs.state_dict()
-        after = to_theirs(table, to_ours(table, before))
+        after = to_theirs(weight_map, to_ours(weight_map, before))
         assert before.keys() == after.keys()
         assert all(torch.equal(before[name], after[name]) for name in before)

@@ -9,28 +9,28 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.exchange import names
 from regard.exchange.rules import (
+    Chunk,
     Constant,
-    Packed,
     Rule,
-    Table,
-    Transposed,
-    Wrapped,
-    left_out,
+    Transpose,
+    Unsqueeze,
+    WeightMap,
+    ignored,
     to_ours,
     to_theirs,
 )
 from regard.exchange.writers import llama
 from tests.exchange.cases import CASES
 
-TOY = Table(
+TOY = WeightMap(
     "Toy",
     (
         Rule("table.weight", "wte.weight", our_copies=("head.weight",), their_copies=("lm_head.weight", "out.weight")),
-        Rule("layers.{i}.query.weight", "h.{i}.qk", Packed(0, 2, transposed=True)),
-        Rule("layers.{i}.key.weight", "h.{i}.qk", Packed(1, 2, transposed=True)),
-        Rule("layers.{i}.up.weight", "h.{i}.fc", Transposed()),
-        Rule("position.tables", "distances", Wrapped("ours")),
-        Rule("bias", "final_bias", Wrapped("theirs")),
+        Rule("layers.{i}.query.weight", "h.{i}.qk", Chunk(0, 2, transposed=True)),
+        Rule("layers.{i}.key.weight", "h.{i}.qk", Chunk(1, 2, transposed=True)),
+        Rule("layers.{i}.up.weight", "h.{i}.fc", Transpose()),
+        Rule("position.tables", "distances", Unsqueeze("ours")),
+        Rule("bias", "final_bias", Unsqueeze("theirs")),
     ),
     (
         Constant("h.{i}.mask", "a mask."),
@@ -42,11 +42,11 @@ TOY = Table(
 
 @pytest.fixture
 def theirs() -> dict[str, Tensor]:
-    table = torch.randn(5, 2)
+    embedding = torch.randn(5, 2)
     return {
-        "wte.weight": table,
-        "lm_head.weight": table.clone(),
-        "out.weight": table,
+        "wte.weight": embedding,
+        "lm_head.weight": embedding.clone(),
+        "out.weight": embedding,
         **{f"h.{i}.qk": torch.randn(2, 6) for i in range(12)},
         **{f"h.{i}.fc": torch.randn(2, 7) for i in range(12)},
         "distances": torch.randn(8, 4),
@@ -56,11 +56,11 @@ def theirs() -> dict[str, Tensor]:
     }
 
 
-def _faults(error: pytest.ExceptionInfo[RegardError]) -> list[str]:
+def _list_faults(error: pytest.ExceptionInfo[RegardError]) -> list[str]:
     return re.findall(r"  - (.*)", error.value.what)
 
 
-def test_pieces(theirs: dict[str, Tensor]) -> None:
+def test_transforms(theirs: dict[str, Tensor]) -> None:
     ours = to_ours(TOY, theirs)
     assert torch.equal(ours["layers.11.query.weight"], theirs["h.11.qk"][:, :3].T)
     assert torch.equal(ours["layers.11.key.weight"], theirs["h.11.qk"][:, 3:].T)
@@ -68,10 +68,10 @@ def test_pieces(theirs: dict[str, Tensor]) -> None:
     assert torch.equal(ours["position.tables"], theirs["distances"][None])
     assert torch.equal(ours["bias"], theirs["final_bias"][0])
     assert all(tensor.is_contiguous() for tensor in ours.values())
-    back = to_theirs(TOY, ours)
-    assert back.keys() == theirs.keys()
-    assert all(torch.equal(back[name], theirs[name]) for name in theirs)
-    assert all(tensor.is_contiguous() for tensor in back.values())
+    converted = to_theirs(TOY, ours)
+    assert converted.keys() == theirs.keys()
+    assert all(torch.equal(converted[name], theirs[name]) for name in theirs)
+    assert all(tensor.is_contiguous() for tensor in converted.values())
 
 
 @pytest.mark.parametrize("given", ["wte.weight", "lm_head.weight", "out.weight"])
@@ -87,7 +87,7 @@ def test_missing_and_left_over_are_named_at_once(theirs: dict[str, Tensor]) -> N
         del theirs[name]
     with pytest.raises(RegardError) as error:
         to_ours(TOY, {**theirs, "h.0.extra": torch.ones(1), "adapter": torch.ones(1)})
-    assert _faults(error) == [
+    assert _list_faults(error) == [
         "h.1.qk is missing.",
         "final_bias is missing.",
         "h.0.extra is left over.",
@@ -101,7 +101,7 @@ def test_missing_and_left_over_of_ours(theirs: dict[str, Tensor]) -> None:
     del ours["layers.4.key.weight"]
     with pytest.raises(RegardError) as error:
         to_theirs(TOY, {**ours, "adapter": torch.ones(1)})
-    assert _faults(error) == ["layers.4.key.weight is missing.", "adapter is left over."]
+    assert _list_faults(error) == ["layers.4.key.weight is missing.", "adapter is left over."]
 
 
 def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, Tensor]) -> None:
@@ -109,7 +109,7 @@ def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, 
         theirs[f"h.999999999.{name}"] = theirs.pop(f"h.5.{name}")
     with pytest.raises(RegardError) as error:
         to_ours(TOY, theirs)
-    assert sorted(_faults(error)) == [
+    assert sorted(_list_faults(error)) == [
         "h.5.fc is missing.",
         "h.5.qk is missing.",
         "h.999999999.fc is left over.",
@@ -120,23 +120,23 @@ def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, 
 def test_nothing_at_all_lacks_a_first_layer() -> None:
     with pytest.raises(RegardError) as error:
         to_ours(llama(tied=True), {})
-    assert "model.layers.0.self_attn.q_proj.weight is missing." in _faults(error)
-    assert len(_faults(error)) == 11  # the embeddings, nine tensors of a layer, the last norm
+    assert "model.layers.0.self_attn.q_proj.weight is missing." in _list_faults(error)
+    assert len(_list_faults(error)) == 11  # the embeddings, nine tensors of a layer, the last norm
 
 
 def test_tied_tensors_must_be_equal(theirs: dict[str, Tensor]) -> None:
     with pytest.raises(RegardError) as error:
         to_ours(TOY, {**theirs, "lm_head.weight": torch.randn(5, 2)})
-    assert _faults(error) == ["lm_head.weight differs from wte.weight, but both are one tensor here (tied)."]
+    assert _list_faults(error) == ["lm_head.weight differs from wte.weight, but both are one tensor here (tied)."]
 
 
 def test_constants_must_be_what_they_are(theirs: dict[str, Tensor]) -> None:
     near = {**theirs, "ones": torch.ones(5) + 0.005, "h.0.mask": torch.ones(1)}
     to_ours(TOY, near)
-    assert left_out(TOY, near) == {"zeros": "all zeros.", "ones": "all ones.", "h.0.mask": "a mask."}
+    assert ignored(TOY, near) == {"zeros": "all zeros.", "ones": "all ones.", "h.0.mask": "a mask."}
     with pytest.raises(RegardError) as error:
         to_ours(TOY, {**theirs, "zeros": torch.full((5,), 1e-6), "ones": torch.ones(6)})
-    assert _faults(error) == [
+    assert _list_faults(error) == [
         "zeros is not what it must be: all zeros.",
         "ones is not what it must be: all ones.",
     ]
@@ -147,7 +147,7 @@ def test_what_cannot_be_cut_is_refused(theirs: dict[str, Tensor]) -> None:
         to_ours(
             TOY, {**theirs, "h.0.qk": torch.randn(2, 5), "h.1.qk": torch.tensor(1.0), "final_bias": torch.ones(2, 5)}
         )
-    assert _faults(error) == [
+    assert _list_faults(error) == [
         "h.0.qk of shape (2, 5) cannot be cut into 2 equal parts.",
         "h.1.qk of shape () cannot be cut into 2 equal parts.",
         "final_bias of shape (2, 5) holds more or less than one row.",
@@ -159,24 +159,24 @@ def test_what_cannot_be_joined_is_refused(theirs: dict[str, Tensor]) -> None:
     ours = to_ours(TOY, theirs) | {"layers.0.key.weight": torch.randn(1, 2), "position.tables": torch.randn(3, 8, 4)}
     with pytest.raises(RegardError) as error:
         to_theirs(TOY, ours)
-    assert _faults(error) == [
+    assert _list_faults(error) == [
         "layers.0.query.weight, layers.0.key.weight are of different shapes, but h.0.qk packs equal ones.",
         "position.tables of shape (3, 8, 4) holds more or less than one row.",
     ]
 
 
-TABLES = {
+WEIGHT_MAPS = {
     "torch-encoder": names.torch_encoder(final_norm=True),
     "torch-decoder": names.torch_decoder(final_norm=True),
-    **{name: case.table for name, case in CASES.items()},
+    **{name: case.weight_map for name, case in CASES.items()},
 }
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_no_tensor_has_two_rules(table: Table) -> None:
+@pytest.mark.parametrize("table", WEIGHT_MAPS.values(), ids=WEIGHT_MAPS)
+def test_no_tensor_has_two_rules(table: WeightMap) -> None:
     ours = [name for rule in table.rules for name in rule.names("ours")]
-    whole = [name for rule in table.rules if not isinstance(rule.piece, Packed) for name in rule.names("theirs")]
-    parts = [(rule.theirs, rule.piece) for rule in table.rules if isinstance(rule.piece, Packed)]
+    whole = [name for rule in table.rules if not isinstance(rule.transform, Chunk) for name in rule.names("theirs")]
+    parts = [(rule.theirs, rule.transform) for rule in table.rules if isinstance(rule.transform, Chunk)]
     constants = [constant.theirs for constant in table.constants]
     assert len(set(ours)) == len(ours)
     assert len({*whole, *constants, *(name for name, _ in parts)}) == len(whole) + len(constants) + len(parts) // 3

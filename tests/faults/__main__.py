@@ -15,7 +15,7 @@ import time
 import torch
 
 from tests.faults import damage, full_disk, kills, outcomes, random_kills, signals
-from tests.faults.syscalls import why_not
+from tests.faults.syscalls import explain_unavailable
 from tests.faults.verdict import Proof
 
 PROOFS: dict[str, Proof] = {
@@ -27,7 +27,7 @@ PROOFS: dict[str, Proof] = {
     "R8": outcomes.prove,
 }
 TRACING = ("R1", "R5")  # need strace
-SHOWN = 20  # violations of a proof that are named
+MAX_SHOWN = 20  # violations of a proof that are named
 
 
 def main() -> None:
@@ -43,21 +43,21 @@ def main() -> None:
     torch.set_num_threads(1)  # children are forked, and threads do not come along
     failed = False
     for name in options.proofs or PROOFS:
-        if name in TRACING and (reason := why_not()) is not None:
+        if name in TRACING and (reason := explain_unavailable()) is not None:
             sys.stdout.write(f"{name}  not run: {reason}\n")
             failed = True
             continue
-        wall, processor = time.monotonic(), _processor()
+        wall, cpu = time.monotonic(), _cpu_seconds()
         verdict = PROOFS[name](options.quick)
-        took = f"{time.monotonic() - wall:.0f} s, {_processor() - processor:.0f} of them CPU"
-        sys.stdout.write(f"{verdict.line} ({took})\n")
-        sys.stdout.writelines(f"    {one}\n" for one in verdict.violations[:SHOWN])
+        duration = f"{time.monotonic() - wall:.0f} s, {_cpu_seconds() - cpu:.0f} of them CPU"
+        sys.stdout.write(f"{verdict.line} ({duration})\n")
+        sys.stdout.writelines(f"    {violation}\n" for violation in verdict.violations[:MAX_SHOWN])
         sys.stdout.flush()
         failed = failed or bool(verdict.violations)
     sys.exit(failed)
 
 
-def _processor() -> float:
+def _cpu_seconds() -> float:
     """Seconds of CPU so far, of this process and its children."""
     return sum(os.times()[:4])
 

@@ -29,7 +29,7 @@ from tests.train.runs import corpus, fingerprints, small_run
 DONE, FAILED, CRASHED = 0, 1, 99  # how a child ends: past the window, by an error that teaches, by any other
 MESSAGE = 4096  # bytes
 STRAYS = (".tmp", ".gone", ".old", ".damaged")
-_CHANCE = re.compile(r"/\.tmp\w{6}$|(?<=json\.)\w{8}(?=\.tmp$)")
+_RANDOM_NAME = re.compile(r"/\.tmp\w{6}$|(?<=json\.)\w{8}(?=\.tmp$)")
 Fingerprints = dict[str, str]
 
 
@@ -46,43 +46,43 @@ SAVE = Window("save and rotate", 8, Saved)  # one checkpoint is written, one goe
 END = Window("the end of a run", 12, Finished)  # best model, checkpoint, average, and the last checkpoint replaced
 
 
-class _Enough(BaseException):
+class _ExperimentOver(BaseException):
     """The experiment is over."""
 
 
 class Frozen:
     """A run that stands still in this process, just before a window."""
 
-    def __init__(self, folder: Path, wanted: Fingerprints, message: mmap) -> None:
-        self.folder, self.wanted, self._message = folder, wanted, message
-        self._before, self._again = folder.with_name("before"), folder.with_name("again")
+    def __init__(self, folder: Path, expected: Fingerprints, message: mmap) -> None:
+        self.folder, self.expected, self._shared_message = folder, expected, message
+        self._before, self._copy = folder.with_name("before"), folder.with_name("again")
         self._verdicts: dict[str, list[str]] = {}
         shutil.copytree(folder, self._before)
 
     def strike(self, options: list[str]) -> tuple[Traced, str] | None:
         """Let a child go on under strace: how it ended and the error it told; None is the child itself."""
         self._undo()
-        found = fork_traced(options)
-        return None if found is None else (found, told(self._message))
+        traced = fork_traced(options)
+        return None if traced is None else (traced, read_message(self._shared_message))
 
     def calls(self) -> list[Call] | None:
         """The file system calls of an undisturbed child; None is the child itself."""
-        found = self.strike(["-e", f"trace={FILES}"])
-        if found is not None and found[0].code != DONE:
-            raise AssertionError(f"The undisturbed child ended with {found[0].code}: {found[1]}")
-        return None if found is None else found[0].calls
+        result = self.strike(["-e", f"trace={FILES}"])
+        if result is not None and result[0].code != DONE:
+            raise AssertionError(f"The undisturbed child ended with {result[0].code}: {result[1]}")
+        return None if result is None else result[0].calls
 
     def _undo(self) -> None:
-        tell(self._message, "")
+        write_message(self._shared_message, "")
         for path in self.folder.iterdir():  # not the folder itself: the run holds it
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(self._before, self.folder, dirs_exist_ok=True)
 
-    def broken(self) -> list[str]:
+    def find_violations(self) -> list[str]:
         """Which promises the folder breaks as the child left it. Equal folders are judged once."""
-        state = state_of(self.folder)
+        state = hash_folder(self.folder)
         if state not in self._verdicts:
-            self._verdicts[state] = list(self._judged())
+            self._verdicts[state] = list(self._check_folder())
         return self._verdicts[state]
 
     @property
@@ -90,44 +90,44 @@ class Frozen:
         """Different folders that children left."""
         return len(self._verdicts)
 
-    def _judged(self) -> Iterator[str]:
-        shutil.rmtree(self._again, ignore_errors=True)
-        shutil.copytree(self.folder, self._again)
+    def _check_folder(self) -> Iterator[str]:
+        shutil.rmtree(self._copy, ignore_errors=True)
+        shutil.copytree(self.folder, self._copy)
         try:
-            if Checkpoints(RunFolder(self._again).checkpoints, lambda _: None).newest() is None:
+            if Checkpoints(RunFolder(self._copy).checkpoints, lambda _: None).newest() is None:
                 yield "no checkpoint is left"
-            if not is_finished(self._again):
-                resume(self._again)
+            if not is_finished(self._copy):
+                resume(self._copy)
         except RegardError as error:
             yield f"it cannot be resumed: {error.what}"
             return
-        now = fingerprints(self._again)
+        now = fingerprints(self._copy)
         yield from (
             f"{name} differs"
-            for name in sorted(self.wanted.keys() | now.keys())
-            if self.wanted.get(name) != now.get(name)
+            for name in sorted(self.expected.keys() | now.keys())
+            if self.expected.get(name) != now.get(name)
         )
-        yield from (f"{path.name} is left over" for path in self._again.rglob("*") if path.suffix in STRAYS)
+        yield from (f"{path.name} is left over" for path in self._copy.rglob("*") if path.suffix in STRAYS)
 
 
-def state_of(folder: Path) -> str:
+def hash_folder(folder: Path) -> str:
     """The names and contents of everything in a folder, as one number; names made by chance count as one."""
     facts = [
-        (_CHANCE.sub("", str(path.relative_to(folder))), path.read_bytes() if path.is_file() else b"folder")
+        (_RANDOM_NAME.sub("", str(path.relative_to(folder))), path.read_bytes() if path.is_file() else b"folder")
         for path in folder.rglob("*")
     ]
     return hashlib.sha256(repr(sorted(facts)).encode()).hexdigest()
 
 
 @contextmanager
-def room() -> Iterator[Path]:
+def make_scratch_folder() -> Iterator[Path]:
     """A folder for a proof, in memory where that can be: a kill knows no difference, and thousands are quick."""
     memory = Path("/dev/shm")  # noqa: S108 - a folder with a name of its own is made in it
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)
 
 
-def smallest(folder: Path, **changes: Any) -> Run:
+def make_smallest_run(folder: Path, **changes: Any) -> Run:
     """`small_run`, shortened: twelve updates, a checkpoint every two, no sentences written."""
     short = {
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
@@ -136,39 +136,39 @@ def smallest(folder: Path, **changes: Any) -> Run:
     return small_run("translate", corpus(folder / "corpus"), short | changes)
 
 
-def frozen(folder: Path, window: Window, experiment: Callable[[Frozen], None]) -> None:
+def freeze_run(folder: Path, window: Window, experiment: Callable[[Frozen], None]) -> None:
     """Run until the window opens, experiment there, and throw the run away."""
-    run = smallest(folder)
+    run = make_smallest_run(folder)
     fit(run, folder / "undisturbed")
-    wanted = fingerprints(folder / "undisturbed")
-    zygote, place, message = os.getpid(), folder / "run", mmap(-1, MESSAGE)
+    expected = fingerprints(folder / "undisturbed")
+    zygote, run_folder, message = os.getpid(), folder / "run", mmap(-1, MESSAGE)
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if os.getpid() != zygote:
             if isinstance(event, window.until):
                 os._exit(DONE)
         elif isinstance(event, Updated) and event.update == window.update:
-            experiment(Frozen(place, wanted, message))
+            experiment(Frozen(run_folder, expected, message))
             if os.getpid() == zygote:
-                raise _Enough
+                raise _ExperimentOver
 
     try:
-        fit(run, place, listeners=[hear])
-    except _Enough:
+        fit(run, run_folder, listeners=[on_event])
+    except _ExperimentOver:
         return
     except BaseException as error:
         if os.getpid() == zygote:
             raise
-        tell(message, str(error))
+        write_message(message, str(error))
         os._exit(FAILED if isinstance(error, RegardError) else CRASHED)
 
 
-def tell(message: mmap, text: str) -> None:
+def write_message(message: mmap, text: str) -> None:
     """Leave a text in memory that parent and child share: a child whose disk is full can write no file."""
     message.seek(0)
     message.write(text.encode()[:MESSAGE].ljust(MESSAGE, b"\0"))
 
 
-def told(message: mmap) -> str:
+def read_message(message: mmap) -> str:
     """What was left there."""
     return bytes(message).rstrip(b"\0").decode(errors="replace")

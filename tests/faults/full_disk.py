@@ -7,12 +7,12 @@ leaves no temporary file and ends with the same files as a run whose disk was ne
 import re
 from unittest import mock
 
-from tests.faults.frozen import DONE, END, FAILED, SAVE, Frozen, Window, frozen, room
+from tests.faults.frozen import DONE, END, FAILED, SAVE, Frozen, Window, freeze_run, make_scratch_folder
 from tests.faults.naive import NaiveCheckpoints
 from tests.faults.syscalls import Call
 from tests.faults.verdict import Verdict
 
-GROWING = {"mkdir", "openat", "ftruncate", "write", "renameat", "rename", "fsync"}  # calls that may find no room
+SPACE_CALLS = {"mkdir", "openat", "ftruncate", "write", "renameat", "rename", "fsync"}  # calls that may find no room
 _BYTES = re.compile(r"[\d,]+ bytes")
 
 
@@ -24,7 +24,7 @@ def prove(quick: bool = False) -> Verdict:
     naive = Verdict("naive", "")
     with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
         _strike(naive, SAVE, 12 if quick else 1)
-    lost = [one for one in naive.violations if "it cannot be resumed" in one]
+    lost = [violation for violation in naive.violations if "it cannot be resumed" in violation]
     verdict.require("the naive saver was not found out", bool(lost))
     verdict.notes.append(f"with a naive saver {len(lost)} of {naive.faults} lose the run")
     return verdict
@@ -35,24 +35,26 @@ def _strike(verdict: Verdict, window: Window, step: int) -> None:
         calls = run.calls()
         if calls is None:
             return
-        faults = [(call, end) for call in calls if _grows(call) for end in ("", "+") if not end or call.name == "write"]
+        faults = [
+            (call, end) for call in calls if _needs_space(call) for end in ("", "+") if not end or call.name == "write"
+        ]
         for call, end in faults[::step]:
-            found = run.strike(call.injecting("error=ENOSPC", end))
-            if found is None:
+            result = run.strike(call.injection_options("error=ENOSPC", end))
+            if result is None:
                 return
-            traced, message = found
-            broken = run.broken() + _untold(run, window, traced.code, message)
-            verdict.injected(f"{window.name}, {call}{end}", broken)
+            traced, message = result
+            broken = run.find_violations() + _find_missing_words(run, window, traced.code, message)
+            verdict.add_fault(f"{window.name}, {call}{end}", broken)
 
-    with room() as folder:
-        frozen(folder, window, experiment)
-
-
-def _grows(call: Call) -> bool:
-    return call.name in GROWING and not (call.name == "openat" and "O_CREAT" not in call.rest)
+    with make_scratch_folder() as folder:
+        freeze_run(folder, window, experiment)
 
 
-def _untold(run: Frozen, window: Window, code: int, message: str) -> list[str]:
+def _needs_space(call: Call) -> bool:
+    return call.name in SPACE_CALLS and not (call.name == "openat" and "O_CREAT" not in call.rest)
+
+
+def _find_missing_words(run: Frozen, window: Window, code: int, message: str) -> list[str]:
     """What the error should have said and did not."""
     if code != FAILED:
         return ["it went on as if nothing had happened" if code == DONE else f"it ended with {code}: {message[-200:]}"]

@@ -29,59 +29,59 @@ class Lives:
     folder: Path
     work: Work
     phases: Phases = field(default_factory=Phases)
-    draw: random.Random = field(default_factory=lambda: random.Random(2))
+    rng: random.Random = field(default_factory=lambda: random.Random(2))
     weights: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARKED, 1))
 
     def __post_init__(self) -> None:
         fit(self.run, self.folder / "undisturbed")  # in this process: what it imports, the children need not
-        self.wanted = fingerprints(self.folder / "undisturbed")
+        self.expected = fingerprints(self.folder / "undisturbed")
 
     def hurt(self, verdict: Verdict, faults: int, hurt: Hurt) -> None:
         """So many faults in as many lives as that takes; each life must end as the undisturbed one did."""
         missed = 0
         while faults > verdict.faults and missed <= faults:
-            place, first = self.folder / "life", verdict.faults
-            for child in self._children(place):
-                if (done := hurt(child)) is None:
+            life, first_fault = self.folder / "life", verdict.faults
+            for child in self._children(life):
+                if (outcome := hurt(child)) is None:
                     missed += 1
                 else:
-                    verdict.injected(*done)
-                if verdict.faults in (faults, first + HURTS):
+                    verdict.add_fault(*outcome)
+                if verdict.faults in (faults, first_fault + HURTS):
                     break
-            differing = ", ".join(self._differences(place))
+            differing = ", ".join(self._iter_differences(life))
             verdict.require(f"after fault {verdict.faults} other files at the end: {differing}", not differing)
-            shutil.rmtree(place)
+            shutil.rmtree(life)
         verdict.require(f"{missed} faults came too late or were not heeded", missed <= faults)
 
-    def _children(self, place: Path) -> Iterator[int]:
+    def _children(self, life: Path) -> Iterator[int]:
         """Children that have come to a phase that chance picked, until one finishes the run before it comes there."""
-        while not is_finished(place):
-            (phase,) = self.draw.choices(list(self.weights), list(self.weights.values()))
-            child = self._start(place)
-            status = self.phases.wait(child, phase, self.draw.randint(1, 3))
+        while not is_finished(life):
+            (phase,) = self.rng.choices(list(self.weights), list(self.weights.values()))
+            child = self._start(life)
+            status = self.phases.wait(child, phase, self.rng.randint(1, 3))
             if status is None:
-                time.sleep(self.draw.uniform(0, DELAYS.get(phase, 0.01)))
+                time.sleep(self.rng.uniform(0, DELAYS.get(phase, 0.01)))
                 yield child
             elif status != 0:
                 raise AssertionError(f"a child that nobody hurt ended with {os.waitstatus_to_exitcode(status)}")
 
-    def _start(self, place: Path) -> int:
+    def _start(self, life: Path) -> int:
         self.phases.wipe()
         child = os.fork()
         if child == 0:
             code = 99
             try:
                 self.phases.mark()
-                code = self.work(self.run, place)
+                code = self.work(self.run, life)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(code)
         return child
 
-    def _differences(self, place: Path) -> Iterator[str]:
-        if not is_finished(place):
-            resume(place) if (place / "run.toml").is_file() else fit(self.run, place)
-        now = fingerprints(place)
-        names = sorted(self.wanted.keys() | now.keys())
-        yield from (name for name in names if self.wanted.get(name) != now.get(name))
+    def _iter_differences(self, life: Path) -> Iterator[str]:
+        if not is_finished(life):
+            resume(life) if (life / "run.toml").is_file() else fit(self.run, life)
+        now = fingerprints(life)
+        names = sorted(self.expected.keys() | now.keys())
+        yield from (name for name in names if self.expected.get(name) != now.get(name))

@@ -31,42 +31,42 @@ class Phases:
     """The board that both look at: the phase now, and how often each has begun."""
 
     def __init__(self) -> None:
-        self._board = mmap(-1, 1 + len(PHASES))
+        self._shared = mmap(-1, 1 + len(PHASES))
 
     @property
     def now(self) -> str:
         """What the child does, or did last."""
-        return PHASES[self._board[0]]
+        return PHASES[self._shared[0]]
 
-    def begun(self, phase: str) -> int:
+    def count_starts(self, phase: str) -> int:
         """How often a phase has begun (up to 255)."""
-        return self._board[1 + PHASES.index(phase)]
+        return self._shared[1 + PHASES.index(phase)]
 
     def wipe(self) -> None:
         """Before another child."""
-        self._board[:] = bytes(len(self._board))
+        self._shared[:] = bytes(len(self._shared))
 
     def mark(self) -> None:
         """In the child: from now on every phase is marked."""
         for number, (kind, method) in enumerate(MARKED.values(), 1):
-            setattr(kind, method, self._marked(number, getattr(kind, method)))
+            setattr(kind, method, self._wrap(number, getattr(kind, method)))
 
-    def _marked(self, number: int, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, number: int, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def marking(*arguments: Any, **options: Any) -> Any:
-            before = self._board[0]
-            self._board[0] = number
-            self._board[1 + number] = min(self._board[1 + number] + 1, 255)
+            before = self._shared[0]
+            self._shared[0] = number
+            self._shared[1 + number] = min(self._shared[1 + number] + 1, 255)
             try:
                 return method(*arguments, **options)
             finally:
-                self._board[0] = before
+                self._shared[0] = before
 
         return marking
 
     def wait(self, child: int, phase: str, times: int) -> int | None:
         """Until the child has begun a phase so many times ("between" is always): None, or its status if it ended."""
-        while phase != "between" and self.begun(phase) < times:
+        while phase != "between" and self.count_starts(phase) < times:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return status

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.config.run import Run
 from regard.train.fit import fit, resume
-from tests.faults.frozen import room, smallest
+from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
 from tests.faults.verdict import Verdict
 
@@ -16,8 +16,8 @@ def prove(quick: bool = False) -> Verdict:
     """200 kills, at least 40 of them while a checkpoint is saved; or, quick, 6 and 1."""
     verdict = Verdict("R2", "kills at random changed weights, optimizer or metrics")
     kills, saving = (6, 1) if quick else (200, 40)
-    with room() as folder:
-        lives = Lives(smallest(folder), folder, work)
+    with make_scratch_folder() as folder:
+        lives = Lives(make_smallest_run(folder), folder, work)
         lives.weights |= {"save": 4, "between": 1}
         hits: Counter[str] = Counter()
 

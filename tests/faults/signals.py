@@ -11,14 +11,14 @@ from regard.cli import main
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.train.fit import is_finished
-from tests.faults.frozen import room, smallest
+from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
 from tests.faults.verdict import Verdict
 
 SAVED, AT_ONCE = 75, 130
 TOO_LATE = {0, AT_ONCE, -signal.SIGTERM}  # of a finished run: its process, on the way out, ends as any program does
 SECONDS = 10.0  # that it may take to leave
-MEANS = {  # signals one after the other, and codes that are promised then
+SIGNALS = {  # signals one after the other, and codes that are promised then
     "SIGTERM": ((signal.SIGTERM,), {SAVED}),
     "Ctrl-C": ((signal.SIGINT,), {SAVED}),
     "Ctrl-C twice": ((signal.SIGINT, signal.SIGINT), {SAVED, AT_ONCE}),
@@ -30,23 +30,23 @@ def prove(quick: bool = False) -> Verdict:
     verdict = Verdict("R3", "signals were not obeyed in 10 s with their code, or left a trace")
     codes: Counter[str] = Counter()
     slowest = 0.0
-    with room() as folder:
-        lives = Lives(smallest(folder), folder, command)
+    with make_scratch_folder() as folder:
+        lives = Lives(make_smallest_run(folder), folder, run_command)
 
         def send(child: int) -> tuple[str, list[str]] | None:
             nonlocal slowest
-            means = list(MEANS)[verdict.faults % len(MEANS)]
-            signals, promised = MEANS[means]
+            name = list(SIGNALS)[verdict.faults % len(SIGNALS)]
+            signals, promised = SIGNALS[name]
             began = time.monotonic()
             for number in signals:
                 os.kill(child, number)
-                time.sleep(lives.draw.uniform(0, 0.02))
-            code = _ended(child)
+                time.sleep(lives.rng.uniform(0, 0.02))
+            code = _wait_for_exit(child)
             if code in TOO_LATE and is_finished(folder / "life"):
                 return None  # that was its last update
             slowest = max(slowest, time.monotonic() - began)
-            codes[f"{means} {code}"] += 1
-            return means, [] if code in promised else [f"it ended with {code}"]
+            codes[f"{name} {code}"] += 1
+            return name, [] if code in promised else [f"it ended with {code}"]
 
         lives.hurt(verdict, 3 if quick else 100, send)
     verdict.notes += [
@@ -56,7 +56,7 @@ def prove(quick: bool = False) -> Verdict:
     return verdict
 
 
-def _ended(child: int) -> int | None:
+def _wait_for_exit(child: int) -> int | None:
     """Its exit code; None if it did not leave, and was killed."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -69,7 +69,7 @@ def _ended(child: int) -> int | None:
     return None
 
 
-def command(run: Run, place: Path) -> int:
+def run_command(run: Run, place: Path) -> int:
     """`regard train`, as a user starts it or goes on."""
     file = place.with_name("run.toml")
     if not file.is_file():

@@ -34,7 +34,7 @@ class Call:
     def __str__(self) -> str:
         return f"{self.name} {self.number}"
 
-    def injecting(self, fault: str, until: str = "") -> list[str]:
+    def injection_options(self, fault: str, until: str = "") -> list[str]:
         """Options of strace: `signal=KILL` or `error=ENOSPC` at this call, or with "+" at it and all that follow."""
         return ["-e", f"trace={self.name}", "-e", f"inject={self.name}:{fault}:when={self.number}{until}"]
 
@@ -47,13 +47,13 @@ class Traced:
     calls: list[Call]
 
 
-def why_not() -> str | None:
+def explain_unavailable() -> str | None:
     """Why nothing can be traced here; None if it can."""
     if STRACE is None:
         return "strace is not installed (apt-get install strace)"
-    tried = subprocess.run([STRACE, "-q", "-o", os.devnull, "true"], capture_output=True, check=False)  # noqa: S603
+    result = subprocess.run([STRACE, "-q", "-o", os.devnull, "true"], capture_output=True, check=False)  # noqa: S603
     return (
-        None if tried.returncode == 0 else "strace may not trace processes here (in a container: --cap-add=SYS_PTRACE)"
+        None if result.returncode == 0 else "strace may not trace processes here (in a container: --cap-add=SYS_PTRACE)"
     )
 
 
@@ -77,18 +77,18 @@ def fork_traced(options: list[str]) -> Traced | None:
         os.kill(child, signal.SIGCONT)
         _, status = os.waitpid(child, 0)
         tracer.wait()
-        return Traced(os.waitstatus_to_exitcode(status), _calls(log.read()))
+        return Traced(os.waitstatus_to_exitcode(status), _parse_calls(log.read()))
 
 
 def _is_held(process: int) -> bool:
     return "TracerPid:\t0\n" not in Path(f"/proc/{process}/status").read_text()
 
 
-def _calls(log: str) -> list[Call]:
-    seen: Counter[str] = Counter()
+def _parse_calls(log: str) -> list[Call]:
+    counts: Counter[str] = Counter()
     calls = []
     for line in log.split("\n"):
-        if (found := _CALL.match(line)) and found[1] not in MEMORY:
-            seen[found[1]] += 1
-            calls.append(Call(found[1], seen[found[1]], found[2]))
+        if (call := _CALL.match(line)) and call[1] not in MEMORY:
+            counts[call[1]] += 1
+            calls.append(Call(call[1], counts[call[1]], call[2]))
     return calls

@@ -10,28 +10,28 @@ import torch
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from tests.faults.__main__ import PROOFS, TRACING
 from tests.faults.damage import strike_loader
-from tests.faults.syscalls import why_not
+from tests.faults.syscalls import explain_unavailable
 from tests.faults.verdict import Verdict
 
-MISSING = why_not()
+MISSING = explain_unavailable()
 
 
 def test_nothing_is_broken_by_faults() -> None:
     """In a process of its own: its children are forked from it, and must find no threads of others there."""
     proofs = [name for name in PROOFS if name not in TRACING or MISSING is None]
     command = [sys.executable, "-m", "tests.faults", "--quick", *proofs]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert [line[:8] for line in lines] == [f"{name}  0 of" for name in proofs], done.stdout
-    assert all(int(line.split()[3].replace(",", "")) > 0 for line in lines), done.stdout
-    assert not done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = result.stdout.splitlines()
+    assert [line[:8] for line in lines] == [f"{name}  0 of" for name in proofs], result.stdout
+    assert all(int(line.split()[3].replace(",", "")) > 0 for line in lines), result.stdout
+    assert not result.stderr
 
 
 def test_a_loader_that_verifies_nothing_is_found_out(tmp_path: Path) -> None:
-    kept = Checkpoints(tmp_path, print)
+    checkpoints = Checkpoints(tmp_path, print)
     for step in (1, 2):
-        kept.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"update": step}}))
+        checkpoints.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"update": step}}))
     good, bad = Verdict("good", ""), Verdict("bad", "")
     strike_loader(good, tmp_path, 20)
     with mock.patch("regard.train.checkpoint.verify"):

@@ -14,7 +14,7 @@ class Verdict:
     violations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def injected(self, fault: str, broken: list[str]) -> None:
+    def add_fault(self, fault: str, broken: list[str]) -> None:
         """One more fault, and what it broke: nothing, if all is well."""
         self.faults += 1
         if broken:
@@ -28,8 +28,8 @@ class Verdict:
     @property
     def line(self) -> str:
         """One line: `R1  0 of 312 ...`."""
-        told = f"{self.name}  {len(self.violations)} of {self.faults:,} {self.promise}"
-        return told + "".join(f"; {note}" for note in self.notes)
+        text = f"{self.name}  {len(self.violations)} of {self.faults:,} {self.promise}"
+        return text + "".join(f"; {note}" for note in self.notes)
 
 
 Proof = Callable[[bool], Verdict]  # given whether it must be quick

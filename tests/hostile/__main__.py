@@ -9,8 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.hostile.attack import tried
-from tests.hostile.catalogue import all_attacks
+from tests.hostile.attack import try_attack
+from tests.hostile.catalogue import list_attacks
 
 
 def main() -> None:
@@ -18,21 +18,21 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=[""])
     parser.add_argument("--messages", action="store_true", help="also print what each refusal says")
     options = parser.parse_args()
-    chosen = [one for one in all_attacks() if any(name in one.name for name in options.names)]
+    attacks = [attack for attack in list_attacks() if any(name in attack.name for name in options.names)]
     succeeded, slowest, largest = 0, 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for one in chosen:
-            outcome, found = tried(one, Path(folder))
-            succeeded += bool(found)
+        for attack in attacks:
+            outcome, violations = try_attack(attack, Path(folder))
+            succeeded += bool(violations)
             slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.memory)
             measured = f"{outcome.seconds:5.2f} s  {outcome.memory >> 20:4} MB"
-            sys.stdout.write(f"{'FAILED ' if found else 'refused'}  {measured}  {one.name}: {one.what}\n")
-            sys.stdout.write("".join(f"         {violation}\n" for violation in found))
+            sys.stdout.write(f"{'FAILED ' if violations else 'refused'}  {measured}  {attack.name}: {attack.what}\n")
+            sys.stdout.write("".join(f"         {violation}\n" for violation in violations))
             if options.messages and outcome.ended == "refused":
                 sys.stdout.write("".join(f"         | {line}\n" for line in outcome.message.split("\n")))
             sys.stdout.flush()
     sys.stdout.write(f"slowest {slowest:.2f} s of CPU, largest {largest >> 20} MB beyond the imports\n")
-    sys.stdout.write(f"{succeeded} of {len(chosen)} attacks succeeded\n")
+    sys.stdout.write(f"{succeeded} of {len(attacks)} attacks succeeded\n")
     sys.exit(bool(succeeded))
 
 

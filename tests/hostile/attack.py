@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hostile.child import Outcome, opened
-from tests.hostile.place import Door, Place, enter, made_place, snapshot
+from tests.hostile.child import Outcome, open_in_child
+from tests.hostile.place import Door, Place, enter, make_place, snapshot
 
 Spoil = Callable[[Place], Path | None]  # gives what is to be opened, where that is not the folder
 
@@ -33,29 +33,29 @@ ATTACKS: list[Attack] = []
 def attack(door: Door, says: str) -> Callable[[Spoil], Spoil]:
     """Enter a function into the list."""
 
-    def enlist(spoil: Spoil) -> Spoil:
+    def register(spoil: Spoil) -> Spoil:
         name = getattr(spoil, "__name__", "").replace("_", "-")
         ATTACKS.append(Attack(f"{door}/{name}", door, says, spoil))
         return spoil
 
-    return enlist
+    return register
 
 
-def tried(one: Attack, root: Path) -> tuple[Outcome, list[str]]:
+def try_attack(candidate: Attack, root: Path) -> tuple[Outcome, list[str]]:
     """Make it, open it, clean up: how it ended, and everything that is wrong with that."""
-    place = made_place(root, one.door, one.name)
+    place = make_place(root, candidate.door, candidate.name)
     try:
-        given = one.spoil(place) or place.folder
+        path = candidate.spoil(place) or place.folder
         before = snapshot(place.outside)
-        outcome = opened(lambda: enter(one.door, given))
-        found = outcome.violations()
+        outcome = open_in_child(lambda: enter(candidate.door, path))
+        violations = outcome.violations()
         what = outcome.message.replace(str(place.folder), "")  # the name of the attack is in it
-        if outcome.ended == "refused" and not re.search(one.says, what):
-            found.append(f"says something else: {outcome.message!r}")
+        if outcome.ended == "refused" and not re.search(candidate.says, what):
+            violations.append(f"says something else: {outcome.message!r}")
         if place.canary.exists():
-            found.append("EXECUTED the payload")
+            violations.append("EXECUTED the payload")
         if snapshot(place.outside) != before:
-            found.append("changed a file outside the folder")
-        return outcome, found
+            violations.append("changed a file outside the folder")
+        return outcome, violations
     finally:
         shutil.rmtree(place.folder.parent)

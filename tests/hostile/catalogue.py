@@ -6,6 +6,6 @@ from tests.hostile.attack import ATTACKS, Attack
 KINDS = (pickles, links, manifests, settings, states, tensors, vocabularies, corpora)  # as the page lists them
 
 
-def all_attacks() -> list[Attack]:
+def list_attacks() -> list[Attack]:
     """Every one that is enlisted."""
     return list(ATTACKS)

@@ -21,11 +21,11 @@ import torch
 
 from regard.base.errors import ConfigError, RegardError
 
-MOST_SECONDS = 1.0  # of CPU
-MOST_MEMORY = 200 << 20  # bytes beyond what the imports take
-MOST_WORDS = 3000  # characters of a message that a person still reads
-PATIENCE = 30.0  # seconds of wall time: on a busy machine a second of CPU takes longer
-SPARE = 2 << 30  # bytes of address space that a child may ask for: the machine survives a failed test
+MAX_SECONDS = 1.0  # of CPU
+MAX_MEMORY = 200 << 20  # bytes beyond what the imports take
+MAX_MESSAGE_LENGTH = 3000  # characters of a message that a person still reads
+TIMEOUT = 30.0  # seconds of wall time: on a busy machine a second of CPU takes longer
+SPARE_MEMORY = 2 << 30  # bytes of address space that a child may ask for: the machine survives a failed test
 
 
 @dataclass(frozen=True)
@@ -45,43 +45,43 @@ class Outcome:
         """What is wrong with it as an answer to an attack."""
         if self.ended != "refused":
             return [f"{self.ended}: {self.kind} {self.message or self.printed}".rstrip()]
-        found = []
-        if self.seconds > MOST_SECONDS:
-            found.append(f"took {self.seconds:.2f} s of CPU")
-        if self.memory > MOST_MEMORY:
-            found.append(f"took {self.memory >> 20} MB")
+        violations = []
+        if self.seconds > MAX_SECONDS:
+            violations.append(f"took {self.seconds:.2f} s of CPU")
+        if self.memory > MAX_MEMORY:
+            violations.append(f"took {self.memory >> 20} MB")
         if self.printed:
-            found.append(f"printed {self.printed[:200]!r}")
+            violations.append(f"printed {self.printed[:200]!r}")
         if not self.where:
-            found.append(f"does not say where: {self.message[:200]!r}")
+            violations.append(f"does not say where: {self.message[:200]!r}")
         if not self.has_fix:
-            found.append(f"does not say what to do: {self.message[:200]!r}")
-        if len(self.message) > MOST_WORDS or not self.message.replace("\n", "").isprintable():
-            found.append(f"is no message for people: {self.message[:200]!r}")
-        return found
+            violations.append(f"does not say what to do: {self.message[:200]!r}")
+        if len(self.message) > MAX_MESSAGE_LENGTH or not self.message.replace("\n", "").isprintable():
+            violations.append(f"is no message for people: {self.message[:200]!r}")
+        return violations
 
 
-def opened(door: Callable[[], object]) -> Outcome:
+def open_in_child(door: Callable[[], object]) -> Outcome:
     """Call `door` in a child."""
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as printed:
+    with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as printed:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # later Pythons warn of threads; the child starts none
             child = os.fork()
         if child == 0:
-            _open(door, told, printed)
-        status, used, hung = _waited(child)
-        told.seek(0)
+            _open(door, report, printed)
+        status, usage, hung = _wait(child)
+        report.seek(0)
         printed.seek(0)
-        words = printed.read(1 << 16).decode(errors="backslashreplace").strip()
-        seconds = used.ru_utime + used.ru_stime
+        output = printed.read(1 << 16).decode(errors="backslashreplace").strip()
+        seconds = usage.ru_utime + usage.ru_stime
         code = os.waitstatus_to_exitcode(status)
         if hung or code:
             kind = "no answer" if hung else signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            return Outcome("hung" if hung else "died", kind, printed=words, seconds=seconds)
-        return Outcome(**json.loads(told.read()), printed=words, seconds=seconds)
+            return Outcome("hung" if hung else "died", kind, printed=output, seconds=seconds)
+        return Outcome(**json.loads(report.read()), printed=output, seconds=seconds)
 
 
-def _open(door: Callable[[], object], told: IO[bytes], printed: IO[bytes]) -> None:
+def _open(door: Callable[[], object], report: IO[bytes], printed: IO[bytes]) -> None:
     """The child's life; it never returns."""
     try:
         faulthandler.disable()  # pytest's own, which writes past what is caught here
@@ -89,19 +89,19 @@ def _open(door: Callable[[], object], told: IO[bytes], printed: IO[bytes]) -> No
             os.dup2(printed.fileno(), number)
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         torch.set_num_threads(1)
-        _limit()
-        before = _peak()
-        answer = _answer(door)
-        answer["memory"] = _peak() - before
-        told.write(json.dumps(answer).encode())
-        told.flush()
+        _limit_resources()
+        before = _peak_memory()
+        result = _call_door(door)
+        result["memory"] = _peak_memory() - before
+        report.write(json.dumps(result).encode())
+        report.flush()
         os._exit(0)
     except BaseException:
         traceback.print_exc()
         os._exit(99)
 
 
-def _answer(door: Callable[[], object]) -> dict[str, Any]:
+def _call_door(door: Callable[[], object]) -> dict[str, Any]:
     try:
         door()
     except RegardError as error:
@@ -118,26 +118,26 @@ def _answer(door: Callable[[], object]) -> dict[str, Any]:
     return {"ended": "opened"}
 
 
-def _limit() -> None:
+def _limit_resources() -> None:
     """What the child may take at most, so that a failed test is a failed test and no dead machine."""
     resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + SPARE,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + SPARE_MEMORY,) * 2)
 
 
-def _peak() -> int:
+def _peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _waited(child: int) -> tuple[int, resource.struct_rusage, bool]:
+def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
     """Wait for the child, but not for ever."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
-        found, status, used = os.wait4(child, os.WNOHANG)
-        if found:
-            return status, used, False
+        ended, status, usage = os.wait4(child, os.WNOHANG)
+        if ended:
+            return status, usage, False
         time.sleep(0.002)
     os.kill(child, signal.SIGKILL)
-    _, status, used = os.wait4(child, 0)
-    return status, used, True
+    _, status, usage = os.wait4(child, 0)
+    return status, usage, True

@@ -16,14 +16,14 @@ from tests.hostile.place import Place
 DAMAGED = "damaged|not the one|bytes, not|does not belong"
 
 
-def _shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
+def _edit_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
     """Another description of the shard, which the corpus then names as its own."""
     name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
     place.edit(name, change)
-    _trusted(place, name)
+    _update_digest(place, name)
 
 
-def _trusted(place: Place, name: str) -> None:
+def _update_digest(place: Place, name: str) -> None:
     digest = sha256(place.folder / name)
     place.edit("corpus.json", lambda corpus: corpus["shards"].update({name.removesuffix(".json"): digest}))
 
@@ -43,25 +43,25 @@ def shard_outside(place: Place) -> None:
 @attack("prepared", DAMAGED)
 def shard_of_strange_width(place: Place) -> None:
     """Tokens of a billion bytes each."""
-    _shard(place, lambda facts: facts.update(width=10**9))
+    _edit_shard(place, lambda facts: facts.update(width=10**9))
 
 
 @attack("prepared", DAMAGED)
 def shard_of_negative_size(place: Place) -> None:
     """A shard of minus one sample."""
-    _shard(place, lambda facts: facts.update(samples=-1))
+    _edit_shard(place, lambda facts: facts.update(samples=-1))
 
 
 @attack("prepared", DAMAGED)
 def shard_of_endless_samples(place: Place) -> None:
     """A shard of 10^18 samples."""
-    _shard(place, lambda facts: facts.update(samples=10**18))
+    _edit_shard(place, lambda facts: facts.update(samples=10**18))
 
 
 @attack("prepared", DAMAGED)
 def shard_of_wrong_types(place: Place) -> None:
     """Streams, files and hashes that are numbers."""
-    _shard(place, lambda facts: facts.update(streams=[1, 2], files=3, sha256=4, languages=5))
+    _edit_shard(place, lambda facts: facts.update(streams=[1, 2], files=3, sha256=4, languages=5))
 
 
 @attack("prepared", DAMAGED)
@@ -69,7 +69,7 @@ def deep_shard(place: Place) -> None:
     """A description of 100,000 lists inside each other."""
     name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
     (place.folder / name).write_text("[" * 100_000 + "]" * 100_000)
-    _trusted(place, name)
+    _update_digest(place, name)
 
 
 @attack("prepared", DAMAGED)

@@ -9,12 +9,12 @@ from tests.hostile.attack import attack
 from tests.hostile.place import Place
 
 
-def _pipe(path: Path) -> None:
+def _make_pipe(path: Path) -> None:
     path.unlink(missing_ok=True)
     os.mkfifo(path)
 
 
-def _link(path: Path, target: Path) -> None:
+def _make_link(path: Path, target: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -25,38 +25,38 @@ def _link(path: Path, target: Path) -> None:
 def link_to_weights(place: Place) -> None:
     """The weights are a link to a file outside, of the very content that the manifest promises."""
     shutil.move(place.folder / "model.safetensors", place.outside)
-    _link(place.folder / "model.safetensors", place.outside / "model.safetensors")
+    _make_link(place.folder / "model.safetensors", place.outside / "model.safetensors")
 
 
 @attack("load", r"README\.md is missing")
 def link_to_a_device(place: Place) -> None:
     """The card is a link to a device that never ends."""
-    _link(place.folder / "README.md", Path("/dev/zero"))
+    _make_link(place.folder / "README.md", Path("/dev/zero"))
 
 
 @attack("load", r"everything is not in the manifest")
 def link_to_the_whole_disk(place: Place) -> None:
     """A link in the folder to the root of the disk."""
-    _link(place.folder / "everything", Path("/"))
+    _make_link(place.folder / "everything", Path("/"))
 
 
 @attack("load", r"round/about is not in the manifest")
 def links_in_a_circle(place: Place) -> None:
     """A folder with a link to itself."""
     (place.folder / "round").mkdir()
-    _link(place.folder / "round" / "about", place.folder / "round")
+    _make_link(place.folder / "round" / "about", place.folder / "round")
 
 
 @attack("load", r"model\.toml is missing")
 def pipe_for_settings(place: Place) -> None:
     """model.toml is a named pipe that nobody writes."""
-    _pipe(place.folder / "model.toml")
+    _make_pipe(place.folder / "model.toml")
 
 
 @attack("load", r"no manifest")
 def pipe_for_manifest(place: Place) -> None:
     """The manifest is a named pipe that nobody writes."""
-    _pipe(place.folder / "manifest.json")
+    _make_pipe(place.folder / "manifest.json")
 
 
 @attack("load", r"tokenizer\.json is missing")
@@ -65,8 +65,8 @@ def socket_for_vocabulary(place: Place) -> None:
     (place.folder / "tokenizer.json").unlink()
     before = Path.cwd()
     os.chdir(place.folder)  # the name of a socket is short
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind("tokenizer.json")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("tokenizer.json")
     os.chdir(before)
 
 
@@ -80,13 +80,13 @@ def folder_for_weights(place: Place) -> None:
 @attack("resume", "no plain file")
 def journal_linked_out(place: Place) -> None:
     """metrics.jsonl, which training appends to, is a link to somebody's file."""
-    _link(place.folder / "metrics.jsonl", place.outside / "victim.txt")
+    _make_link(place.folder / "metrics.jsonl", place.outside / "victim.txt")
 
 
 @attack("resume", "no plain file")
 def timing_linked_to_a_new_file(place: Place) -> None:
     """timing.jsonl is a link to a file that does not exist yet."""
-    _link(place.folder / "timing.jsonl", place.outside / "new.txt")
+    _make_link(place.folder / "timing.jsonl", place.outside / "new.txt")
 
 
 @attack("resume", "second name")
@@ -100,52 +100,52 @@ def journal_hard_linked(place: Place) -> None:
 def checkpoints_linked_out(place: Place) -> None:
     """The checkpoints, which training removes when they are old, are those of another run."""
     shutil.move(place.folder / "checkpoints", place.outside / "checkpoints")
-    _link(place.folder / "checkpoints", place.outside / "checkpoints")
+    _make_link(place.folder / "checkpoints", place.outside / "checkpoints")
 
 
 @attack("resume", "no plain file")
 def older_model_linked_out(place: Place) -> None:
     """best.old, which a start removes or renames, is a link to a folder outside."""
-    _link(place.folder / "best.old", place.outside)
+    _make_link(place.folder / "best.old", place.outside)
 
 
 @attack("resume", "no plain file")
 def pipe_for_corpus_facts(place: Place) -> None:
     """corpus.json is a named pipe that nobody writes."""
-    _pipe(place.folder / "corpus.json")
+    _make_pipe(place.folder / "corpus.json")
 
 
 @attack("resume", "no run")
 def pipe_for_run(place: Place) -> None:
     """run.toml is a named pipe that nobody writes."""
-    _pipe(place.folder / "run.toml")
+    _make_pipe(place.folder / "run.toml")
 
 
 @attack("vocabulary", "no tokenizer.json")
 def pipe_for_vocabulary(place: Place) -> None:
     """tokenizer.json is a named pipe that nobody writes."""
-    _pipe(place.folder / "tokenizer.json")
+    _make_pipe(place.folder / "tokenizer.json")
 
 
 @attack("prepared", "plain file")
 def pipe_for_corpus(place: Place) -> None:
     """corpus.json of a prepared corpus is a named pipe."""
-    _pipe(place.folder / "corpus.json")
+    _make_pipe(place.folder / "corpus.json")
 
 
 @attack("prepared", "plain file")
 def pipe_for_shard(place: Place) -> None:
     """The description of a shard is a named pipe."""
-    _pipe(next(path for path in place.folder.glob("*.json") if path.name != "corpus.json"))
+    _make_pipe(next(path for path in place.folder.glob("*.json") if path.name != "corpus.json"))
 
 
 @attack("corpus", "plain file")
 def pipe_for_text(place: Place) -> None:
     """The text to train on is a named pipe."""
-    _pipe(place.folder / "all.en")
+    _make_pipe(place.folder / "all.en")
 
 
 @attack("corpus", "plain file")
 def device_for_text(place: Place) -> None:
     """The text to train on is a link to a device that never ends."""
-    _link(place.folder / "all.en", Path("/dev/zero"))
+    _make_link(place.folder / "all.en", Path("/dev/zero"))

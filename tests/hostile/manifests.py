@@ -13,7 +13,7 @@ NAME = "manifest.json"
 Files = dict[str, Any]
 
 
-def _rewritten(place: Place, change: Callable[[Files], object]) -> None:
+def _rewrite_manifest(place: Place, change: Callable[[Files], object]) -> None:
     """The manifest with other facts, written as Regard writes one."""
     path = place.folder / NAME
     manifest = json.loads(path.read_bytes())
@@ -21,39 +21,39 @@ def _rewritten(place: Place, change: Callable[[Files], object]) -> None:
     path.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
 
 
-def _named(place: Place, name: str) -> None:
+def _add_file(place: Place, name: str) -> None:
     """One more file that the manifest claims."""
-    _rewritten(place, lambda files: files.update({name: {"bytes": 5, "sha256": "0" * 64}}))
+    _rewrite_manifest(place, lambda files: files.update({name: {"bytes": 5, "sha256": "0" * 64}}))
 
 
 @attack("load", "manifest is damaged")
 def escape_upwards(place: Place) -> None:
     """A name that climbs out of the folder: ../outside/victim.txt."""
-    _named(place, "../outside/victim.txt")
+    _add_file(place, "../outside/victim.txt")
 
 
 @attack("load", "manifest is damaged")
 def escape_by_root(place: Place) -> None:
     """A name that is an absolute path."""
-    _named(place, "/etc/passwd")
+    _add_file(place, "/etc/passwd")
 
 
 @attack("load", "manifest is damaged")
 def name_with_nul(place: Place) -> None:
     """A name with a NUL in it."""
-    _named(place, "model\0.toml")
+    _add_file(place, "model\0.toml")
 
 
 @attack("load", "manifest is damaged")
 def endless_name(place: Place) -> None:
     """A name of 100,000 letters."""
-    _named(place, "x" * 100_000)
+    _add_file(place, "x" * 100_000)
 
 
 @attack("load", "manifest is damaged")
 def name_for_the_terminal(place: Place) -> None:
     """A name that would clear the screen and write a lie on it."""
-    _named(place, "\x1b[2J\x1b[HAll is well.\r")
+    _add_file(place, "\x1b[2J\x1b[HAll is well.\r")
 
 
 @attack("load", r"\\x1b\[2JAll is well\. is not in the manifest")
@@ -82,13 +82,13 @@ def lie_about_content(place: Place) -> None:
 @attack("load", "bytes, not 1000000000000000000")
 def lie_about_size(place: Place) -> None:
     """A manifest that claims an exabyte of weights."""
-    _rewritten(place, lambda files: files["model.safetensors"].update(bytes=10**18))
+    _rewrite_manifest(place, lambda files: files["model.safetensors"].update(bytes=10**18))
 
 
 @attack("load", "manifest is damaged")
 def facts_of_wrong_types(place: Place) -> None:
     """Sizes that are lists, hashes that are numbers."""
-    _rewritten(place, lambda files: files.update({"model.toml": {"bytes": [1], "sha256": 1e300}}))
+    _rewrite_manifest(place, lambda files: files.update({"model.toml": {"bytes": [1], "sha256": 1e300}}))
 
 
 @attack("load", "manifest is damaged")
@@ -114,7 +114,7 @@ def endless_manifest(place: Place) -> None:
 @attack("load", "bytes, and at most")
 def crowded_manifest(place: Place) -> None:
     """A manifest that names 30,000 files."""
-    _rewritten(place, lambda files: files.update({f"f{n}": {"bytes": 1, "sha256": ""} for n in range(30_000)}))
+    _rewrite_manifest(place, lambda files: files.update({f"f{n}": {"bytes": 1, "sha256": ""} for n in range(30_000)}))
 
 
 @attack("load", "manifest is damaged")

@@ -28,22 +28,22 @@ def torch_saved_weights(place: Place) -> None:
 @attack("load", "neither a model nor a run")
 def torch_checkpoint(place: Place) -> Path:
     """A folder with nothing but model.pt."""
-    given = place.folder / "theirs"
-    given.mkdir()
-    torch.save(Canary(place.canary), given / "model.pt")
-    return given
+    folder = place.folder / "theirs"
+    folder.mkdir()
+    torch.save(Canary(place.canary), folder / "model.pt")
+    return folder
 
 
 @attack("load", "neither a model nor a run")
 def hugging_face_folder(place: Place) -> Path:
     """A Hugging Face folder: pytorch_model.bin, and a config.json that asks for the code beside it to be run."""
-    given = place.folder / "theirs"
-    given.mkdir()
-    (given / "pytorch_model.bin").write_bytes(pickle.dumps(Canary(place.canary)))
-    (given / "modeling.py").write_text(f"import os\nos.mkdir({str(place.canary)!r})\nModel = object\n")
+    folder = place.folder / "theirs"
+    folder.mkdir()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Canary(place.canary)))
+    (folder / "modeling.py").write_text(f"import os\nos.mkdir({str(place.canary)!r})\nModel = object\n")
     config = {"auto_map": {"AutoModel": "modeling.Model"}, "trust_remote_code": True, "model_type": "marian"}
-    (given / "config.json").write_text(json.dumps(config))
-    return given
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 @attack("load", "is not in the manifest")

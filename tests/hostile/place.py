@@ -21,7 +21,7 @@ from regard.data.example import Defects
 from regard.data.prepare import open_corpus
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from regard.train.fit import fit, resume
 from tests.pipeline import made
 from tests.train.runs import corpus, small_run
@@ -57,8 +57,8 @@ class Place:
         """Change a JSON file in the folder: `change` alters what it holds, or gives something else to hold."""
         path = self.folder / name
         value = json.loads(path.read_bytes())
-        found = change(value)
-        path.write_text(json.dumps(value if found is None else found), encoding="utf-8")
+        replacement = change(value)
+        path.write_text(json.dumps(value if replacement is None else replacement), encoding="utf-8")
 
     def replace(self, name: str, old: str, new: str) -> None:
         """Change a text file in the folder."""
@@ -73,7 +73,7 @@ class Place:
 
 
 @cache
-def _good(root: Path) -> dict[str, Path]:
+def _make_good(root: Path) -> dict[str, Path]:
     """The good things, made once in a folder."""
     settings = made.writer_settings()
     model = root / "model"
@@ -85,9 +85,9 @@ def _good(root: Path) -> dict[str, Path]:
     return {"model": model, "run": run, "text": root / "text"}
 
 
-def good(root: Path, door: Door) -> Path:
+def find_good(root: Path, door: Door) -> Path:
     """What this door opens when nobody has spoiled it."""
-    things = _good(root)
+    things = _make_good(root)
     return {
         "load": things["model"],
         "read_model": things["model"],
@@ -98,10 +98,10 @@ def good(root: Path, door: Door) -> Path:
     }[door]
 
 
-def made_place(root: Path, door: Door, name: str) -> Place:
+def make_place(root: Path, door: Door, name: str) -> Place:
     """A place of its own for one attack."""
     home = root / "places" / name
-    shutil.copytree(good(root, door), home / "given", symlinks=True)
+    shutil.copytree(find_good(root, door), home / "given", symlinks=True)
     (home / "outside").mkdir()
     (home / "outside" / "victim.txt").write_text("mine\n")
     return Place(home / "given", home / "outside", home / "canary")
@@ -113,32 +113,32 @@ def snapshot(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def enter(door: Door, given: Path) -> object:
+def enter(door: Door, path: Path) -> object:
     """What a user does with what somebody gave them."""
     match door:
         case "load":
-            return regard.load(given)
+            return regard.load(path)
         case "read_model":
-            return read_model(given)
+            return read_model(path)
         case "resume":
-            return resume(given, pause_at=PAUSE)
+            return resume(path, pause_at=PAUSE)
         case "vocabulary":
-            return Vocabularies.load(given).source.encode("the old dog sees a cat")
+            return TokenizerPair.load(path).source.encode("the old dog sees a cat")
         case "prepared":
-            return open_corpus(given)
+            return open_corpus(path)
         case "corpus":
-            return _read(given)
+            return _read(path)
 
 
-def _read(given: Path) -> int:
+def _read(path: Path) -> int:
     """All examples of a corpus, as training reads them: facts first, then text."""
-    if given.is_dir():
-        given /= "all.en"
+    if path.is_dir():
+        path /= "all.en"
     kinds: dict[str, AnySource] = {
-        ".jsonl": Jsonl(path=str(given)),
-        ".tmx": Tmx(path=str(given), languages=("en", "de")),
+        ".jsonl": Jsonl(path=str(path)),
+        ".tmx": Tmx(path=str(path), languages=("en", "de")),
     }
-    source = kinds.get(given.suffix, Lines(source=str(given)))
-    read = Corpus([source])
-    read.facts()
-    return sum(1 for _ in read.examples(Defects()))
+    source = kinds.get(path.suffix, Lines(source=str(path)))
+    corpus_reader = Corpus([source])
+    corpus_reader.facts()
+    return sum(1 for _ in corpus_reader.examples(Defects()))

@@ -15,9 +15,9 @@ def _set(place: Place, **sizes: int) -> None:
     """Other numbers for some knobs of model.toml, wherever they stand first."""
     path = place.folder / MODEL
     lines = path.read_text().split("\n")
-    for knob, value in sizes.items():
-        at = next(number for number, line in enumerate(lines) if line.startswith(f"{knob} = "))
-        lines[at] = f"{knob} = {value}"
+    for setting, value in sizes.items():
+        line_number = next(number for number, line in enumerate(lines) if line.startswith(f"{setting} = "))
+        lines[line_number] = f"{setting} = {value}"
     path.write_text("\n".join(lines))
     place.seal()
 
@@ -101,7 +101,7 @@ def endless_toml(place: Place) -> None:
     """model.toml of 4 GB that takes no room on the disk, and a manifest that says so."""
     os.truncate(place.folder / MODEL, 4 << 30)
     place.edit("manifest.json", lambda manifest: manifest["files"][MODEL].update(bytes=4 << 30))
-    _canonical(place)
+    _write_canonical(place)
 
 
 @attack("read_model", "TOML")
@@ -158,7 +158,7 @@ def run_on_a_strange_device(place: Place) -> None:
     place.replace(RUN, 'name = "cpu"', 'name = "meta"')
 
 
-def _canonical(place: Place) -> None:
+def _write_canonical(place: Place) -> None:
     """Write the manifest as Regard writes it, without looking at the files."""
     path = place.folder / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True) + "\n")

@@ -12,7 +12,7 @@ STANDS = "does not say where the run stands"
 DEEP = 100_000
 
 
-def _state(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
+def _edit_state(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
     """Another state.json, sealed."""
     step = Place(place.step, place.outside, place.canary)
     step.edit("state.json", change)
@@ -22,31 +22,31 @@ def _state(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
 @attack("resume", STANDS)
 def state_of_wrong_types(place: Place) -> None:
     """The number of updates is a word, the losses are a table."""
-    _state(place, lambda state: state["progress"].update(update="many", losses={"a": []}))
+    _edit_state(place, lambda state: state["progress"].update(update="many", losses={"a": []}))
 
 
 @attack("resume", WHOLE)
 def state_that_is_a_list(place: Place) -> None:
     """state.json holds a list."""
-    _state(place, lambda _: [1, 2, 3])
+    _edit_state(place, lambda _: [1, 2, 3])
 
 
 @attack("resume", STANDS)
 def state_without_progress(place: Place) -> None:
     """state.json does not say where the run stands."""
-    _state(place, lambda state: state.pop("progress") and None)
+    _edit_state(place, lambda state: state.pop("progress") and None)
 
 
 @attack("resume", STANDS)
 def state_with_strangers(place: Place) -> None:
     """The progress has a key that the code would take for an argument."""
-    _state(place, lambda state: state["progress"].update(__class__="os.system"))
+    _edit_state(place, lambda state: state["progress"].update(__class__="os.system"))
 
 
 @attack("resume", STANDS)
 def run_in_state_is_a_number(place: Place) -> None:
     """The settings that the checkpoint was made with are a number."""
-    _state(place, lambda state: state.update(run=3))
+    _edit_state(place, lambda state: state.update(run=3))
 
 
 @attack("resume", WHOLE)
@@ -66,13 +66,13 @@ def crowded_state(place: Place) -> None:
 @attack("resume", "have changed since this position")
 def position_of_another_corpus(place: Place) -> None:
     """A place in the data that this corpus does not have."""
-    _state(place, lambda state: state["progress"]["position"].update(fingerprint="0" * 64))
+    _edit_state(place, lambda state: state["progress"]["position"].update(fingerprint="0" * 64))
 
 
 @attack("resume", STANDS)
 def negative_position(place: Place) -> None:
     """An epoch before the first one, and a journal of negative length."""
-    _state(place, lambda state: state["progress"].update(update=-5, journal=-1))
+    _edit_state(place, lambda state: state["progress"].update(update=-5, journal=-1))
 
 
 @attack("resume", "corpus.json")

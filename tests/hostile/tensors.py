@@ -16,84 +16,84 @@ NOT_WHOLE = "no whole safetensors file"
 FIT = "weights do not fit the model|parameters"
 
 
-def _written(place: Place, header: bytes, data: bytes = b"", size: int | None = None) -> None:
+def _write_weights(place: Place, header: bytes, data: bytes = b"", size: int | None = None) -> None:
     length = len(header) if size is None else size
     (place.folder / WEIGHTS).write_bytes(length.to_bytes(8, "little") + header + data)
     place.seal()
 
 
-def _described(place: Place, tensors: dict[str, Any], data: bytes = b"") -> None:
-    _written(place, json.dumps(tensors).encode(), data)
+def _write_tensors(place: Place, tensors: dict[str, Any], data: bytes = b"") -> None:
+    _write_weights(place, json.dumps(tensors).encode(), data)
 
 
-def _tensor(shape: list[int], begin: int, end: int, kind: str = "F32") -> dict[str, Any]:
-    return {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+def _describe_tensor(shape: list[int], start: int, end: int, dtype: str = "F32") -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
 
 
 @attack("load", NOT_WHOLE)
 def endless_header(place: Place) -> None:
     """A header of 2^63 bytes, by its own account."""
-    _written(place, b"{}", size=1 << 63)
+    _write_weights(place, b"{}", size=1 << 63)
 
 
 @attack("load", NOT_WHOLE)
 def header_beyond_the_file(place: Place) -> None:
     """A header that is longer than the file."""
-    _written(place, b"{}", size=1 << 20)
+    _write_weights(place, b"{}", size=1 << 20)
 
 
 @attack("load", FIT)
 def crowded_header(place: Place) -> None:
     """A header of 12 MB that describes 105,000 tensors of no numbers."""
-    _written(place, _crowd(105))
+    _write_weights(place, _make_crowded_header(105))
 
 
 @attack("load", NOT_WHOLE)
 def huge_header(place: Place) -> None:
     """A header of 20 MB that describes 170,000 tensors of no numbers."""
-    _written(place, _crowd(170))
+    _write_weights(place, _make_crowded_header(170))
 
 
-def _crowd(thousands: int) -> bytes:
-    one = ",".join(f'"t{n:062}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for n in range(1000))
-    parts = [one.replace('"t000', f'"t{n:03}') for n in range(thousands)]
+def _make_crowded_header(thousands: int) -> bytes:
+    thousand = ",".join(f'"t{n:062}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for n in range(1000))
+    parts = [thousand.replace('"t000', f'"t{n:03}') for n in range(thousands)]
     return ("{" + ",".join(parts) + "}").encode()
 
 
 @attack("load", NOT_WHOLE)
 def deep_header(place: Place) -> None:
     """A header of 100,000 lists inside each other."""
-    _written(place, b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+    _write_weights(place, b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 @attack("load", NOT_WHOLE)
 def overlapping_tensors(place: Place) -> None:
     """Two tensors that share their bytes."""
-    _described(place, {"a": _tensor([4], 0, 16), "b": _tensor([4], 8, 24)}, bytes(24))
+    _write_tensors(place, {"a": _describe_tensor([4], 0, 16), "b": _describe_tensor([4], 8, 24)}, bytes(24))
 
 
 @attack("load", NOT_WHOLE)
 def tensor_beyond_the_file(place: Place) -> None:
     """A tensor that ends a terabyte after the file does."""
-    _described(place, {"a": _tensor([1 << 38], 0, 1 << 40)}, bytes(24))
+    _write_tensors(place, {"a": _describe_tensor([1 << 38], 0, 1 << 40)}, bytes(24))
 
 
 @attack("load", NOT_WHOLE)
 def overflowing_shape(place: Place) -> None:
     """A shape whose product wraps round to a few bytes in 64 bits."""
-    _described(place, {"a": _tensor([1 << 32, 1 << 32, 4], 0, 16)}, bytes(16))
+    _write_tensors(place, {"a": _describe_tensor([1 << 32, 1 << 32, 4], 0, 16)}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
 def negative_shape(place: Place) -> None:
     """A shape of negative numbers, whose product is right."""
-    _described(place, {"a": _tensor([-2, -2], 0, 16)}, bytes(16))
+    _write_tensors(place, {"a": _describe_tensor([-2, -2], 0, 16)}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
 def strange_numbers(place: Place) -> None:
     """A tensor of a kind of number that does not exist."""
-    _described(place, {"a": _tensor([4], 0, 16, "PICKLE")}, bytes(16))
+    _write_tensors(place, {"a": _describe_tensor([4], 0, 16, "PICKLE")}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
@@ -107,7 +107,7 @@ def empty_weights(place: Place) -> None:
 def weights_of_another_model(place: Place) -> None:
     """One tensor has another shape than the settings say."""
     weights = load_file(place.folder / WEIGHTS)
-    name = max(weights, key=lambda one: weights[one].dim())
+    name = max(weights, key=lambda key: weights[key].dim())
     weights[name] = weights[name].repeat(2, *[1] * (weights[name].dim() - 1))
     save_file(weights, place.folder / WEIGHTS)
     place.seal()
@@ -117,7 +117,7 @@ def weights_of_another_model(place: Place) -> None:
 def weights_turned_over(place: Place) -> None:
     """One matrix is turned over: as many numbers, another shape."""
     weights = load_file(place.folder / WEIGHTS)
-    name = next(one for one in weights if weights[one].dim() == 2 and len(set(weights[one].shape)) == 2)
+    name = next(key for key in weights if weights[key].dim() == 2 and len(set(weights[key].shape)) == 2)
     weights[name] = weights[name].T.contiguous()
     save_file(weights, place.folder / WEIGHTS)
     place.seal()

@@ -12,10 +12,10 @@ import pytest
 
 from regard.base.errors import RegardError
 from tests.hostile import child
-from tests.hostile.attack import Attack, tried
-from tests.hostile.catalogue import KINDS, all_attacks
-from tests.hostile.child import opened
-from tests.hostile.place import Canary, Door, enter, made_place
+from tests.hostile.attack import Attack, try_attack
+from tests.hostile.catalogue import KINDS, list_attacks
+from tests.hostile.child import open_in_child
+from tests.hostile.place import Canary, Door, enter, make_place
 
 DOORS: tuple[Door, ...] = ("load", "read_model", "resume", "vocabulary", "prepared", "corpus")
 
@@ -25,32 +25,32 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("hostile")
 
 
-@pytest.mark.parametrize("one", all_attacks(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", list_attacks(), ids=lambda one: one.name)
 def test_an_attack_is_refused(one: Attack, root: Path) -> None:
-    _, found = tried(one, root)
-    assert found == []
+    _, violations = try_attack(one, root)
+    assert violations == []
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_what_nobody_spoiled_is_opened(door: Door, root: Path) -> None:
-    place = made_place(root, door, f"good {door}")
-    outcome = opened(lambda: enter(door, place.folder))
+    place = make_place(root, door, f"good {door}")
+    outcome = open_in_child(lambda: enter(door, place.folder))
     assert (outcome.ended, outcome.message) == ("opened", "")
-    assert outcome.memory < child.MOST_MEMORY
+    assert outcome.memory < child.MAX_MEMORY
 
 
 def test_attacks_are_many_and_different() -> None:
-    attacks = all_attacks()
-    assert len({one.name for one in attacks}) == len(attacks) >= 100
-    assert {one.door for one in attacks} == set(DOORS)
-    assert all(one.what for one in attacks)
+    attacks = list_attacks()
+    assert len({attack.name for attack in attacks}) == len(attacks) >= 100
+    assert {attack.door for attack in attacks} == set(DOORS)
+    assert all(attack.what for attack in attacks)
 
 
 def test_the_page_counts_them() -> None:
     page = (Path(__file__).parents[2] / "docs" / "hostile-files.md").read_text(encoding="utf-8")
-    attacks = all_attacks()
+    attacks = list_attacks()
     assert page.count(f"0 of {len(attacks)} attacks") == 2
-    kinds = Counter(one.spoil.__module__ for one in attacks)
+    kinds = Counter(attack.spoil.__module__ for attack in attacks)
     counted = [int(number) for number in re.findall(r"^\| [a-z, ]+ \| (\d+) \|", page, re.MULTILINE)]
     assert counted == [kinds[kind.__name__] for kind in KINDS]
 
@@ -60,12 +60,12 @@ def _refuse(where: str | None, message: str = "It is bad.") -> None:
 
 
 def _fill_memory() -> None:
-    held = bytearray(child.MOST_MEMORY + (50 << 20))
+    held = bytearray(child.MAX_MEMORY + (50 << 20))
     _refuse(f"here {len(held)}")
 
 
 def _take_time() -> None:
-    end = time.process_time() + child.MOST_SECONDS + 0.2
+    end = time.process_time() + child.MAX_SECONDS + 0.2
     while time.process_time() < end:
         pass
     _refuse("here")
@@ -83,7 +83,7 @@ def _print() -> None:
         (lambda: int("x"), "raised: ValueError"),
         (lambda: os.abort(), "died: SIGABRT"),
         (lambda: os._exit(3), "died: exit code 3"),
-        (lambda: bytearray(child.SPARE + (1 << 30)), "raised: MemoryError"),
+        (lambda: bytearray(child.SPARE_MEMORY + (1 << 30)), "raised: MemoryError"),
         (lambda: _refuse(None), "does not say where"),
         (lambda: _refuse("here", "x" * 10_000), "is no message"),
         (_fill_memory, "took 2"),
@@ -92,22 +92,22 @@ def _print() -> None:
     ],
 )
 def test_whatever_else_happens_is_a_violation(door: Callable[[], object], told: str) -> None:
-    (violation,) = opened(door).violations()
+    (violation,) = open_in_child(door).violations()
     assert violation.startswith(told)
 
 
 def test_a_refusal_is_none() -> None:
-    assert opened(lambda: _refuse("here")).violations() == []
+    assert open_in_child(lambda: _refuse("here")).violations() == []
 
 
 def test_who_never_answers_hangs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(child, "PATIENCE", 0.3)
     os.mkfifo(tmp_path / "pipe")
-    outcome = opened(lambda: (tmp_path / "pipe").read_bytes())
+    outcome = open_in_child(lambda: (tmp_path / "pipe").read_bytes())
     assert outcome.violations() == ["hung: no answer"]
 
 
 def test_a_canary_sings(tmp_path: Path) -> None:
-    outcome = opened(lambda: pickle.loads(pickle.dumps(Canary(tmp_path / "canary"))))  # noqa: S301 - that is the attack
+    outcome = open_in_child(lambda: pickle.loads(pickle.dumps(Canary(tmp_path / "canary"))))  # noqa: S301 - that is the attack
     assert outcome.ended == "opened"
     assert (tmp_path / "canary").is_dir()

@@ -13,26 +13,26 @@ CALLS |= {"eval", "exec", "compile", "__import__"}
 SWITCHES = {"allow_pickle", "weights_only", "trust_remote_code"}
 
 
-def faults(source: str) -> Iterator[str]:
+def find_faults(source: str) -> Iterator[str]:
     """What is wrong in a source text."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
-                yield from (one.name for one in names if one.name.split(".")[0] in MODULES)
+                yield from (item.name for item in names if item.name.split(".")[0] in MODULES)
             case ast.ImportFrom(module=str(module), names=names):
                 yield from (module for _ in names if module.split(".")[0] in MODULES)
-                yield from (path for one in names if (path := f"{module}.{one.name}") in CALLS)
+                yield from (path for item in names if (path := f"{module}.{item.name}") in CALLS)
             case ast.Call(func=function, keywords=keywords):
                 if (called := ast.unparse(function)) in CALLS:
                     yield called
-                yield from (one.arg for one in keywords if one.arg in SWITCHES)
+                yield from (item.arg for item in keywords if item.arg in SWITCHES)
             case _:
                 pass
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("src/**/*.py")), ids=lambda path: str(path.relative_to(ROOT / "src")))
 def test_no_source_can_load_a_pickle(path: Path) -> None:
-    assert list(faults(path.read_text(encoding="utf-8"))) == []
+    assert list(find_faults(path.read_text(encoding="utf-8"))) == []
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_no_source_can_load_a_pickle(path: Path) -> None:
     ],
 )
 def test_what_could_is_found(source: str) -> None:
-    assert len(list(faults(source))) == 1
+    assert len(list(find_faults(source))) == 1

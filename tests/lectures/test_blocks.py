@@ -31,11 +31,11 @@ WIDTH, HEADS, HIDDEN, EPS = 24, 3, 40, 1e-5
 Weights = Mapping[str, Tensor]
 
 
-def layer_norm(x: Tensor, weights: Weights, place: str) -> Tensor:
+def layer_norm(x: Tensor, weights: Weights, prefix: str) -> Tensor:
     """gamma (x - mu) / sigma + beta, over the features of each token."""
     mean = x.mean(dim=-1, keepdim=True)
     variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)
-    return weights[f"{place}.norm.weight"] * (x - mean) / (variance + EPS).sqrt() + weights[f"{place}.norm.bias"]
+    return weights[f"{prefix}.norm.weight"] * (x - mean) / (variance + EPS).sqrt() + weights[f"{prefix}.norm.bias"]
 
 
 def multi_head(query: Tensor, key: Tensor, value: Tensor, weights: Weights, name: str, masked: bool) -> Tensor:
@@ -68,12 +68,12 @@ def encoder_block(x: Tensor, weights: Weights) -> Tensor:
     return layer_norm(feed_forward(hat_x, weights) + hat_x, weights, "around_feedforward")
 
 
-def masked_self(y: Tensor, weights: Weights) -> Tensor:
+def masked_self_attention(y: Tensor, weights: Weights) -> Tensor:
     """hat y."""
     return layer_norm(multi_head(y, y, y, weights, "attention", masked=True) + y, weights, "around_attention")
 
 
-def after_self(hat_y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
+def cross_attention_and_feed_forward(hat_y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
     """tilde y, and then y'."""
     crossed = multi_head(hat_y, memory, memory, weights, "cross", masked=False)
     tilde_y = layer_norm(crossed + hat_y, weights, "around_cross")
@@ -81,7 +81,7 @@ def after_self(hat_y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
 
 
 def decoder_block(y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
-    return after_self(masked_self(y, weights), memory, weights)
+    return cross_attention_and_feed_forward(masked_self_attention(y, weights), memory, weights)
 
 
 def post_norm_model(layers: int, bias: bool) -> EncoderDecoder:
@@ -189,7 +189,7 @@ def test_the_printed_index_of_the_cross_attention_is_a_slip() -> None:
     first, second = layer_weights(decoder, 0), layer_weights(decoder, 1)
     with torch.no_grad():
         output = decoder(target, causal(), memory=memory, memory_mask=everything())
-        literal = after_self(masked_self(target, first), memory, second)
+        literal = cross_attention_and_feed_forward(masked_self_attention(target, first), memory, second)
         meant = decoder_block(decoder_block(target, memory, first), memory, second)
     torch.testing.assert_close(output, meant, rtol=0, atol=TOLERANCE)
     assert (output - literal).abs().max() > 0.1

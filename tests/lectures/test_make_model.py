@@ -23,18 +23,18 @@ class Size(NamedTuple):
     width: int
     heads: int
     hidden: int
-    source_words: int
-    target_words: int
+    source_vocabulary: int
+    target_vocabulary: int
 
-    def lecture(self) -> annotated.EncoderDecoder:
-        words = (self.source_words, self.target_words)
-        return annotated.make_model(*words, N=self.layers, d_model=self.width, d_ff=self.hidden, h=self.heads)
+    def make_lecture_model(self) -> annotated.EncoderDecoder:
+        vocabularies = (self.source_vocabulary, self.target_vocabulary)
+        return annotated.make_model(*vocabularies, N=self.layers, d_model=self.width, d_ff=self.hidden, h=self.heads)
 
-    def settings(self) -> config.EncoderDecoder:
+    def make_settings(self) -> config.EncoderDecoder:
         changes: dict[str, int] = {
             "width": self.width,
-            "source.vocabulary": self.source_words,
-            "target.vocabulary": self.target_words,
+            "source.vocabulary": self.source_vocabulary,
+            "target.vocabulary": self.target_vocabulary,
             "decoder.cross.heads": self.heads,
         }
         for stack in ("encoder", "decoder"):
@@ -46,10 +46,10 @@ class Size(NamedTuple):
         return settings
 
 
-SMALL = Size(layers=2, width=64, heads=4, hidden=128, source_words=50, target_words=60)
-FULL = Size(layers=6, width=512, heads=8, hidden=2048, source_words=50, target_words=60)
+SMALL = Size(layers=2, width=64, heads=4, hidden=128, source_vocabulary=50, target_vocabulary=60)
+FULL = Size(layers=6, width=512, heads=8, hidden=2048, source_vocabulary=50, target_vocabulary=60)
 # Every head, width and vocabulary a different number: a mix-up of two sizes cannot go unseen.
-ODD = Size(layers=1, width=60, heads=6, hidden=70, source_words=31, target_words=47)
+ODD = Size(layers=1, width=60, heads=6, hidden=70, source_vocabulary=31, target_vocabulary=47)
 
 
 class Batch(NamedTuple):
@@ -57,33 +57,33 @@ class Batch(NamedTuple):
 
     source: Tensor
     target: Tensor
-    answer: Tensor
+    labels: Tensor
 
     @property
-    def real(self) -> Tensor:
+    def valid(self) -> Tensor:
         return self.target != PAD
 
 
 def draw_batch(size: Size) -> Batch:
     generator = torch.Generator().manual_seed(7)
 
-    def rows(words: int, lengths: tuple[int, ...]) -> Tensor:
-        table = torch.randint(1, words, (len(lengths), max(lengths)), generator=generator)
-        kept = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        return table.masked_fill(~kept, PAD)
+    def make_rows(vocabulary: int, lengths: tuple[int, ...]) -> Tensor:
+        tokens = torch.randint(1, vocabulary, (len(lengths), max(lengths)), generator=generator)
+        valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        return tokens.masked_fill(~valid, PAD)
 
     target_lengths = (7, 3, 5)
     return Batch(
-        rows(size.source_words, (4, 9, 6)),
-        rows(size.target_words, target_lengths),
-        rows(size.target_words, target_lengths),
+        make_rows(size.source_vocabulary, (4, 9, 6)),
+        make_rows(size.target_vocabulary, target_lengths),
+        make_rows(size.target_vocabulary, target_lengths),
     )
 
 
-def our_name(name: str) -> str:
+def to_our_name(name: str) -> str:
     """What Regard calls the lecture's parameter."""
     second = "around_cross" if name.startswith("decoder") else "around_feedforward"
-    words = {
+    replacements = {
         "self_attn": "attention",
         "src_attn": "cross",
         "linears.0": "query",
@@ -102,42 +102,42 @@ def our_name(name: str) -> str:
         "generator.proj.weight": "head.words.weight",
         "generator.proj.bias": "head.bias",
     }
-    for theirs, ours in words.items():
+    for theirs, ours in replacements.items():
         name = name.replace(theirs, ours)
     return name
 
 
-def twins(size: Size) -> tuple[annotated.EncoderDecoder, EncoderDecoder]:
+def make_twins(size: Size) -> tuple[annotated.EncoderDecoder, EncoderDecoder]:
     """The lecture's model and ours with the same weights, as at translation time (no dropout)."""
     torch.manual_seed(3)
-    theirs = size.lecture().eval()
+    theirs = size.make_lecture_model().eval()
     with torch.no_grad():
         for parameter in theirs.parameters():
             if parameter.dim() == 1:  # norms all start alike, and so do the biases of clones: tell them apart
                 parameter.add_(0.1 * torch.randn(parameter.shape))
     with torch.device("meta"):  # nothing is drawn: every number must come from the lecture's model
-        ours = build(size.settings()).eval()
-    weights = {our_name(name): parameter.detach().clone() for name, parameter in theirs.named_parameters()}
+        ours = build(size.make_settings()).eval()
+    weights = {to_our_name(name): parameter.detach().clone() for name, parameter in theirs.named_parameters()}
     ours.load_state_dict(weights, strict=True, assign=True)
     return theirs, ours
 
 
-def their_log_probabilities(model: annotated.EncoderDecoder, batch: Batch) -> Tensor:
+def compute_their_logprobs(model: annotated.EncoderDecoder, batch: Batch) -> Tensor:
     source_mask = (batch.source != PAD).unsqueeze(-2)
-    target_mask = batch.real.unsqueeze(-2) & annotated.subsequent_mask(batch.target.size(1))
+    target_mask = batch.valid.unsqueeze(-2) & annotated.subsequent_mask(batch.target.size(1))
     return model.generator(model(batch.source, batch.target, source_mask, target_mask))
 
 
-def our_log_probabilities(model: EncoderDecoder, batch: Batch) -> Tensor:
+def compute_our_logprobs(model: EncoderDecoder, batch: Batch) -> Tensor:
     return model(batch.source, batch.target, batch.source != PAD).log_softmax(dim=-1)
 
 
-def loss(log_probabilities: Tensor, batch: Batch) -> Tensor:
+def compute_loss(logprobs: Tensor, batch: Batch) -> Tensor:
     """Over real positions only: what a model says at padding is nobody's business, and differs."""
-    return nn.functional.nll_loss(log_probabilities[batch.real], batch.answer[batch.real])
+    return nn.functional.nll_loss(logprobs[batch.valid], batch.labels[batch.valid])
 
 
-def count(model: nn.Module) -> int:
+def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -145,23 +145,23 @@ def test_the_preset_has_the_parameters_of_make_model() -> None:
     with torch.device("meta"):  # shapes only: a hundred million numbers need not be drawn to be counted
         theirs = annotated.make_model(37000, 37000)
         ours = build(preset("lecture"))
-    assert count(ours) == count(theirs)
-    shapes = {our_name(name): parameter.shape for name, parameter in theirs.named_parameters()}
+    assert count_parameters(ours) == count_parameters(theirs)
+    shapes = {to_our_name(name): parameter.shape for name, parameter in theirs.named_parameters()}
     assert {name: parameter.shape for name, parameter in ours.named_parameters()} == shapes
 
 
 @pytest.mark.parametrize("size", [SMALL, ODD, FULL], ids=["small", "odd", "full"])
-def test_equal_weights_give_equal_answers_and_gradients(size: Size) -> None:
-    theirs, ours = twins(size)
+def test_equal_weights_give_equal_logprobs_and_gradients(size: Size) -> None:
+    theirs, ours = make_twins(size)
     batch = draw_batch(size)
-    their_answers, our_answers = their_log_probabilities(theirs, batch), our_log_probabilities(ours, batch)
-    torch.testing.assert_close(our_answers[batch.real], their_answers[batch.real], rtol=0, atol=TOLERANCE)
+    their_logprobs, our_logprobs = compute_their_logprobs(theirs, batch), compute_our_logprobs(ours, batch)
+    torch.testing.assert_close(our_logprobs[batch.valid], their_logprobs[batch.valid], rtol=0, atol=TOLERANCE)
 
-    loss(their_answers, batch).backward()
-    loss(our_answers, batch).backward()
+    compute_loss(their_logprobs, batch).backward()
+    compute_loss(our_logprobs, batch).backward()
     our_gradients = {name: parameter.grad for name, parameter in ours.named_parameters()}
     for name, parameter in theirs.named_parameters():
-        expected, actual = parameter.grad, our_gradients.pop(our_name(name))
+        expected, actual = parameter.grad, our_gradients.pop(to_our_name(name))
         assert expected is not None
         assert actual is not None
         assert (actual - expected).abs().max() <= TOLERANCE, name
@@ -172,35 +172,37 @@ def test_equal_weights_give_equal_answers_and_gradients(size: Size) -> None:
     assert not our_gradients  # none of ours was left without a partner
 
 
-def test_real_positions_do_not_see_target_padding() -> None:
+def test_valid_positions_do_not_see_target_padding() -> None:
     # Why no mask is needed for it: padding stands on the right, where the causal order lets nobody look.
-    _, ours = twins(SMALL)
+    _, ours = make_twins(SMALL)
     batch = draw_batch(SMALL)
-    other = batch._replace(target=batch.target.masked_fill(~batch.real, 5))
-    assert torch.equal(our_log_probabilities(ours, batch)[batch.real], our_log_probabilities(ours, other)[batch.real])
+    repadded = batch._replace(target=batch.target.masked_fill(~batch.valid, 5))
+    assert torch.equal(
+        compute_our_logprobs(ours, batch)[batch.valid], compute_our_logprobs(ours, repadded)[batch.valid]
+    )
 
 
 def test_source_padding_matters_only_through_the_mask() -> None:
     # The comparison above would also hold if both models looked at padding: rule that out.
-    _, ours = twins(SMALL)
+    _, ours = make_twins(SMALL)
     batch = draw_batch(SMALL)
-    other = batch.source.masked_fill(batch.source == PAD, 5)
-    masked = ours(other, batch.target, batch.source != PAD).log_softmax(dim=-1)
-    torch.testing.assert_close(masked, our_log_probabilities(ours, batch), rtol=0, atol=0)
-    unmasked = ours(other, batch.target).log_softmax(dim=-1)
+    repadded = batch.source.masked_fill(batch.source == PAD, 5)
+    masked = ours(repadded, batch.target, batch.source != PAD).log_softmax(dim=-1)
+    torch.testing.assert_close(masked, compute_our_logprobs(ours, batch), rtol=0, atol=0)
+    unmasked = ours(repadded, batch.target).log_softmax(dim=-1)
     assert (unmasked - masked).abs().max() > 1e-2
 
 
-def matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def iter_matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.dim() == 2)
 
 
 def test_xavier_draws_each_matrix_by_its_own_fans() -> None:
     # One joint matrix for q, k and v would have the fans of a matrix three times as tall, and smaller weights:
     # so every matrix must stay inside its own bound and also come close to it.
-    model = build(SMALL.settings(), seed=11)
+    model = build(SMALL.make_settings(), seed=11)
     names = []
-    for name, matrix in matrices(model):
+    for name, matrix in iter_matrices(model):
         bound = math.sqrt(6 / (matrix.size(0) + matrix.size(1)))
         assert matrix.abs().max() <= bound, name
         assert matrix.abs().max() > 0.97 * bound, name
@@ -213,7 +215,7 @@ def test_xavier_draws_each_matrix_by_its_own_fans() -> None:
 
 def test_what_is_no_matrix_starts_as_torch_draws_it() -> None:
     # make_model touches only what has two dimensions: biases stay uniform in 1/sqrt(fan-in), norms 1 and 0.
-    model = build(SMALL.settings(), seed=11)
+    model = build(SMALL.make_settings(), seed=11)
     for name, parameter in model.named_parameters():
         if name.endswith("norm.weight"):
             assert torch.equal(parameter, torch.ones_like(parameter)), name

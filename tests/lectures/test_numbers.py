@@ -14,7 +14,7 @@ from regard.nn.attend import Sight, explicit, fused, sights
 from regard.nn.masks import causal, everything
 from regard.nn.scores import Additive, Concat, General, Score
 
-SEE_ALL = Sight(causal=False, mask=None, bias=None, additive=None)
+NO_MASK = Sight(causal=False, mask=None, bias=None, additive=None)
 
 # Deck 003, "Attention raw scores". The labels on the left are turned by a quarter, so that 6 and 9 read as each
 # other; the rows are simply 0 to 11 from top to bottom.
@@ -54,7 +54,7 @@ def draw(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def heads(table: Tensor) -> Tensor:
+def as_single_head(table: Tensor) -> Tensor:
     """A table (T, K) as one row and one head of a batch, (1, 1, T, K)."""
     return table[None, None]
 
@@ -67,17 +67,23 @@ def test_thinking_machines() -> None:
     score = Score(1 / math.sqrt(64))
     assert Score(1.0).pairs(query, key).tolist() == [[112.0, 96.0]]
     assert score.pairs(query, key).tolist() == [[14.0, 12.0]]
-    output, weights = explicit(heads(query), heads(key), heads(value), SEE_ALL, score, dropout=0.0)
+    output, weights = explicit(
+        as_single_head(query), as_single_head(key), as_single_head(value), NO_MASK, score, dropout=0.0
+    )
     assert [round(weight, 2) for weight in weights.flatten().tolist()] == [0.88, 0.12]
     assert [round(number, 2) for number in output.flatten().tolist()] == [0.88, 0.12]
-    quick = fused(heads(query), heads(key), heads(value), SEE_ALL, 1 / math.sqrt(64), dropout=0.0)
-    assert [round(number, 2) for number in quick.flatten().tolist()] == [0.88, 0.12]
+    fused_output = fused(
+        as_single_head(query), as_single_head(key), as_single_head(value), NO_MASK, 1 / math.sqrt(64), dropout=0.0
+    )
+    assert [round(number, 2) for number in fused_output.flatten().tolist()] == [0.88, 0.12]
 
 
 def test_without_the_division_the_softmax_is_hard() -> None:
     # The same scores, not divided by 8: the second word is not seen any more, and no gradient reaches it.
     query, key = torch.full((1, 64), 1.0), torch.tensor([[112 / 64], [96 / 64]]).expand(2, 64)
-    _, weights = explicit(heads(query), heads(key), heads(key), SEE_ALL, Score(1.0), dropout=0.0)
+    _, weights = explicit(
+        as_single_head(query), as_single_head(key), as_single_head(key), NO_MASK, Score(1.0), dropout=0.0
+    )
     assert weights[..., 1].item() < 1e-6
 
 
@@ -87,16 +93,18 @@ def test_masked_table(fresh: bool) -> None:
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
     raw, unit = torch.tensor(RAW), torch.eye(12)
     index = torch.arange(12)[None]
-    seen = sights(causal(), index, index, fresh=fresh)[0]
-    assert seen.causal is fresh
+    mask = sights(causal(), index, index, fresh=fresh)[0]
+    assert mask.causal is fresh
     expected = torch.zeros(12, 12)
     for row, printed in enumerate(PROBABILITIES):
         assert len(printed) == row + 1
         expected[row, : row + 1] = torch.tensor(printed)
 
-    output, weights = explicit(heads(raw), heads(unit), heads(unit), seen, Score(1.0), dropout=0.0)
-    quick = fused(heads(raw), heads(unit), heads(unit), seen, 1.0, dropout=0.0)
-    for probabilities in (weights, output, quick):
+    output, weights = explicit(
+        as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, Score(1.0), dropout=0.0
+    )
+    fused_output = fused(as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, 1.0, dropout=0.0)
+    for probabilities in (weights, output, fused_output):
         table = probabilities[0, 0]
         assert (table - expected).abs().max() <= 0.006
         assert torch.equal(table.triu(diagonal=1), torch.zeros(12, 12))  # the future: nothing, not just little
@@ -106,19 +114,21 @@ def test_masked_table(fresh: bool) -> None:
 def test_attention_without_parameters() -> None:
     # Decks 001 and 004: softmax(X X^T) X, all from the vectors themselves.
     x = draw(7, 5)
-    expected = torch.stack([sum_of_values(query, x) for query in x])
-    output, weights = explicit(heads(x), heads(x), heads(x), SEE_ALL, Score(1.0), dropout=0.0)
+    expected = torch.stack([attend_by_hand(query, x) for query in x])
+    output, weights = explicit(
+        as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, Score(1.0), dropout=0.0
+    )
     torch.testing.assert_close(output[0, 0], expected, rtol=0, atol=1e-5)
     torch.testing.assert_close(weights[0, 0], (x @ x.T).softmax(dim=-1), rtol=0, atol=1e-5)
-    quick = fused(heads(x), heads(x), heads(x), SEE_ALL, 1.0, dropout=0.0)
-    torch.testing.assert_close(quick[0, 0], expected, rtol=0, atol=1e-5)
+    fused_output = fused(as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, 1.0, dropout=0.0)
+    torch.testing.assert_close(fused_output[0, 0], expected, rtol=0, atol=1e-5)
 
 
-def sum_of_values(query: Tensor, x: Tensor) -> Tensor:
+def attend_by_hand(query: Tensor, x: Tensor) -> Tensor:
     """Deck 004 for one query: s_i = x_i.q, w_i = exp(s_i) / sum_j exp(s_j), the sum of w_i x_i."""
     exponentials = [math.exp(float(item @ query)) for item in x]
-    weighed = [number / sum(exponentials) * item for number, item in zip(exponentials, x, strict=True)]
-    return torch.stack(weighed).sum(dim=0)
+    weighted = [number / sum(exponentials) * item for number, item in zip(exponentials, x, strict=True)]
+    return torch.stack(weighted).sum(dim=0)
 
 
 def test_general_is_q_w_k_and_dot_when_w_is_one() -> None:
@@ -159,13 +169,15 @@ def test_variance_of_a_dot_product(key_dim: int) -> None:
     # a variance to some 0.7 %, so 3 % is four deviations; without the root it would be off by a factor of 16 or more.
     query, key = draw(40_000, 1, 1, key_dim, seed=1), draw(40_000, 1, 1, key_dim, seed=2)
     assert Score(1.0).pairs(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
-    built = small_encoder("none", width=2 * key_dim).encoder.layers[0].attention.score  # what a preset divides by
-    assert built.pairs(query, key).var().item() == pytest.approx(1.0, rel=0.03)
+    preset_score = (
+        small_encoder("none", width=2 * key_dim).encoder.layers[0].attention.score
+    )  # what a preset divides by
+    assert preset_score.pairs(query, key).var().item() == pytest.approx(1.0, rel=0.03)
 
 
 # Deck 000's two sentences: the same words, and not the same meaning.
-FIRST = ["I", "do", "not", "like", "apples", "and", "you", "like", "oranges"]
-SECOND = ["you", "like", "apples", "and", "I", "do", "not", "like", "oranges"]
+FIRST_SENTENCE = ["I", "do", "not", "like", "apples", "and", "you", "like", "oranges"]
+SECOND_SENTENCE = ["you", "like", "apples", "and", "I", "do", "not", "like", "oranges"]
 
 
 def small_encoder(position: str, width: int = 16) -> EncoderDecoder:
@@ -183,18 +195,18 @@ def small_encoder(position: str, width: int = 16) -> EncoderDecoder:
     return build(settings, seed=5).eval()
 
 
-def read(model: EncoderDecoder, sentence: list[str]) -> dict[str, Tensor]:
+def encode_words(model: EncoderDecoder, sentence: list[str]) -> dict[str, Tensor]:
     """The encoder's vector of each word; "like" stands there twice and is told by its count."""
-    numbers = {word: number for number, word in enumerate(sorted(set(FIRST)))}
+    token_of_word = {word: number for number, word in enumerate(sorted(set(FIRST_SENTENCE)))}
     with torch.no_grad():
-        memory, _ = model.encode(torch.tensor([[numbers[word] for word in sentence]]))
+        memory, _ = model.encode(torch.tensor([[token_of_word[word] for word in sentence]]))
     names = [f"{word} {sentence[:place].count(word)}" for place, word in enumerate(sentence)]
     return dict(zip(names, memory[0], strict=True))
 
 
 def test_a_sentence_is_a_set_without_positions() -> None:
     model = small_encoder("none")
-    first, second = read(model, FIRST), read(model, SECOND)
+    first, second = encode_words(model, FIRST_SENTENCE), encode_words(model, SECOND_SENTENCE)
     assert first.keys() == second.keys()
     for word, vector in first.items():
         torch.testing.assert_close(vector, second[word], rtol=0, atol=1e-5)
@@ -202,7 +214,7 @@ def test_a_sentence_is_a_set_without_positions() -> None:
 
 def test_a_sentence_is_a_sequence_with_positions() -> None:
     model = small_encoder("sinusoidal")
-    first, second = read(model, FIRST), read(model, SECOND)
+    first, second = encode_words(model, FIRST_SENTENCE), encode_words(model, SECOND_SENTENCE)
     for word, vector in first.items():
         # Even "oranges", which stands in the last place of both, hears of the others' order.
         assert (vector - second[word]).abs().max() > 1e-2, word
@@ -211,8 +223,8 @@ def test_a_sentence_is_a_sequence_with_positions() -> None:
 def test_permuted_vectors_give_permuted_vectors() -> None:
     x, order = draw(2, 8, 16), torch.randperm(8, generator=torch.Generator().manual_seed(6))
     with torch.no_grad():
-        blind, ordered = small_encoder("none").encoder, small_encoder("sinusoidal").encoder
-        expected = blind(x, everything())[:, order]
-        torch.testing.assert_close(blind(x[:, order], everything()), expected, rtol=0, atol=1e-5)
-        difference = ordered(x[:, order], everything()) - ordered(x, everything())[:, order]
+        without_positions, with_positions = small_encoder("none").encoder, small_encoder("sinusoidal").encoder
+        expected = without_positions(x, everything())[:, order]
+        torch.testing.assert_close(without_positions(x[:, order], everything()), expected, rtol=0, atol=1e-5)
+        difference = with_positions(x[:, order], everything()) - with_positions(x, everything())[:, order]
     assert difference.abs().max() > 0.1

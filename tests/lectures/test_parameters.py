@@ -10,7 +10,7 @@ from regard.models.build import build
 from regard.nn.attention import SelfAttention
 
 
-def count(module: nn.Module) -> int:
+def count_parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -23,7 +23,7 @@ def test_sizes_of_the_paper(name: str, millions: int) -> None:
     assert settings.target.kind == "shared"
     with torch.device("meta"):
         model = build(settings)
-    assert count(model) == pytest.approx(millions * 1e6, rel=0.04)
+    assert count_parameters(model) == pytest.approx(millions * 1e6, rel=0.04)
 
 
 @pytest.mark.parametrize("name", ["base", "big"])
@@ -41,12 +41,12 @@ def test_heads_are_free(heads: int) -> None:
     changes = {"encoder.attention.heads": heads, "decoder.attention.heads": heads, "decoder.cross.heads": heads}
     with torch.device("meta"):
         model, one_head = build(preset("base", changes)), build(preset("base", dict.fromkeys(changes, 1)))
-    assert count(model) == count(one_head)
+    assert count_parameters(model) == count_parameters(one_head)
     attentions = [module for module in model.modules() if isinstance(module, SelfAttention)]
     assert len(attentions) == 12
     for attention in attentions:
         assert attention.key_dim == attention.value_dim == 512 // heads
-        assert count(attention) == 4 * (512 * 512 + 512)
+        assert count_parameters(attention) == 4 * (512 * 512 + 512)
 
 
 def test_wider_heads_are_not_free() -> None:
@@ -54,4 +54,4 @@ def test_wider_heads_are_not_free() -> None:
     with torch.device("meta"):
         model = build(preset("base", {"encoder.attention.key_dim": 512}))
     attention = next(module for module in model.modules() if isinstance(module, SelfAttention))
-    assert count(attention) == 8 * 4 * 512 * 512 + 3 * 8 * 512 + 512
+    assert count_parameters(attention) == 8 * 4 * 512 * 512 + 3 * 8 * 512 + 512

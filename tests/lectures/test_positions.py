@@ -11,12 +11,12 @@ from regard.nn.positions import Alibi, Position, Relative, Rotary, Sinusoidal, a
 both_layouts = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "halves"])
 
 
-def places(*numbers: int) -> Tensor:
+def make_positions(*numbers: int) -> Tensor:
     """Position numbers of one row, (1, T)."""
     return torch.tensor(numbers)[None]
 
 
-def encode(count: int, width: int, interleaved: bool = True) -> Tensor:
+def encode_positions(count: int, width: int, interleaved: bool = True) -> Tensor:
     """The vectors of the first positions, (count, width), in double precision from here on."""
     return Sinusoidal(width, 10000.0, interleaved).encode(torch.arange(count)[None])[0].double()
 
@@ -26,7 +26,7 @@ def encode(count: int, width: int, interleaved: bool = True) -> Tensor:
 def test_sinusoid_element_by_element(width: int, interleaved: bool) -> None:
     # sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)). An angle in float32 is right to 7 digits, so the error
     # grows with the position: 1e-5 for the first 100, and 5e-4 at the end of the lectures' table of 5000.
-    encoded = encode(5000, width, interleaved)
+    encoded = encode_positions(5000, width, interleaved)
     for position, tolerance in [*((p, 1e-5) for p in range(100)), (1234, 5e-4), (4999, 5e-4)]:
         for i in range(width // 2):
             angle = position / 10000 ** (2 * i / width)
@@ -38,30 +38,32 @@ def test_sinusoid_element_by_element(width: int, interleaved: bool) -> None:
 def test_halves_is_a_permutation_of_interleaved() -> None:
     # Hence a model can learn the same with either: all that changes is the order of the dimensions.
     order = [*range(0, 64, 2), *range(1, 64, 2)]
-    assert torch.equal(encode(50, 64, interleaved=False), encode(50, 64, interleaved=True)[:, order])
+    assert torch.equal(
+        encode_positions(50, 64, interleaved=False), encode_positions(50, 64, interleaved=True)[:, order]
+    )
 
 
 @both_layouts
 def test_bounded(interleaved: bool) -> None:
     # Unlike the index itself, which grows with the sentence.
-    assert encode(5000, 64, interleaved).abs().max() <= 1
+    assert encode_positions(5000, 64, interleaved).abs().max() <= 1
 
 
 def test_any_length() -> None:
     # "Generalise to longer sentences": no table ends, and the waves stay what they are.
-    far = Sinusoidal(64, 10000.0, interleaved=True).encode(places(1_000_000))
+    far = Sinusoidal(64, 10000.0, interleaved=True).encode(make_positions(1_000_000))
     assert torch.isfinite(far).all()
     assert Sinusoidal(64, 10000.0, interleaved=True).limit is None
 
 
 def test_the_same_in_every_sentence() -> None:
     # Unlike an index divided by the length: a position has one encoding, however long the sentence is.
-    assert torch.equal(encode(10, 64), encode(1000, 64)[:10])
+    assert torch.equal(encode_positions(10, 64), encode_positions(1000, 64)[:10])
 
 
 def test_unique() -> None:
     # All pairs among 0 to 4999, by |a - b|^2 = |a|^2 + |b|^2 - 2 a.b, some hundred rows at a time.
-    encoded = encode(5000, 64)
+    encoded = encode_positions(5000, 64)
     squares = (encoded**2).sum(dim=1)
     for start in range(0, 5000, 500):
         part = slice(start, start + 500)
@@ -73,7 +75,7 @@ def test_unique() -> None:
 @both_layouts
 def test_product_depends_only_on_the_distance(interleaved: bool) -> None:
     # sin a sin b + cos a cos b = cos(a - b): "relative positions" for free.
-    encoded = encode(200, 64, interleaved)
+    encoded = encode_positions(200, 64, interleaved)
     products = encoded @ encoded.T
     for distance in range(200):
         diagonal = products.diagonal(distance)
@@ -86,7 +88,7 @@ def test_product_depends_only_on_the_distance(interleaved: bool) -> None:
 @both_layouts
 @pytest.mark.parametrize("width", [4, 64, 512])
 def test_product_with_itself_is_half_the_width(width: int, interleaved: bool) -> None:
-    encoded = encode(300, width, interleaved)
+    encoded = encode_positions(300, width, interleaved)
     torch.testing.assert_close(
         (encoded @ encoded.T).diagonal(), torch.full((300,), width / 2).double(), rtol=0, atol=1e-4
     )
@@ -97,7 +99,7 @@ def test_example_of_deck_004() -> None:
     # The slide's printed columns 3 and 4 are slips (0.0017 where sin(1/100) = 0.0100, and so on), and so is its
     # product: the diagonal is d/2 = 2 everywhere, not only in the first entry.
     expected = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in range(5)]
-    encoded = encode(5, 4)
+    encoded = encode_positions(5, 4)
     torch.testing.assert_close(encoded, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-6)
     printed = [[0.0, 1.0], [0.8415, 0.5403], [0.9093, -0.4161], [0.1411, -0.9900], [-0.7568, -0.6536]]
     torch.testing.assert_close(encoded[:, :2], torch.tensor(printed, dtype=torch.float64), rtol=0, atol=1e-4)
@@ -107,7 +109,7 @@ def test_example_of_deck_004() -> None:
 
 def test_frequencies_fall_along_the_dimensions() -> None:
     # At position 1 a sine is the sine of its frequency, which is at most 1: all fall, from 1 to near 1/10000.
-    sines = encode(2, 64)[1, 0::2]
+    sines = encode_positions(2, 64)[1, 0::2]
     assert (sines.diff() < 0).all()
     assert sines[0].item() == pytest.approx(math.sin(1.0), abs=1e-6)
     assert sines[-1].item() == pytest.approx(10000 ** (-62 / 64), rel=1e-4)
@@ -115,17 +117,17 @@ def test_frequencies_fall_along_the_dimensions() -> None:
 
 def test_like_the_bits_of_a_binary_number() -> None:
     # Deck 000: the lowest bit changes with every number, higher ones ever more seldom. So do the signs of cosines.
-    signs = encode(2000, 64)[:, 1::2] > 0
+    signs = encode_positions(2000, 64)[:, 1::2] > 0
     changes = (signs[1:] != signs[:-1]).sum(dim=0)
     assert (changes.diff() <= 0).all()
     assert changes[0].item() == pytest.approx(1999 / math.pi, abs=1)  # every half wave of the fastest
     assert changes[-1] == 0  # its wave is longer than the sentence
 
 
-def rotated(x: Tensor, position: int, interleaved: bool) -> Tensor:
+def rotate(x: Tensor, position: int, interleaved: bool) -> Tensor:
     """One head (K) at a position."""
     rotary = Rotary(x.numel(), 10000.0, interleaved)
-    return rotary.on_heads(x[None, None, None], rotary.angles(places(position)))[0, 0, 0]
+    return rotary.on_heads(x[None, None, None], rotary.angles(make_positions(position)))[0, 0, 0]
 
 
 @both_layouts
@@ -133,12 +135,12 @@ def test_rotary_keeps_norms_and_tells_only_the_distance(interleaved: bool) -> No
     generator = torch.Generator().manual_seed(0)
     query, key = torch.randn(2, 16, generator=generator)
     for position in (0, 1, 17, 400):
-        turned = rotated(query, position, interleaved)
+        turned = rotate(query, position, interleaved)
         assert turned.norm().item() == pytest.approx(query.norm().item(), rel=1e-5)
-    assert torch.equal(rotated(query, 0, interleaved), query)
+    assert torch.equal(rotate(query, 0, interleaved), query)
 
     def product(p: int, q: int) -> float:
-        return float(rotated(query, p, interleaved) @ rotated(key, q, interleaved))
+        return float(rotate(query, p, interleaved) @ rotate(key, q, interleaved))
 
     for distance in (0, 1, 5, 30):
         for start in (1, 50, 333):
@@ -151,7 +153,7 @@ def test_rotary_keeps_norms_and_tells_only_the_distance(interleaved: bool) -> No
 def test_rotary_turns_pairs_by_the_waves_of_the_sinusoid(interleaved: bool) -> None:
     # Pair i turns by p / 10000^(2i/d): as complex numbers, a multiplication by exp(i angle).
     x = torch.randn(8, generator=torch.Generator().manual_seed(1))
-    turned = rotated(x, 3, interleaved)
+    turned = rotate(x, 3, interleaved)
     for i in range(4):
         first, second = (2 * i, 2 * i + 1) if interleaved else (i, i + 4)
         angle = 3 / 10000 ** (2 * i / 8)
@@ -160,7 +162,7 @@ def test_rotary_turns_pairs_by_the_waves_of_the_sinusoid(interleaved: bool) -> N
         assert turned[second].item() == pytest.approx(expected.imag, abs=1e-5)
 
 
-def relative(two_sided: bool) -> Relative:
+def make_relative_bias(two_sided: bool) -> Relative:
     position = Relative(heads=3, buckets=32, distance=128, two_sided=two_sided, tables=2)
     torch.nn.init.normal_(position.tables, generator=torch.Generator().manual_seed(2))  # all buckets differ
     return position.requires_grad_(False)
@@ -168,7 +170,7 @@ def relative(two_sided: bool) -> Relative:
 
 biases = pytest.mark.parametrize(
     "position",
-    [Alibi(4), Alibi(6), relative(two_sided=True), relative(two_sided=False)],
+    [Alibi(4), Alibi(6), make_relative_bias(two_sided=True), make_relative_bias(two_sided=False)],
     ids=["alibi", "alibi, 6 heads", "relative, both sides", "relative, past only"],
 )
 
@@ -187,14 +189,17 @@ def test_biases_depend_only_on_the_distance(position: Position) -> None:
 
 
 def test_alibi_punishes_distance() -> None:
-    table = Alibi(4).on_scores(places(10), torch.arange(21)[None])[0][0, :, 0]  # (H, S) around position 10
+    table = Alibi(4).on_scores(make_positions(10), torch.arange(21)[None])[0][0, :, 0]  # (H, S) around position 10
     for head, slope in enumerate([1 / 4, 1 / 16, 1 / 64, 1 / 256]):
         assert table[head].tolist() == [-slope * abs(10 - key) for key in range(21)]
 
 
 def test_relative_tells_directions_apart_only_where_both_are_seen() -> None:
     here = torch.arange(100)[None]
-    both, past = relative(two_sided=True).on_scores(here, here)[0], relative(two_sided=False).on_scores(here, here)[0]
+    both, past = (
+        make_relative_bias(two_sided=True).on_scores(here, here)[0],
+        make_relative_bias(two_sided=False).on_scores(here, here)[0],
+    )
     assert (both[0, :, 50, 45] != both[0, :, 50, 55]).all()
     assert torch.equal(past[0, :, 50, 51:], past[0, :, 50, 50:51].expand(3, 49))  # the future is masked anyway
 

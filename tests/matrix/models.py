@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.config.codec import TomlTable, parse
 from regard.models.build import AnyModel, build
 
-WIDTH, WORDS, LAYERS = 16, 23, 2
+WIDTH, VOCABULARY, LAYERS = 16, 23, 2
 
 OPTIONS: dict[str, list[str]] = {
     "family": ["encoder_decoder", "decoder_only", "encoder_only"],
@@ -27,29 +27,29 @@ Choice = dict[str, str]
 
 
 @cache
-def sample() -> list[Choice]:
+def sample_choices() -> list[Choice]:
     """Every family x position x score, and every pair of values of any two options (greedy, always the same)."""
-    dice = random.Random(0)
+    generator = random.Random(0)
     missing = set().union(
-        *(_seen(dict(zip(OPTIONS, values, strict=True))) for values in itertools.product(*OPTIONS.values()))
+        *(_covered_pairs(dict(zip(OPTIONS, values, strict=True))) for values in itertools.product(*OPTIONS.values()))
     )
-    chosen = []
+    choices = []
     while missing:
-        tries = [{name: dice.choice(values) for name, values in OPTIONS.items()} for _ in range(60)]
-        best = max(tries, key=lambda choice: len(missing & _seen(choice)))
-        if missing & _seen(best):
-            chosen.append(best)
-            missing -= _seen(best)
-    return chosen
+        candidates = [{name: generator.choice(values) for name, values in OPTIONS.items()} for _ in range(60)]
+        best = max(candidates, key=lambda choice: len(missing & _covered_pairs(choice)))
+        if missing & _covered_pairs(best):
+            choices.append(best)
+            missing -= _covered_pairs(best)
+    return choices
 
 
-def name(choice: Choice) -> str:
+def choice_name(choice: Choice) -> str:
     return "-".join(choice.values())
 
 
-def make(choice: Choice, **changes: Any) -> AnyModel:
+def make_model(choice: Choice, **changes: Any) -> AnyModel:
     """The model of a choice, every parameter drawn (norms and biases too), ready to be looked at."""
-    model = build(parse(settings(choice, **changes)), seed=1)
+    model = build(parse(make_settings(choice, **changes)), seed=1)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -57,10 +57,10 @@ def make(choice: Choice, **changes: Any) -> AnyModel:
     return model.eval()
 
 
-def settings(choice: Choice, **changes: Any) -> TomlTable:
-    tokens = {"kind": "tokens", "vocabulary": WORDS, "scale": True}
-    stack = _stack(choice) | changes
-    cross = {"cross": _attention(choice)}
+def make_settings(choice: Choice, **changes: Any) -> TomlTable:
+    tokens = {"kind": "tokens", "vocabulary": VOCABULARY, "scale": True}
+    stack = _make_stack(choice) | changes
+    cross = {"cross": _make_attention(choice)}
     common = {"family": choice["family"], "width": WIDTH}
     match choice["family"]:
         case "encoder_decoder":
@@ -72,16 +72,16 @@ def settings(choice: Choice, **changes: Any) -> TomlTable:
             return common | {"source": tokens, "encoder": stack, "head": head}
 
 
-def words(rows: int, length: int, seed: int) -> Tensor:
-    return torch.randint(WORDS, (rows, length), generator=torch.Generator().manual_seed(seed))
+def random_tokens(rows: int, length: int, seed: int) -> Tensor:
+    return torch.randint(VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(seed))
 
 
-def _seen(choice: Choice) -> set[tuple[tuple[str, str], ...]]:
+def _covered_pairs(choice: Choice) -> set[tuple[tuple[str, str], ...]]:
     """The combinations that a choice covers."""
     return {*itertools.combinations(choice.items(), 2), tuple(itertools.islice(choice.items(), 3))}
 
 
-def _stack(choice: Choice) -> TomlTable:
+def _make_stack(choice: Choice) -> TomlTable:
     position: TomlTable = {"kind": choice["position"]}
     if choice["position"] == "learned":
         position["length"] = 32
@@ -94,7 +94,7 @@ def _stack(choice: Choice) -> TomlTable:
         "final_norm": choice["placement"] == "pre",
         "norm": {"kind": choice["norm"]},
         "position": position,
-        "attention": _attention(choice),
+        "attention": _make_attention(choice),
         "feedforward": {
             "relu": {"kind": "plain", "hidden": 24, "activation": "relu"},
             "gelu": {"kind": "plain", "hidden": 24, "activation": "gelu"},
@@ -103,7 +103,7 @@ def _stack(choice: Choice) -> TomlTable:
     }
 
 
-def _attention(choice: Choice) -> TomlTable:
+def _make_attention(choice: Choice) -> TomlTable:
     score: TomlTable = {"kind": choice["score"]}
     if choice["score"] in ("concat", "additive"):
         score["hidden"] = 6
@@ -117,6 +117,6 @@ def _attention(choice: Choice) -> TomlTable:
     return attention
 
 
-def generating() -> Iterator[Choice]:
+def decoding_choices() -> Iterator[Choice]:
     """The sampled choices of the two families that write."""
-    return (choice for choice in sample() if choice["family"] != "encoder_only")
+    return (choice for choice in sample_choices() if choice["family"] != "encoder_only")

@@ -7,61 +7,61 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from tests.matrix.models import OPTIONS, Choice, make, words
+from tests.matrix.models import OPTIONS, Choice, make_model, random_tokens
 
-CLOSE = 3e-5
+TOLERANCE = 3e-5
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
-QUICK = {"encoder_decoder": "relative", "decoder_only": "rotary", "encoder_only": "sinusoidal"}
+FAST_POSITIONS = {"encoder_decoder": "relative", "decoder_only": "rotary", "encoder_only": "sinusoidal"}
 # One position kind a family always, all of them with `-m slow`: tracing takes seconds.
 CHOICES = [
     pytest.param(
         BASE | {"family": family, "position": position},
         id=f"{family}-{position}",
-        marks=() if QUICK[family] == position else pytest.mark.slow,
+        marks=() if FAST_POSITIONS[family] == position else pytest.mark.slow,
     )
     for family in OPTIONS["family"]
     for position in OPTIONS["position"]
 ]
 
 
-def inputs(family: str, rows: int, source: int, target: int) -> tuple[Tensor, ...]:
-    real = torch.arange(source) < torch.arange(source, source - rows, -1).clamp(min=1)[:, None]
+def make_inputs(family: str, rows: int, source: int, target: int) -> tuple[Tensor, ...]:
+    valid = torch.arange(source) < torch.arange(source, source - rows, -1).clamp(min=1)[:, None]
     match family:
         case "encoder_decoder":
-            return words(rows, source, seed=3), words(rows, target, seed=4), real
+            return random_tokens(rows, source, seed=3), random_tokens(rows, target, seed=4), valid
         case "decoder_only":
-            return (words(rows, target, seed=4),)
+            return (random_tokens(rows, target, seed=4),)
         case _:
-            return words(rows, source, seed=3), real
+            return random_tokens(rows, source, seed=3), valid
 
 
-def check(compiled: Any, model: nn.Module, family: str, sizes: list[tuple[int, int, int]]) -> None:
+def assert_same_outputs(compiled: Any, model: nn.Module, family: str, sizes: list[tuple[int, int, int]]) -> None:
     for size in sizes:
-        given = inputs(family, *size)
-        torch.testing.assert_close(compiled(*given), model(*given), atol=CLOSE, rtol=0)
+        arguments = make_inputs(family, *size)
+        torch.testing.assert_close(compiled(*arguments), model(*arguments), atol=TOLERANCE, rtol=0)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
 @torch.no_grad()
 def test_compiles_as_one_graph(choice: Choice) -> None:
     torch.compiler.reset()
-    model = make(choice)
+    model = make_model(choice)
     compiled = torch.compile(model, fullgraph=True, backend="eager", dynamic=True)
-    check(compiled, model, choice["family"], [(3, 7, 5), (4, 9, 8)])
+    assert_same_outputs(compiled, model, choice["family"], [(3, 7, 5), (4, 9, 8)])
 
 
 @pytest.mark.parametrize("choice", CHOICES)
 @torch.no_grad()
 def test_exports_with_changing_batch_and_length(choice: Choice) -> None:
-    model, family = make(choice), choice["family"]
+    model, family = make_model(choice), choice["family"]
     rows, source, target = Dim("rows", max=64), Dim("source", max=32), Dim("target", max=32)
     shapes: dict[str, Any] = {
         "encoder_decoder": ({0: rows, 1: source}, {0: rows, 1: target}, {0: rows, 1: source}),
         "decoder_only": ({0: rows, 1: target},),
         "encoder_only": ({0: rows, 1: source}, {0: rows, 1: source}),
     }
-    exported = torch.export.export(model, inputs(family, 3, 7, 5), dynamic_shapes=shapes[family])
-    check(exported.module(), model, family, [(3, 7, 5), (5, 11, 9), (2, 4, 20)])
+    exported = torch.export.export(model, make_inputs(family, 3, 7, 5), dynamic_shapes=shapes[family])
+    assert_same_outputs(exported.module(), model, family, [(3, 7, 5), (5, 11, 9), (2, 4, 20)])
 
 
 @pytest.mark.slow
@@ -69,14 +69,14 @@ def test_exports_with_changing_batch_and_length(choice: Choice) -> None:
 @pytest.mark.parametrize("family", OPTIONS["family"])
 def test_inductor_gives_the_same_output_and_gradients(family: str) -> None:
     torch.compiler.reset()
-    model = make(BASE | {"family": family, "position": "rotary"})
+    model = make_model(BASE | {"family": family, "position": "rotary"})
     compiled = torch.compile(model, fullgraph=True, dynamic=True)
-    check(compiled, model, family, [(3, 7, 5), (4, 9, 8)])
-    given = inputs(family, 3, 7, 5)
+    assert_same_outputs(compiled, model, family, [(3, 7, 5), (4, 9, 8)])
+    arguments = make_inputs(family, 3, 7, 5)
     gradients = []
     for run in (model, compiled):
         model.zero_grad()
-        run(*given).square().mean().backward()
+        run(*arguments).square().mean().backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None])
     for plain, fast in zip(*gradients, strict=True):
-        torch.testing.assert_close(fast, plain, atol=CLOSE, rtol=1e-4)
+        torch.testing.assert_close(fast, plain, atol=TOLERANCE, rtol=1e-4)

@@ -13,7 +13,7 @@ from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from tests.matrix.models import OPTIONS, Choice, settings, words
+from tests.matrix.models import OPTIONS, Choice, make_settings, random_tokens
 
 BATCH, SOURCE, TARGET = 3, 11, 7
 BASE = {"position": "rotary", "placement": "pre", "norm": "layer"}
@@ -33,11 +33,11 @@ def sizes(family: str) -> dict[str, int]:
 def run(model: nn.Module, family: str) -> Tensor:
     match family:
         case "encoder_decoder":
-            return model(words(BATCH, SOURCE, seed=1), words(BATCH, TARGET, seed=2))
+            return model(random_tokens(BATCH, SOURCE, seed=1), random_tokens(BATCH, TARGET, seed=2))
         case "decoder_only":
-            return model(words(BATCH, TARGET, seed=2))
+            return model(random_tokens(BATCH, TARGET, seed=2))
         case _:
-            return model(words(BATCH, SOURCE, seed=1))
+            return model(random_tokens(BATCH, SOURCE, seed=1))
 
 
 def counted(action: Any) -> int:
@@ -49,7 +49,7 @@ def counted(action: Any) -> int:
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: f"{choice['family']}-{choice['score']}")
 def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> None:
-    config, family = parse(settings(choice)), choice["family"]
+    config, family = parse(make_settings(choice)), choice["family"]
     model, expected = build(config, seed=0), cost(config, **sizes(choice["family"]))
     assert counted(lambda: run(model, family)) == pytest.approx(expected.forward.total(), rel=0.02)
     assert counted(lambda: run(model, family).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
@@ -57,10 +57,10 @@ def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> No
 
         def write() -> None:
             if isinstance(model, EncoderDecoder):
-                state = model.start(words(BATCH, SOURCE, seed=1), capacity=TARGET)
+                state = model.start(random_tokens(BATCH, SOURCE, seed=1), capacity=TARGET)
             else:
                 state = model.start(TARGET)
-            for token in words(BATCH, TARGET, seed=2).split(1, dim=1):
+            for token in random_tokens(BATCH, TARGET, seed=2).split(1, dim=1):
                 model.step(token, state)
             assert state.bytes == expected.cache.total()  # exactly
 
@@ -69,12 +69,12 @@ def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> No
 
 
 def test_decoding_without_a_cache_starts_every_step_anew() -> None:
-    config = parse(settings(CHOICES[0]))
+    config = parse(make_settings(CHOICES[0]))
     model, expected = build(config, seed=0), cost(config, **sizes("encoder_decoder"))
 
     def write() -> None:
         for length in range(1, TARGET + 1):
-            model(words(BATCH, SOURCE, seed=1), words(BATCH, TARGET, seed=2)[:, :length])
+            model(random_tokens(BATCH, SOURCE, seed=1), random_tokens(BATCH, TARGET, seed=2)[:, :length])
 
     with torch.no_grad():
         assert counted(write) == pytest.approx(expected.decoding_uncached.total(), rel=0.02)
@@ -90,7 +90,7 @@ def test_activations_are_near_what_autograd_keeps(
     choice = BASE | {"family": family, "score": "scaled_dot", "heads": "gqa"}
     choice |= {"placement": placement, "feedforward": feedforward, "position": "sinusoidal"}
     rates = {"embedding": dropout, "sublayer": dropout, "feedforward": dropout}
-    table = settings(choice, dropout=rates) | {"width": 64}
+    table = make_settings(choice, dropout=rates) | {"width": 64}
     for name in ("encoder", "decoder"):
         if name in table:
             table[name] |= {"attention": {"heads": 4, "key_value_heads": 2}}
@@ -131,7 +131,7 @@ def test_the_lectures_counts() -> None:
 
 def test_media_and_heads() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
-    table = settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
+    table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
     head = {"kind": "classes", "labels": ["a", "b", "c"]}
     config = parse(table | {"source": patches, "head": head, "task": "classify"})
     model: nn.Module = build(config, seed=0)
@@ -143,11 +143,11 @@ def test_media_and_heads() -> None:
 
 def test_a_prefix_is_read_once() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
-    table = settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
+    table = make_settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
     config = parse(table | {"prefix": patches, "task": "caption"})
     model, expected = build(config, seed=0), cost(config, batch=2, source=9, target=5)
     assert isinstance(model, DecoderOnly)
-    image, tokens = torch.randn(2, 3, 12, 12), words(2, 5, seed=1)
+    image, tokens = torch.randn(2, 3, 12, 12), random_tokens(2, 5, seed=1)
 
     def write() -> None:
         state = model.start(14, prefix=image)

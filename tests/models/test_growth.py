@@ -10,7 +10,7 @@ from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
 from regard.models.swift import Swift
-from tests.matrix.models import Choice, settings, words
+from tests.matrix.models import Choice, make_settings, random_tokens
 
 CHOICE: Choice = {
     "family": "decoder_only",
@@ -26,7 +26,7 @@ CHOICE: Choice = {
 @pytest.mark.parametrize("longest", [64, pytest.param(2048, marks=pytest.mark.slow)])
 @torch.inference_mode()
 def test_flops_with_the_cache_are_linear_and_without_it_quadratic(longest: int) -> None:
-    config = parse(settings(CHOICE))
+    config = parse(make_settings(CHOICE))
     model = build(config, seed=0).eval()
     assert isinstance(model, DecoderOnly)
     stride = longest // 4
@@ -34,7 +34,7 @@ def test_flops_with_the_cache_are_linear_and_without_it_quadratic(longest: int) 
     quick: list[int] = []
     whole: list[int] = []
     for length in range(stride, longest + 1, stride):
-        tokens = words(2, length, seed=1)
+        tokens = random_tokens(2, length, seed=1)
         for step, counts in ((model.step, cached), (Swift(model).step, quick)):
             state = model.start(longest)
             model.step(tokens[:, :-1], state)

@@ -10,7 +10,7 @@ from torch import nn
 from regard.config.codec import parse, preset
 from regard.models.build import build
 from regard.models.initial import initialise
-from tests.matrix.models import sample, settings
+from tests.matrix.models import make_settings, sample_choices
 
 KINDS = ["xavier", "scaled_residual", "small_embedding"]
 
@@ -33,9 +33,9 @@ def test_the_same_seed_draws_the_same_weights(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("choice", sample()[:12], ids=lambda choice: "-".join(choice.values()))
+@pytest.mark.parametrize("choice", sample_choices()[:12], ids=lambda choice: "-".join(choice.values()))
 def test_every_parameter_is_drawn_anew(kind: str, choice: dict[str, str]) -> None:
-    config = parse(settings(choice) | {"initial": {"kind": kind}})
+    config = parse(make_settings(choice) | {"initial": {"kind": kind}})
     model = build(config, seed=0)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.matrix.models import OPTIONS, make, words
+from tests.matrix.models import OPTIONS, make_model, random_tokens
 
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 REAL = torch.arange(8) < torch.tensor([8, 3, 5])[:, None]
 
 
 def run(model: nn.Module, family: str) -> Tensor:
-    source, target = words(3, 8, seed=1), words(3, 6, seed=2)
+    source, target = random_tokens(3, 8, seed=1), random_tokens(3, 6, seed=2)
     match family:
         case "encoder_decoder":
             return model(source, target, REAL)
@@ -25,7 +25,7 @@ def run(model: nn.Module, family: str) -> Tensor:
 @pytest.mark.parametrize("position", OPTIONS["position"])
 @torch.no_grad()
 def test_double_precision_and_bfloat16_autocast_are_near_float32(family: str, position: str) -> None:
-    model = make(BASE | {"family": family, "position": position})
+    model = make_model(BASE | {"family": family, "position": position})
     single = run(model, family)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = run(model, family)
@@ -38,8 +38,8 @@ def test_double_precision_and_bfloat16_autocast_are_near_float32(family: str, po
 
 def test_packed_rows_may_be_longer_than_learned_positions() -> None:
     choice = BASE | {"family": "decoder_only", "position": "learned"}
-    model: nn.Module = make(choice)  # 32 positions
-    tokens = words(1, 40, seed=1)
+    model: nn.Module = make_model(choice)  # 32 positions
+    tokens = random_tokens(1, 40, seed=1)
     documents, positions = torch.arange(40)[None] // 20, torch.arange(40)[None] % 20
     packed = model(tokens, documents=documents, positions=positions)
     alone = torch.cat([model(part) for part in tokens.split(20, dim=1)], dim=1)

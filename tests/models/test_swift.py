@@ -12,7 +12,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import State
 from regard.models.swift import Swift
-from tests.matrix.models import Choice, generating, make, name, words
+from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
 
 ROWS, SOURCE, CLOSE = 3, 7, 3e-5
 REAL = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]
@@ -64,7 +64,7 @@ def translator(**changes: Any) -> EncoderDecoder:
 
 def start(model: Model, capacity: int = 12) -> State:
     if isinstance(model, EncoderDecoder):
-        return model.start(words(ROWS, SOURCE, seed=3), REAL, capacity=capacity)
+        return model.start(random_tokens(ROWS, SOURCE, seed=3), REAL, capacity=capacity)
     return model.start(capacity)
 
 
@@ -73,7 +73,7 @@ def assert_same_steps(model: Model, swift: Swift) -> None:
     one, other = start(model), start(model)
 
     def both(rows: int, count: int) -> None:
-        tokens = words(rows, count, seed=one.cache.filled)
+        tokens = random_tokens(rows, count, seed=one.cache.filled)
         torch.testing.assert_close(swift.step(tokens, one), model.step(tokens, other), atol=CLOSE, rtol=0)
 
     def reordered(*index: int) -> None:
@@ -98,9 +98,9 @@ def assert_same_steps(model: Model, swift: Swift) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("choice", list(generating()), ids=name)
+@pytest.mark.parametrize("choice", list(decoding_choices()), ids=choice_name)
 def test_all_kinds_of_models(choice: Choice) -> None:
-    model = make(choice)
+    model = make_model(choice)
     assert isinstance(model, EncoderDecoder | DecoderOnly)
     swift = Swift(model)
     plain = choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"  # that has norms on heads
@@ -134,13 +134,13 @@ def test_positions_that_end_are_told_and_those_that_do_not_go_on() -> None:
     model = translator(position={"kind": "learned", "length": 8})
     swift, state = Swift(model), start(model)
     for _ in range(8):
-        swift.step(words(ROWS, 1, seed=1), state)
+        swift.step(random_tokens(ROWS, 1, seed=1), state)
     with pytest.raises(Exception, match="learned positions end at 8"):
-        swift.step(words(ROWS, 1, seed=1), state)
+        swift.step(random_tokens(ROWS, 1, seed=1), state)
     model = translator()
     swift, one, other = Swift(model), start(model, 300), start(model, 300)
     for place in range(300):  # beyond what is worked out at first
-        token = words(ROWS, 1, seed=place)
+        token = random_tokens(ROWS, 1, seed=place)
         torch.testing.assert_close(swift.step(token, one), model.step(token, other), atol=CLOSE, rtol=0)
 
 
@@ -149,7 +149,7 @@ def test_it_notices_other_weights() -> None:
     for change in (_learn, _load, _assign, _write_one, _write_behind, _exchange, _widen):
         swift = Swift(model)
         assert swift.fits()
-        swift.step(words(ROWS, 1, seed=1), start(model))
+        swift.step(random_tokens(ROWS, 1, seed=1), start(model))
         assert swift.fits()
         change(model)
         assert not swift.fits()
@@ -160,7 +160,7 @@ def test_it_notices_other_weights() -> None:
 
 def _learn(model: nn.Module) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    loss: Tensor = model(words(ROWS, SOURCE, seed=3), words(ROWS, 4, seed=4)).sum()
+    loss: Tensor = model(random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, 4, seed=4)).sum()
     loss.backward()
     optimizer.step()
 

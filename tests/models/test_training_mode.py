@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.models.encoder_decoder import EncoderDecoder
-from tests.matrix.models import WIDTH, make, words
+from tests.matrix.models import WIDTH, make_model, random_tokens
 
 CHOICE = {
     "family": "encoder_decoder",
@@ -21,10 +21,10 @@ CHOICE = {
 @pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
 def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
     choice = CHOICE | {"score": score, "placement": placement}
-    model = make(choice, dropout={place: 0.5})
+    model = make_model(choice, dropout={place: 0.5})
     assert isinstance(model, EncoderDecoder)
-    source, target = words(2, 6, seed=1), words(2, 5, seed=2)
-    plain = make(choice)
+    source, target = random_tokens(2, 6, seed=1), random_tokens(2, 5, seed=2)
+    plain = make_model(choice)
     rested = model(source, target)
     assert torch.equal(rested, plain(source, target))
     model.train()
@@ -39,9 +39,9 @@ def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
 
 @pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
 def test_both_stacks_drop(place: str) -> None:
-    model = make(CHOICE | {"score": "scaled_dot"}, dropout={place: 0.5})
+    model = make_model(CHOICE | {"score": "scaled_dot"}, dropout={place: 0.5})
     assert isinstance(model, EncoderDecoder)
-    source, target = words(2, 6, seed=1), words(2, 5, seed=2)
+    source, target = random_tokens(2, 6, seed=1), random_tokens(2, 5, seed=2)
     memory = model.encode(source)
     model.train()
     assert not torch.equal(model.encode(source)[0], memory[0])
@@ -49,7 +49,7 @@ def test_both_stacks_drop(place: str) -> None:
 
 
 def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
-    model = make(CHOICE | {"score": "scaled_dot"}, dropout={"token": 0.25})
+    model = make_model(CHOICE | {"score": "scaled_dot"}, dropout={"token": 0.25})
     assert isinstance(model, EncoderDecoder)
     stack = model.encoder.train()
     places = torch.arange(200)[None]

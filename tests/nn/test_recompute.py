@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from regard.nn.record import Record
 from regard.nn.stack import Stack
-from tests.matrix.models import OPTIONS, make, words
+from tests.matrix.models import OPTIONS, make_model, random_tokens
 
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 DROPOUT = {"embedding": 0.1, "attention": 0.1, "sublayer": 0.1, "feedforward": 0.1}
 
 
 def model(family: str, recompute: bool) -> nn.Module:
-    built = make(BASE | {"family": family, "position": "rotary"}, dropout=DROPOUT).train()
+    built = make_model(BASE | {"family": family, "position": "rotary"}, dropout=DROPOUT).train()
     for module in built.modules():
         if isinstance(module, Stack):
             module.recompute = recompute
@@ -23,7 +23,7 @@ def model(family: str, recompute: bool) -> nn.Module:
 
 
 def given(family: str) -> tuple[Tensor, ...]:
-    source, target = words(3, 8, seed=1), words(3, 6, seed=2)
+    source, target = random_tokens(3, 8, seed=1), random_tokens(3, 6, seed=2)
     return (source, target) if family == "encoder_decoder" else (target,)
 
 
@@ -71,7 +71,9 @@ def test_only_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_compiles_as_one_graph() -> None:
     torch.compiler.reset()
-    net: nn.Module = make(BASE | {"family": "encoder_decoder", "position": "rotary"}, layers=1).train()  # no dropout
+    net: nn.Module = make_model(
+        BASE | {"family": "encoder_decoder", "position": "rotary"}, layers=1
+    ).train()  # no dropout
     plain, gradients, _ = learn(net, "encoder_decoder", enabled=False)
     gradients = {name: gradient.clone() for name, gradient in gradients.items()}
     net.zero_grad()

@@ -14,7 +14,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 M = TypeVar("M", bound=torch.nn.Module)
 TEXTS = [
@@ -31,8 +31,8 @@ def tokenizer(*languages: str) -> Tokenizer:
     return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
 
 
-def vocabularies(*languages: str) -> Vocabularies:
-    return Vocabularies.joint(tokenizer(*languages))
+def vocabularies(*languages: str) -> TokenizerPair:
+    return TokenizerPair.joint(tokenizer(*languages))
 
 
 def translator_settings(**changes: object) -> TranslatorSettings:

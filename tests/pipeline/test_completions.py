@@ -8,7 +8,7 @@ from regard.decode.filters import Filters
 from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
 from regard.pipeline.writer import Writer
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.pipeline.made import TEXTS, tokenizer, vocabularies, writer_settings, writing_model
 
 PROMPTS = ["Two young", "A", "Ein kleines", "Zwei", "A little"]
@@ -34,7 +34,7 @@ def test_prompts_together_are_written_as_alone(size: int) -> None:
 def test_a_text_joins_its_prompt_as_the_vocabulary_says(kind: AnyTokenizer) -> None:
     words = learn(TEXTS, kind)
     settings = writer_settings(**{"tokens.vocabulary": words.size})
-    writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)
+    writer = Writer(writing_model(settings), TokenizerPair.joint(words), settings)
     for prompt in PROMPTS:
         text = "".join(writer.write(prompt, tokens=9, temperature=0))
         assert writer.complete([prompt], tokens=9, search=Beam(1))[0].text == text
@@ -71,7 +71,7 @@ def test_a_draft_changes_nothing_but_the_pace() -> None:
         assert sure.steps < how.steps or how.share == 1.0
     words = tokenizer("en", "de")
     settings = writer_settings(**{"tokens.vocabulary": words.size})
-    stranger = Writer(writing_model(settings), Vocabularies.joint(words), settings)
+    stranger = Writer(writing_model(settings), TokenizerPair.joint(words), settings)
     with pytest.raises(RegardError, match="another vocabulary"):
         writer.drafted(stranger, "A")
 

@@ -19,7 +19,7 @@ from regard.pipeline.labeller import Labeller
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from regard.train.fit import fit
 from tests.commands import command
 from tests.train.runs import corpus, small_run
@@ -172,7 +172,7 @@ def test_a_text_with_a_gap_is_cut_as_the_text_without_it(kind: AnyTokenizer) -> 
     assert isinstance(settings, EncoderOnlySettings)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
-    filler = Filler(model, Vocabularies.joint(words), settings)
+    filler = Filler(model, TokenizerPair.joint(words), settings)
     row, whole = filler._row(1, "red dog ___ blue cat", "___")[1:-1], words.encode(sentences[0]).ids
     gap = row.index(words.specials.mask)
     before, after = row[:gap], row[gap + 1 :]

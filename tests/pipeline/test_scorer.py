@@ -44,7 +44,7 @@ def writing(**changes: object) -> Scorer:
 def by_hand(scorer: Scorer, source: list[int], text: str) -> torch.Tensor:
     """Log-probabilities (T, V), one text at a time."""
     specials = tokenizer().specials
-    reads = torch.tensor([[specials.begin, *tokenizer().encode_ids([text])[0]]])
+    reads = torch.tensor([[specials.bos, *tokenizer().encode_ids([text])[0]]])
     with torch.no_grad():
         if source:
             logits = scorer.model(torch.tensor([source]), reads)
@@ -60,7 +60,7 @@ def test_pairs_have_the_model_s_own_probabilities(batch_tokens: int, temperature
     told: list[int] = []
     found = scorer.score(TARGETS, SOURCES, batch_tokens=batch_tokens, report=told.append)
     assert sum(told) == len(TARGETS)
-    end = tokenizer().specials.end
+    end = tokenizer().specials.eos
     for one, source, target in zip(found, SOURCES, TARGETS, strict=True):
         logs = by_hand(scorer, [*tokenizer().encode_ids([source])[0], end], target)
         assert one.text == target
@@ -91,7 +91,7 @@ def test_every_token_counts_once_where_it_sees_the_most() -> None:
     scorer = writing()
     text = " ".join(TEXTS)
     ids = tokenizer().encode_ids([text])[0]
-    whole = [tokenizer().specials.begin, *ids, tokenizer().specials.end]
+    whole = [tokenizer().specials.bos, *ids, tokenizer().specials.eos]
     for size in (2, 5, 8, len(whole) - 1, len(whole)):
         rows = windows_of([text, "two"], vocabularies(), writer_settings(), size)
         counted = [label for row in rows if row.text == 0 for label in row.new]
@@ -135,9 +135,9 @@ def test_tags_of_languages_stand_before_the_source() -> None:
     scorer = Scorer(translating_model(settings), vocabularies("en", "de"), settings)
     (row,) = scorer.rows(["Zwei"], ["two"])
     specials = tokenizer("en", "de").specials
-    assert row.source[0] == specials.language("de")
-    assert scorer.rows(["Zwei"], ["two"], into="en")[0].source[0] == specials.language("en")
-    assert scorer.rows(["Zwei"], ["two"], into=["en"])[0].source[0] == specials.language("en")
+    assert row.source[0] == specials.language_id("de")
+    assert scorer.rows(["Zwei"], ["two"], into="en")[0].source[0] == specials.language_id("en")
+    assert scorer.rows(["Zwei"], ["two"], into=["en"])[0].source[0] == specials.language_id("en")
     with pytest.raises(RegardError, match="2 languages for 1 texts"):
         scorer.rows(["Zwei"], ["two"], into=["en", "de"])
     many = Scorer(scorer.model, scorer.vocabularies, settings.model_copy(update={"languages": ()}))

@@ -14,7 +14,7 @@ from regard.models.swift import Swift
 from regard.pipeline.answers import Translation
 from regard.pipeline.translator import Translator
 from regard.pipeline.written import never_written
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.pipeline.made import TEXTS, tokenizer, translating_model, translator_settings, vocabularies
 
 MANY = [text[: 5 + 7 * n % len(text)] for n, text in enumerate(TEXTS * 4)]  # of many lengths
@@ -50,8 +50,8 @@ def test_a_translation_says_what_the_model_thinks_of_it(beam: int) -> None:
     translator = made()
     specials = tokenizer().specials
     for text, found in zip(MANY, translator.translate(MANY, beam=beam, longest=9), strict=True):
-        source = torch.tensor([[*tokenizer().encode(text).ids, specials.end]])
-        target = torch.tensor([[specials.begin, *found.tokens[:-1]]])
+        source = torch.tensor([[*tokenizer().encode(text).ids, specials.eos]])
+        target = torch.tensor([[specials.bos, *found.tokens[:-1]]])
         with torch.no_grad():
             logs = translator.model(source, target).log_softmax(dim=-1)[0]
         each = logs.gather(1, torch.tensor(found.tokens)[:, None])[:, 0].tolist()
@@ -106,7 +106,7 @@ def test_weights_that_have_changed_are_noticed() -> None:
     assert [one.text for one in after] != [one.text for one in before]
 
 
-def rows_of_training(pair: Vocabularies, *, tagged: bool) -> Rows:
+def rows_of_training(pair: TokenizerPair, *, tagged: bool) -> Rows:
     """What a model learns from: MANY texts, all translated as token 5 into German."""
     ids = pair.source.encode_ids(MANY)
     zeros = np.zeros(len(MANY), np.int64)
@@ -131,7 +131,7 @@ def test_longest_is_twice_the_source_and_fifty() -> None:
     translator = made()
     never_ends = translator.model
     with torch.no_grad():
-        never_ends.target.table.weight[tokenizer().specials.end] = 0.0  # tied: END gets a logit of 0
+        never_ends.target.table.weight[tokenizer().specials.eos] = 0.0  # tied: END gets a logit of 0
         for parameter in never_ends.decoder.layers[-1].parameters():
             parameter.mul_(3.0)
     never = 0
@@ -166,7 +166,7 @@ def test_the_model_is_left_as_it_was() -> None:
 def test_what_is_no_text_is_never_written(beam: int) -> None:
     translator = made("de", "en", languages=["en", "de"])
     specials = tokenizer("de", "en").specials
-    banned = specials.control - {specials.end, specials.unknown}
+    banned = specials.control - {specials.eos, specials.unk}
     assert len(banned) == 7  # pad, begin, mask, classify, separate, two languages
     assert set(never_written(translator.vocabularies.target, torch.device("cpu")).tolist()) == banned
     with torch.no_grad():

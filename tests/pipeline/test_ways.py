@@ -22,7 +22,7 @@ from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
 from regard.pipeline.wishes import Wishes, spellings
 from regard.pipeline.word_alignment import align_words, aligned
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.pipeline.made import TEXTS, tokenizer, translating_model, translator_settings, vocabularies
 
 LONGEST = 8
@@ -112,8 +112,8 @@ def test_wishes_are_obeyed_by_every_search(search: Search) -> None:
     # What is not forbidden keeps its probability: forced tokens have the model's own.
     whole = next(one for one, begin in zip(found, begins, strict=True) if begin)
     with torch.no_grad():
-        source = torch.tensor([[*tokenizer().encode(TEXTS[0]).ids, tokenizer().specials.end]])
-        target = torch.tensor([[tokenizer().specials.begin, *whole.tokens[:-1]]])
+        source = torch.tensor([[*tokenizer().encode(TEXTS[0]).ids, tokenizer().specials.eos]])
+        target = torch.tensor([[tokenizer().specials.bos, *whole.tokens[:-1]]])
         logs = translator.model(source, target).log_softmax(dim=-1)[0]
     assert whole.logs == pytest.approx(logs.gather(1, torch.tensor(whole.tokens)[:, None])[:, 0].tolist(), abs=1e-4)
 
@@ -156,14 +156,14 @@ def test_models_together() -> None:
     assert [text.tokens for text in silent] == [text.tokens for text in alone]
     both = Together([one, other]).translate(TEXTS, beam=1, longest=LONGEST)
     for text, found in zip(TEXTS, both, strict=True):  # the mean of both, word by word
-        source = torch.tensor([[*tokenizer().encode(text).ids, tokenizer().specials.end]])
-        target = torch.tensor([[tokenizer().specials.begin, *found.tokens[:-1]]])
+        source = torch.tensor([[*tokenizer().encode(text).ids, tokenizer().specials.eos]])
+        target = torch.tensor([[tokenizer().specials.bos, *found.tokens[:-1]]])
         with torch.no_grad():
             mean = sum(member.model(source, target)[0].softmax(dim=-1) for member in (one, other)) / 2
         assert isinstance(mean, torch.Tensor)
         assert found.logs == pytest.approx(mean.log().gather(1, torch.tensor(found.tokens)[:, None])[:, 0], abs=1e-4)
     settings = translator_settings(**{"source.vocabulary": tokenizer("en", "de").size})
-    stranger = Translator(translating_model(settings), Vocabularies.joint(tokenizer("en", "de")), settings)
+    stranger = Translator(translating_model(settings), TokenizerPair.joint(tokenizer("en", "de")), settings)
     with pytest.raises(RegardError, match="another vocabulary"):
         Together([one, stranger])
     with pytest.raises(RegardError, match="no mean 'median'"):

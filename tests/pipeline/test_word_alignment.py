@@ -26,7 +26,7 @@ def translator() -> Translator:
 def planted(pairs: list[Row], shift: int) -> Tensor:
     """Each piece of a target word looks at the pieces of its source word, a little, and most at END."""
     (pair,) = pairs
-    above, below = tokenizer().words(pair.source), tokenizer().words(pair.labels[:-1])
+    above, below = tokenizer().word_ids(pair.source), tokenizer().word_ids(pair.labels[:-1])
     assert len(pair.reads) > max(word for word in below if word is not None) + 2  # words have several pieces
     table = torch.full((len(pair.reads), len(pair.source)), 0.01)
     table[:, -1] = 0.9
@@ -48,7 +48,7 @@ def test_a_hand_made_case(rows: word_alignment.Rows, shift: int, monkeypatch: py
 def test_the_most_of_a_word_counts_not_of_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """A source word of many pieces gets their sum."""
     (pair,) = Scorer.of(translator()).rows(["zwei"], ["playhouse a"])
-    above = tokenizer().words(pair.source)
+    above = tokenizer().word_ids(pair.source)
     assert above.count(0) > 2
     table = torch.zeros(1, len(pair.reads), len(pair.source))
     table[..., [n for n, word in enumerate(above) if word == 0]] = 0.6 / above.count(0)
@@ -73,7 +73,7 @@ def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.Row
     with torch.no_grad():
         ours.model(torch.tensor([pair.source]), torch.tensor([pair.reads]), record=record)
     weights = record.weights("decoder.0.cross")[0].mean(dim=0)  # (T, S)
-    above, below = tokenizer().words(pair.source), tokenizer().words(pair.labels[:-1])
+    above, below = tokenizer().word_ids(pair.source), tokenizer().word_ids(pair.labels[:-1])
     for source, target in found[0]:
         looks = torch.stack([weights[n + shift] for n, word in enumerate(below) if word == target]).mean(dim=0)
         sums = [sum(float(looks[n]) for n, word in enumerate(above) if word == one) for one in range(8)]

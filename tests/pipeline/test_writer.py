@@ -12,7 +12,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.state import State
 from regard.pipeline.writer import Writer
 from regard.text.learn import learn
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from tests.pipeline.made import TEXTS, tokenizer, vocabularies, writer_settings, writing_model
 
 
@@ -25,13 +25,13 @@ def made(**changes: object) -> Writer:
 def test_greedy_writes_what_the_model_says(kind: AnyTokenizer) -> None:
     words = learn(TEXTS, kind)  # spaces belong to the piece before, to the piece after, or to neither
     settings = writer_settings(**{"tokens.vocabulary": words.size})
-    writer = Writer(writing_model(settings), Vocabularies.joint(words), settings)
+    writer = Writer(writing_model(settings), TokenizerPair.joint(words), settings)
     for prompt in ("Two young", "A", "Ein kleines"):
         text = "".join(writer.write(prompt, tokens=8, temperature=0))
-        ids = [words.specials.begin, *words.encode(prompt).ids]
-        banned = sorted(words.specials.control - {words.specials.end, words.specials.unknown})
+        ids = [words.specials.bos, *words.encode(prompt).ids]
+        banned = sorted(words.specials.control - {words.specials.eos, words.specials.unk})
         written: list[int] = []
-        while len(written) < 8 and words.specials.end not in written:
+        while len(written) < 8 and words.specials.eos not in written:
             with torch.no_grad():
                 logits = writer.model(torch.tensor([[*ids, *written]]))[0, -1]
             logits[banned] = -torch.inf

@@ -31,7 +31,7 @@ TEXT = [
     "der größte Apfel, die größeren Äpfel, ein größerer Apfel",
     "<pad> <s> </s> <unk> <mask> <2de> <url> <pad> <s> </s> <unk> <mask> <2de> <url>\n",
 ]
-WITH_TAGS = Specials(languages=("de", "en"), extra=("<url>", "@@"))
+TAGGED_SPECIALS = Specials(languages=("de", "en"), extra=("<url>", "@@"))
 KINDS: dict[str, AnyTokenizer] = {
     "byte_bpe": ByteBpe(vocabulary=310),
     "bpe": Bpe(vocabulary=120),
@@ -39,12 +39,12 @@ KINDS: dict[str, AnyTokenizer] = {
     "word": WordLevel(vocabulary=45),
     "character": CharacterLevel(),
     "byte": ByteLevel(),
-    "byte_bpe tagged": ByteBpe(vocabulary=310, specials=WITH_TAGS),
-    "bpe tagged": Bpe(vocabulary=120, specials=WITH_TAGS),
-    "unigram tagged": Unigram(vocabulary=76, specials=WITH_TAGS),
-    "character tagged": CharacterLevel(specials=WITH_TAGS),
+    "byte_bpe tagged": ByteBpe(vocabulary=310, specials=TAGGED_SPECIALS),
+    "bpe tagged": Bpe(vocabulary=120, specials=TAGGED_SPECIALS),
+    "unigram tagged": Unigram(vocabulary=76, specials=TAGGED_SPECIALS),
+    "character tagged": CharacterLevel(specials=TAGGED_SPECIALS),
     "byte_bpe normal": ByteBpe(
-        vocabulary=310, specials=WITH_TAGS, normalise=Normalise(form="nfkc", lowercase=True, strip_accents=True)
+        vocabulary=310, specials=TAGGED_SPECIALS, normalise=Normalise(form="nfkc", lowercase=True, strip_accents=True)
     ),
     "unigram normal": Unigram(vocabulary=76, normalise=Normalise(lowercase=True)),
 }
@@ -52,14 +52,14 @@ ALPHABET = sorted({character for text in TEXT for character in text})
 
 
 @cache
-def vocabulary(name: str) -> Tokenizer:
+def get_tokenizer(name: str) -> Tokenizer:
     return learn(TEXT, KINDS[name])
 
 
-def shared_lines(name: str, most: int) -> list[str]:
+def read_shared_lines(name: str, max_lines: int) -> list[str]:
     """Lines of a shared corpus; without it the test is skipped."""
     path = SHARED / name
     if not path.is_file():
         pytest.skip(f"needs ../shared/data/{name}")
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-        return [line.removesuffix("\n") for line in islice(file, most)]
+        return [line.removesuffix("\n") for line in islice(file, max_lines)]

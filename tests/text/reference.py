@@ -14,45 +14,45 @@ from random import Random
 Pair = tuple[str, str]
 
 
-def learn_merges(words: dict[str, int], alphabet: list[str], most: int, least: int = 2) -> list[Pair]:
+def learn_merges(words: dict[str, int], alphabet: list[str], max_merges: int, min_count: int = 2) -> list[Pair]:
     """The merges of a text that is given as words and how often each stands in it."""
     age = {symbol: number for number, symbol in enumerate(alphabet)}
-    cuts = {word: list(word) for word in words}
+    symbols_of_word = {word: list(word) for word in words}
     merges: list[Pair] = []
-    while len(merges) < most:
+    while len(merges) < max_merges:
         pairs: Counter[Pair] = Counter()
-        for word, cut in cuts.items():
-            for pair in pairwise(cut):
+        for word, symbols in symbols_of_word.items():
+            for pair in pairwise(symbols):
                 pairs[pair] += words[word]
         best = min(pairs, key=lambda pair: (-pairs[pair], age[pair[0]], age[pair[1]]), default=None)
-        if best is None or pairs[best] < least:
+        if best is None or pairs[best] < min_count:
             break
         merges.append(best)
         age.setdefault("".join(best), len(age))
-        for cut in cuts.values():
-            merge_all(cut, best)
+        for symbols in symbols_of_word.values():
+            merge_all(symbols, best)
     return merges
 
 
-def merge_all(cut: list[str], pair: Pair) -> None:
+def merge_all(symbols: list[str], pair: Pair) -> None:
     """Join the pair wherever it stands, from the left."""
-    place = 0
-    while place < len(cut) - 1:
-        if (cut[place], cut[place + 1]) == pair:
-            cut[place : place + 2] = ["".join(pair)]
-        place += 1
+    position = 0
+    while position < len(symbols) - 1:
+        if (symbols[position], symbols[position + 1]) == pair:
+            symbols[position : position + 2] = ["".join(pair)]
+        position += 1
 
 
-def cut_with_dropout(word: str, merges: list[Pair], rate: float, draw: Random) -> list[str]:
+def segment_with_dropout(word: str, merges: list[Pair], dropout: float, rng: Random) -> list[str]:
     """Algorithm 1 of Provilkov et al. (2020), line by line."""
-    cut = list(word)
+    symbols = list(word)
     while True:
         possible = [
-            (merges.index(pair), place)
-            for place, pair in enumerate(pairwise(cut))
-            if pair in merges and draw.random() >= rate
+            (merges.index(pair), position)
+            for position, pair in enumerate(pairwise(symbols))
+            if pair in merges and rng.random() >= dropout
         ]
         if not possible:
-            return cut
-        _, place = min(possible)
-        cut[place : place + 2] = [cut[place] + cut[place + 1]]
+            return symbols
+        _, position = min(possible)
+        symbols[position : position + 2] = [symbols[position] + symbols[position + 1]]

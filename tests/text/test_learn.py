@@ -12,8 +12,8 @@ import pytest
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
 from regard.text import learn as learning
-from regard.text.learn import learn, learn_both
-from tests.text.corpora import KINDS, TEXT, shared_lines, vocabulary
+from regard.text.learn import learn, learn_pair
+from tests.text.corpora import KINDS, TEXT, get_tokenizer, read_shared_lines
 
 SCRIPT = """
 import json, random, sys
@@ -27,24 +27,24 @@ print(json.dumps({name: learn(texts, settings).fingerprint for name, settings in
 
 def test_the_same_text_gives_the_same_file() -> None:
     """In another process, with other hashes, other threads and another order of lines."""
-    found = []
+    fingerprints = []
     for seed in ("1", "2"):
         environment = os.environ | {
             "PYTHONHASHSEED": seed,
             "TOKENIZERS_PARALLELISM": "true" if seed == "1" else "false",
         }
         run = [sys.executable, "-c", SCRIPT, seed]
-        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=True)  # noqa: S603
-        found.append(json.loads(done.stdout))
-    assert found[0] == found[1]
-    assert len(set(found[0].values())) == len(KINDS)
+        result = subprocess.run(run, capture_output=True, text=True, env=environment, check=True)  # noqa: S603
+        fingerprints.append(json.loads(result.stdout))
+    assert fingerprints[0] == fingerprints[1]
+    assert len(set(fingerprints[0].values())) == len(KINDS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [ByteBpe(), Bpe(), Unigram(), WordLevel()], ids=lambda settings: settings.kind)
 @pytest.mark.parametrize("name", ["multi30k/train.de.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz"])
 def test_the_same_corpus_gives_the_same_file(name: str, settings: AnyTokenizer) -> None:
-    texts = shared_lines(name, 30_000)
+    texts = read_shared_lines(name, 30_000)
     assert learn(texts, settings) == learn(Random(1).sample(texts, len(texts)), settings)
 
 
@@ -70,12 +70,12 @@ def test_memory_does_not_grow_with_the_text(kind: str) -> None:
 
 
 def test_special_tokens_count_towards_the_size() -> None:
-    assert vocabulary("byte_bpe").size == 310
-    assert vocabulary("bpe").size == 120
-    assert vocabulary("unigram").size == 76
-    assert vocabulary("word").size == 45
-    assert vocabulary("byte").size == 256 + 7
-    tagged = vocabulary("byte_bpe tagged")
+    assert get_tokenizer("byte_bpe").size == 310
+    assert get_tokenizer("bpe").size == 120
+    assert get_tokenizer("unigram").size == 76
+    assert get_tokenizer("word").size == 45
+    assert get_tokenizer("byte").size == 256 + 7
+    tagged = get_tokenizer("byte_bpe tagged")
     assert tagged.size == 310
     assert set(tagged.specials.languages) == {"de", "en"}
     assert list(tagged.specials.extra) == ["<url>", "@@"]
@@ -87,10 +87,10 @@ def test_text_never_turns_into_special_tokens() -> None:
     for settings in (ByteBpe(vocabulary=400), Bpe(vocabulary=60), Unigram(vocabulary=60), WordLevel()):
         tokenizer = learn(texts, settings)
         ids = tokenizer.encode(texts[0]).ids
-        assert not set(ids) & (tokenizer.specials.control - {tokenizer.specials.unknown})
+        assert not set(ids) & (tokenizer.specials.control - {tokenizer.specials.unk})
         if settings.kind != "word":
             assert tokenizer.decode(ids) == texts[0]
-            assert tokenizer.specials.unknown not in ids
+            assert tokenizer.specials.unk not in ids
 
 
 @pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram])
@@ -109,22 +109,22 @@ def test_a_special_token_may_look_like_a_word(kind: type[ByteBpe | Bpe | Unigram
 
 def test_extra_tokens_are_one_piece_of_text() -> None:
     for name in ("byte_bpe tagged", "bpe tagged", "unigram tagged", "character tagged", "byte_bpe normal"):
-        tokenizer = vocabulary(name)
+        tokenizer = get_tokenizer(name)
         ids = tokenizer.encode("peck<url>peck @@ <url>").ids
         assert ids.count(tokenizer.specials.extra["<url>"]) == 2
         assert ids.count(tokenizer.specials.extra["@@"]) == 1
         assert tokenizer.decode(ids) == "peck<url>peck @@ <url>"
         if name.startswith(("byte", "character")):
-            assert tokenizer.words(ids)[-1] == 2, "words are what spaces separate"
+            assert tokenizer.word_ids(ids)[-1] == 2, "words are what spaces separate"
 
 
 def test_separate_and_joint_vocabularies() -> None:
     english, german = TEXT[:4], TEXT[4:6]
-    both = learn_both(english, german, Bpe(vocabulary=100, joint=False))
-    assert not both.is_joint
-    assert both.source == learn(english, Bpe(vocabulary=100))
-    assert both.target == learn(german, Bpe(vocabulary=100))
-    joint = learn_both(english, german, Bpe(vocabulary=100))
+    pair = learn_pair(english, german, Bpe(vocabulary=100, joint=False))
+    assert not pair.is_joint
+    assert pair.source == learn(english, Bpe(vocabulary=100))
+    assert pair.target == learn(german, Bpe(vocabulary=100))
+    joint = learn_pair(english, german, Bpe(vocabulary=100))
     assert joint.source is joint.target
     assert joint.source == learn(english + german, Bpe(vocabulary=100))
 
@@ -154,7 +154,7 @@ def test_nothing_to_learn_from(settings: AnyTokenizer, texts: list[str]) -> None
 
 
 def test_bytes_need_no_text() -> None:
-    assert learn([], ByteLevel()) == vocabulary("byte")
+    assert learn([], ByteLevel()) == get_tokenizer("byte")
 
 
 def test_too_much_to_count_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

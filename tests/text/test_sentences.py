@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.text.sentences import sentences
+from regard.text.sentences import split_sentences
 
 # ruff: noqa: RUF001
 
 
 @given(st.text(alphabet='aB.!? \n\t"”)。1…', max_size=40) | st.text(max_size=40))
 def test_joined_they_are_the_text(text: str) -> None:
-    found = sentences(text)
-    assert "".join(sentence + space for sentence, space in found) == text
-    assert all(not space or space.isspace() for _, space in found)
-    assert not any(sentence.endswith(("\n", " \n")) for sentence, _ in found)
+    pairs = split_sentences(text)
+    assert "".join(sentence + space for sentence, space in pairs) == text
+    assert all(not space or space.isspace() for _, space in pairs)
+    assert not any(sentence.endswith(("\n", " \n")) for sentence, _ in pairs)
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_joined_they_are_the_text(text: str) -> None:
     ],
 )
 def test_common_cases(text: str, cut: list[str]) -> None:
-    assert [sentence for sentence, _ in sentences(text)] == cut
+    assert [sentence for sentence, _ in split_sentences(text)] == cut

@@ -13,7 +13,7 @@ from regard.config.training import Adafactor, Adam, AdamW, Muon, Optimizer
 from regard.models.build import AnyModel, build
 from regard.store.weights import load_tensors, save_tensors
 from regard.train.optim import Optimizers, groups, make_optimizers
-from tests.matrix.models import make, words
+from tests.matrix.models import make_model, random_tokens
 
 KINDS: list[Optimizer] = [AdamW(weight_decay=0.1), Adam(), Adafactor(weight_decay=0.1), Muon(weight_decay=0.1)]
 CHOICE = {
@@ -29,13 +29,13 @@ each_kind = pytest.mark.parametrize("settings", KINDS, ids=lambda settings: sett
 
 
 def model(**changes: str) -> AnyModel:
-    return make(CHOICE | changes)
+    return make_model(CHOICE | changes)
 
 
 def learn(net: AnyModel, optimizers: Optimizers, steps: int, seed: int = 0) -> None:
     for step in range(steps):
         optimizers.zero_grad()
-        source, target = words(2, 5, seed=seed + step), words(2, 4, seed=seed + step + 100)
+        source, target = random_tokens(2, 5, seed=seed + step), random_tokens(2, 4, seed=seed + step + 100)
         net(source, target).logsumexp(-1).square().mean().backward()
         optimizers.set_rate(0.01 / (1 + seed + step))
         optimizers.step()

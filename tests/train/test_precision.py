@@ -19,7 +19,7 @@ from regard.nn.scores import Score
 from regard.train.loss import word_loss
 from regard.train.optim import make_optimizers
 from regard.train.precision import Precision, Scaler, computing
-from tests.matrix.models import OPTIONS, make, settings, words
+from tests.matrix.models import OPTIONS, make_model, make_settings, random_tokens
 
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "layer", "heads": "gqa", "feedforward": "swiglu"}
 NARROW: list[Precision] = ["bfloat16", "float16"]
@@ -28,7 +28,7 @@ IMAGE = {"family": "encoder_only", "width": 16, "source": {"kind": "patches", "p
 
 
 def run(model: nn.Module, family: str, **given: Any) -> Tensor:
-    source, target = words(3, 8, seed=1), words(3, 6, seed=2)
+    source, target = random_tokens(3, 8, seed=1), random_tokens(3, 6, seed=2)
     return model(source, target, **given) if family == "encoder_decoder" else model(target, **given)
 
 
@@ -48,7 +48,7 @@ def test_float32_is_no_autocast_at_all() -> None:
 def test_the_residual_stream_and_the_gradients_stay_float32(
     family: str, placement: str, norm: str, precision: Precision
 ) -> None:
-    model = make(BASE | {"family": family, "position": "rotary", "placement": placement, "norm": norm})
+    model = make_model(BASE | {"family": family, "position": "rotary", "placement": placement, "norm": norm})
     record = Record()
     with computing("cpu", precision):
         logits = run(model, family, record=record)
@@ -62,7 +62,7 @@ def test_the_residual_stream_and_the_gradients_stay_float32(
 @pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
 def test_images_enter_a_float32_stream(position: str) -> None:
     choice = BASE | {"family": "encoder_only", "position": position}
-    stack = settings(choice)["encoder"]
+    stack = make_settings(choice)["encoder"]
     model: nn.Module = build(
         parse(IMAGE | {"encoder": stack, "head": {"kind": "classes", "labels": ["a", "b"]}, "task": "classify"}), seed=1
     )
@@ -122,7 +122,7 @@ def test_the_loss_is_float32(precision: Precision) -> None:
 @pytest.mark.parametrize("score", ["scaled_dot", "general", "additive"])
 @pytest.mark.parametrize("family", ["encoder_decoder", "decoder_only"])
 def test_attention_may_stay_float32(family: str, score: str) -> None:
-    model = make(BASE | {"family": family, "position": "alibi", "score": score, "feedforward": "relu"})
+    model = make_model(BASE | {"family": family, "position": "alibi", "score": score, "feedforward": "relu"})
     plain = run(model, family)
     with computing("cpu", "bfloat16"):
         low = run(model, family)
@@ -143,7 +143,7 @@ def test_attention_may_stay_float32(family: str, score: str) -> None:
 
 
 def test_attention_in_float32_is_exactly_that_of_widened_heads() -> None:
-    model = make(BASE | {"family": "decoder_only", "position": "none"})
+    model = make_model(BASE | {"family": "decoder_only", "position": "none"})
     keep_float32(model, True)
     record = Record()
     with computing("cpu", "bfloat16"):
@@ -158,17 +158,17 @@ def test_attention_in_float32_is_exactly_that_of_widened_heads() -> None:
 
 def test_attention_in_float32_compiles_as_one_graph() -> None:
     torch.compiler.reset()
-    model = make(BASE | {"family": "decoder_only", "position": "rotary"}, layers=1)
+    model = make_model(BASE | {"family": "decoder_only", "position": "rotary"}, layers=1)
     keep_float32(model, True)
     compiled = torch.compile(model, fullgraph=True, backend="eager", dynamic=True)
     with computing("cpu", "bfloat16"):
-        torch.testing.assert_close(compiled(words(3, 6, seed=2)), run(model, "decoder_only"))
-    torch.testing.assert_close(compiled(words(3, 6, seed=2)), run(model, "decoder_only"))
+        torch.testing.assert_close(compiled(random_tokens(3, 6, seed=2)), run(model, "decoder_only"))
+    torch.testing.assert_close(compiled(random_tokens(3, 6, seed=2)), run(model, "decoder_only"))
 
 
 @pytest.mark.parametrize("optimizer", [AdamW(), Muon()], ids=lambda optimizer: optimizer.kind)
 def test_float16_gradients_are_scaled_unscaled_and_watched(optimizer: AdamW | Muon) -> None:
-    model = make(BASE | {"family": "decoder_only", "position": "none"})
+    model = make_model(BASE | {"family": "decoder_only", "position": "none"})
     optimizers = make_optimizers(model, optimizer)
     scaler = Scaler("cpu", "float16")
     first = scaler.scale(torch.ones(())).item()

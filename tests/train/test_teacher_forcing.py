@@ -16,7 +16,7 @@ from regard.data.rows import IGNORED
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import everything
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from regard.train.trainer import Trainer
 from tests.train.made import trainer
 from tests.train.runs import sentences, translated
@@ -73,8 +73,8 @@ def logits(of: Trainer, batch: Batch) -> Tensor:
 
 def test_a_translation_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
     of = made("translate", tmp_path)
-    vocabulary, seen = Vocabularies.load(of.folder.vocabulary).target, Counter[str]()
-    begin, end, pad = vocabulary.specials.begin, vocabulary.specials.end, vocabulary.specials.pad
+    vocabulary, seen = TokenizerPair.load(of.folder.vocabulary).target, Counter[str]()
+    begin, end, pad = vocabulary.specials.bos, vocabulary.specials.eos, vocabulary.specials.pad
     for batch in batches(of):
         assert batch.source is not None
         for source, reads, writes in zip(batch.source.tolist(), target(batch).tolist(), batch.labels, strict=True):
@@ -92,13 +92,13 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
 
 def test_running_text_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
     of = made("continue", tmp_path)
-    vocabulary, (shard,) = Vocabularies.load(of.folder.vocabulary).source, of.loader.shards.shards
+    vocabulary, (shard,) = TokenizerPair.load(of.folder.vocabulary).source, of.loader.shards.shards
     stored, begins = of.loader.shards.tokens(0), shard.begins()
     wholes = {
         number: [
-            vocabulary.specials.begin,
+            vocabulary.specials.bos,
             *stored[int(begins[number]) : int(begins[number]) + length].tolist(),
-            vocabulary.specials.end,
+            vocabulary.specials.eos,
         ]
         for number, length in enumerate(shard.lengths[0].tolist())
     }

@@ -15,7 +15,7 @@ from regard.config.tables import SettingsFile, read_toml
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
     from regard.data.prepare import Done
-    from regard.text.vocabularies import Vocabularies
+    from regard.text.vocabularies import TokenizerPair
 
 
 def prepare(
@@ -26,10 +26,10 @@ def prepare(
     size: Annotated[float, typer.Option(min=0.001, help="Million characters of text a shard.")] = 8.0,
 ) -> None:
     """Write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
-    from regard.text.vocabularies import Vocabularies  # only when it is needed: tokenizers, numpy
+    from regard.text.vocabularies import TokenizerPair  # only when it is needed: tokenizers, numpy
 
     data = _load(run)
-    vocabularies = Vocabularies.load(vocabulary)
+    vocabularies = TokenizerPair.load(vocabulary)
     for name, corpus in _parts(data).items():
         _prepare_part(name, corpus, vocabularies, out / name, workers, int(size * 1e6))
     vocabularies.save(out)
@@ -51,7 +51,7 @@ def _parts(data: Data) -> "dict[str, Corpus]":
 
 
 def _prepare_part(
-    name: str, corpus: "Corpus", vocabularies: "Vocabularies", folder: Path, workers: int, size: int
+    name: str, corpus: "Corpus", vocabularies: "TokenizerPair", folder: Path, workers: int, size: int
 ) -> None:
     from regard.data import prepare as room
     from regard.data.example import Defects

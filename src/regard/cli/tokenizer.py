@@ -15,8 +15,8 @@ from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.data.example import Defects, Where
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
-from regard.text.steps import Step, count_words, steps
-from regard.text.survey import Found, Survey, readable, survey
+from regard.text.steps import Merge, count_words, replay_merges
+from regard.text.survey import LineTally, RoundTripReport, check_round_trip, show_token
 from regard.text.tokenizer import Tokenizer
 
 app = typer.Typer(help="Learn a vocabulary, look at it, check it on a corpus.", no_args_is_help=True)
@@ -73,10 +73,10 @@ def show(
     typer.echo(f"{known.size:,} pieces; special: {control}")
     for text in texts or []:
         ids = known.encode_ids([text])[0]
-        typer.echo(f"\n{' '.join(readable(known, token) for token in ids)}\n{' '.join(map(str, ids))}")
+        typer.echo(f"\n{' '.join(show_token(known, token) for token in ids)}\n{' '.join(map(str, ids))}")
         _show_compression(len(text), len(text.encode()), len(ids))
     if corpus:
-        _show_survey(known, survey(known, _lines(corpus, Defects())), number)
+        _show_survey(known, check_round_trip(known, _lines(corpus, Defects())), number)
 
 
 @app.command()
@@ -87,13 +87,13 @@ def check(
     """Encode and decode every line: all must come back. Ends with code 1 if one does not."""
     known = _load(tokenizer)
     defects = Defects()
-    result = survey(known, _lines(files, defects))
+    result = check_round_trip(known, _lines(files, defects))
     _show_defects(defects)
     typer.echo(f"{_count(result.lines, 'line')}, {_count(result.tokens, 'token')}")
     _show_found("unknown", result.unknown, _count(result.unknown.tokens, "unknown token"))
     _show_found("changed", result.changed, "they do not come back as they were")
     _show_found("normalised", result.normalised, "as the vocabulary's own normalisation wants it")
-    if not result.sound:
+    if not result.is_lossless:
         raise typer.Exit(1)
     typer.echo("every line comes back")
 
@@ -143,16 +143,16 @@ def _show_steps(tokenizer: Tokenizer, files: list[str]) -> None:
     ids = {piece: token for token, piece in enumerate(tokenizer.vocabulary)}
 
     def shown(pieces: list[str]) -> str:
-        return " ".join(readable(tokenizer, ids[piece]) for piece in pieces)
+        return " ".join(show_token(tokenizer, ids[piece]) for piece in pieces)
 
     typer.echo(f"start: {'   '.join(shown(list(word)) for word in words)}\n")
-    for step in steps(tokenizer, texts()):
+    for step in replay_merges(tokenizer, texts()):
         _show_step(step, shown)
     typer.echo()
 
 
-def _show_step(step: Step, shown: Callable[[list[str]], str]) -> None:
-    typer.echo(f"{step.number}. {shown([step.left])} + {shown([step.right])} = {shown([step.made])}  ({step.count}x)")
+def _show_step(step: Merge, shown: Callable[[list[str]], str]) -> None:
+    typer.echo(f"{step.number}. {shown([step.left])} + {shown([step.right])} = {shown([step.merged])}  ({step.count}x)")
     typer.echo(f"   {'   '.join(shown(word) for word in step.words)}")
 
 
@@ -163,27 +163,27 @@ def _show_compression(characters: int, size: int, tokens: int) -> None:
         )
 
 
-def _show_survey(known: Tokenizer, result: Survey[Where], number: int) -> None:
+def _show_survey(known: Tokenizer, result: RoundTripReport[Where], number: int) -> None:
     typer.echo(f"\n{_count(result.lines, 'line')}, {result.characters:,} characters, {result.bytes:,} bytes")
     _show_compression(result.characters, result.bytes, result.tokens)
     pieces = [token for token in range(known.size) if token not in known.specials.control]
-    unused = sum(token not in result.used for token in pieces)
+    unused = sum(token not in result.token_counts for token in pieces)
     typer.echo(f"{unused:,} of {len(pieces):,} pieces are not used; unknown: {result.unknown.tokens:,}\n")
-    seen = [token for token in pieces if token in result.used]
-    longest = sorted(seen, key=lambda token: (-len(known.pieces.bytes[token]), token))[:number]
-    rarest = sorted(seen, key=lambda token: (result.used[token], -token))[:number]
+    seen = [token for token in pieces if token in result.token_counts]
+    longest = sorted(seen, key=lambda token: (-len(known.token_bytes.bytes[token]), token))[:number]
+    rarest = sorted(seen, key=lambda token: (result.token_counts[token], -token))[:number]
     table = Table("longest", "seen", "rarest", "seen", box=None, pad_edge=False)
     table.columns[1].justify = table.columns[3].justify = "right"
     for long, rare in zip(longest, rarest, strict=True):
-        cells = [(readable(known, token), f"{result.used[token]:,}") for token in (long, rare)]
+        cells = [(show_token(known, token), f"{result.token_counts[token]:,}") for token in (long, rare)]
         table.add_row(*cells[0], *cells[1])
     Console().print(table, markup=False)
 
 
-def _show_found(name: str, found: Found[Where], what: str) -> None:
+def _show_found(name: str, found: LineTally[Where], what: str) -> None:
     if found.lines:
         text, back = found.example
-        typer.echo(f"{name}: {_count(found.lines, 'line')}, {what}; first at {found.first}")
+        typer.echo(f"{name}: {_count(found.lines, 'line')}, {what}; first at {found.first_place}")
         typer.echo(f"  text: {_short(text)}\n  back: {_short(back)}")
 
 

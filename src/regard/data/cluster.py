@@ -22,7 +22,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Where
 from regard.data.prepare import SIZE, Done, chunks, one_thread, write_corpus, write_shard
 from regard.data.readers import read
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 Documents = Iterable[Any]  # of datatrove
 
@@ -58,7 +58,7 @@ class Write:
     def __call__(self, data: Documents, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
         """Nothing comes after."""
         names, folder = Corpus(self.sources).names, Path(self.folder)
-        vocabularies = Vocabularies.load(Path(self.vocabulary))
+        vocabularies = TokenizerPair.load(Path(self.vocabulary))
         folder.mkdir(parents=True, exist_ok=True)
         receipts: dict[int, dict[str, str]] = {index: {} for index in range(rank, len(names), world_size)}
         with one_thread():

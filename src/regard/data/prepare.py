@@ -33,7 +33,7 @@ from regard.data.example import CorpusError, Defects, Example
 from regard.data.shards import FORMAT, Shards, load, save
 from regard.data.tokenise import packed_text, tokenise, unpacked_text
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 CORPUS = "corpus.json"
 SIZE = 8_000_000  # characters of text a shard
@@ -78,7 +78,7 @@ Report = Callable[[Done], None]
 
 def prepare(
     corpus: Corpus,
-    vocabularies: Vocabularies,
+    vocabularies: TokenizerPair,
     folder: Path,
     defects: Defects,
     *,
@@ -129,7 +129,7 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, tho
     return Shards(loaded, {**known, **(weights or {})})
 
 
-def in_memory(corpus: Corpus, vocabularies: Vocabularies, defects: Defects) -> Shards:
+def in_memory(corpus: Corpus, vocabularies: TokenizerPair, defects: Defects) -> Shards:
     """A small corpus without files: the same samples in the same order as `prepare` would write, a shard a source."""
     shards = [
         tokenise(
@@ -158,14 +158,14 @@ def chunks(examples: Iterable[tuple[int, Example]], names: Sequence[str], size: 
             yield Chunk(f"{index:03}-{number:06}", names[index], packed_text(some))
 
 
-def write_shard(chunk: Chunk, vocabularies: Vocabularies, folder: Path) -> Done:
+def write_shard(chunk: Chunk, vocabularies: TokenizerPair, folder: Path) -> Done:
     """Cut a chunk into tokens and write it, unless that has been done."""
     if (done := _kept(chunk, vocabularies, folder)) is not None:
         return done
     return _written(chunk, vocabularies, folder)
 
 
-def _kept(chunk: Chunk, vocabularies: Vocabularies, folder: Path) -> Done | None:
+def _kept(chunk: Chunk, vocabularies: TokenizerPair, folder: Path) -> Done | None:
     """The shard of this chunk, if it is there, whole and made from the same."""
     try:
         shard = load(folder, chunk.name, thorough=True)
@@ -178,7 +178,7 @@ def _kept(chunk: Chunk, vocabularies: Vocabularies, folder: Path) -> Done | None
     return Done(chunk.name, shard.sha256, len(shard), shard.tokens.size, len(chunk.text), kept=True)
 
 
-def _written(chunk: Chunk, vocabularies: Vocabularies, folder: Path) -> Done:
+def _written(chunk: Chunk, vocabularies: TokenizerPair, folder: Path) -> Done:
     shard = tokenise(
         unpacked_text(chunk.text),
         *_both(vocabularies),
@@ -189,7 +189,7 @@ def _written(chunk: Chunk, vocabularies: Vocabularies, folder: Path) -> Done:
     return Done(chunk.name, save(shard, folder), len(shard), shard.tokens.size, len(chunk.text), kept=False)
 
 
-def _both(vocabularies: Vocabularies) -> tuple[Tokenizer, Tokenizer]:
+def _both(vocabularies: TokenizerPair) -> tuple[Tokenizer, Tokenizer]:
     return vocabularies.source, vocabularies.target
 
 
@@ -197,7 +197,7 @@ class WorkerError(RegardError):
     """A process that cut text into tokens is gone: memory ran out, or somebody ended it."""
 
 
-def _made(some: Iterator[Chunk], vocabularies: Vocabularies, folder: Path, workers: int) -> Iterator[Done]:
+def _made(some: Iterator[Chunk], vocabularies: TokenizerPair, folder: Path, workers: int) -> Iterator[Done]:
     """Every chunk as a shard, in order; at most a few chunks are in memory."""
     with one_thread():
         if workers == 1:
@@ -246,14 +246,14 @@ def one_thread() -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-_here: tuple[Vocabularies, Path] | None = None  # a worker's own
+_here: tuple[TokenizerPair, Path] | None = None  # a worker's own
 
 
 def _begin(source: bytes, target: bytes, folder: str) -> None:
     global _here
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent hears it, and decides for all
     first = Tokenizer(source)
-    _here = Vocabularies(first, first if target == source else Tokenizer(target)), Path(folder)
+    _here = TokenizerPair(first, first if target == source else Tokenizer(target)), Path(folder)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -12,18 +12,21 @@ import numpy as np
 
 from regard.config.run import AnyTokenizer
 from regard.data.rows import Records
-from regard.text.sample import Sampler, sampler
+from regard.text.sample import SubwordSampler, make_subword_sampler
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 Recut = Callable[[Records], Records]
 HALF = "\N{REPLACEMENT CHARACTER}"
 ADDED = 2  # special tokens that a task may add to a side
 
 
-def recut(vocabularies: Vocabularies, settings: AnyTokenizer, *, seed: int, longest: int) -> Recut | None:
+def recut(vocabularies: TokenizerPair, settings: AnyTokenizer, *, seed: int, longest: int) -> Recut | None:
     """What cuts records anew, if these settings ask for noise."""
-    sides = [(tokenizer, sampler(tokenizer, settings)) for tokenizer in (vocabularies.source, vocabularies.target)]
+    sides = [
+        (tokenizer, make_subword_sampler(tokenizer, settings))
+        for tokenizer in (vocabularies.source, vocabularies.target)
+    ]
     if sides[0][1] is None:
         return None
 
@@ -46,9 +49,16 @@ def recut(vocabularies: Vocabularies, settings: AnyTokenizer, *, seed: int, long
 
 
 def _anew(
-    plain: list[int], tokenizer: Tokenizer, noise: Sampler | None, *, seed: int, draw: int, sample: int, side: int
+    plain: list[int],
+    tokenizer: Tokenizer,
+    noise: SubwordSampler | None,
+    *,
+    seed: int,
+    draw: int,
+    sample: int,
+    side: int,
 ) -> list[int]:
-    if noise is None or tokenizer.specials.unknown in plain:  # what an unknown token stood for is not there any more
+    if noise is None or tokenizer.specials.unk in plain:  # what an unknown token stood for is not there any more
         return plain
     text = tokenizer.decode(plain)
     if HALF in text:  # a long text was cut inside a character, and half a character is no text

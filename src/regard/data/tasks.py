@@ -17,7 +17,7 @@ from regard.data.beginnings import kept, room, shortened
 from regard.data.noise import Bits, below, key, spread, uniform
 from regard.data.rows import IGNORED, Numbers, Records, Rows, between, laid, within
 from regard.text.specials import SpecialIds
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 NOISE, REPLACE, REPLACEMENT, HIDDEN_CUTS, KEPT_CUTS = range(5)  # what a key is for
 
@@ -70,12 +70,12 @@ class Translate:
         cells = laid(records.tokens, places, IGNORED)
         labels = cells[:, wide:]
         target = np.empty_like(labels)
-        target[:, 0] = self.target.begin
+        target[:, 0] = self.target.bos
         target[:, 1:] = np.where(places[:, wide:-1], labels[:, :-1], self.target.pad)
-        labels[each, second] = self.target.end
+        labels[each, second] = self.target.eos
         real = places[:, :wide]
         source = np.where(real, cells[:, :wide], self.source.pad)
-        source[each, first] = self.source.end
+        source[each, first] = self.source.eos
         real[each, first] = True
         if self.tags:
             source[:, 0] = np.array(self.tags)[records.languages]
@@ -110,7 +110,7 @@ class Continue:
         opening = (ends - sizes - 1)[records.begins == 0]
         closing = ends[records.begins + sizes == records.wholes + 1] - 1
         stored[opening] = stored[closing] = False
-        tokens[opening], tokens[closing] = self.specials.begin, self.specials.end
+        tokens[opening], tokens[closing] = self.specials.bos, self.specials.eos
         tokens[stored] = records.tokens
         reads, writes = np.ones(tokens.size, np.bool_), np.ones(tokens.size, np.bool_)
         reads[ends - 1] = False  # all but the last of a piece,
@@ -146,8 +146,8 @@ class Framed:
         """The text in its frame; labels are all ignored so far."""
         wide = records.width(int(lengths.max()) + 2)
         source = laid(tokens, between(1, lengths + 1, wide), self.specials.pad)
-        source[:, 0] = self.specials.classify
-        source[np.arange(lengths.size), lengths + 1] = self.specials.separate
+        source[:, 0] = self.specials.cls
+        source[np.arange(lengths.size), lengths + 1] = self.specials.sep
         return Rows(np.full(source.shape, IGNORED), source=source, source_real=between(0, lengths + 2, wide))
 
 
@@ -228,7 +228,7 @@ class Classify(Framed):
         tokens, lengths = records.tokens, records.lengths.sum(axis=0)
         if self.pairs:
             before = np.cumsum(lengths) - records.lengths[1]  # where the second text of each pair begins
-            tokens, lengths = np.insert(tokens.astype(np.int64), before, self.specials.separate), lengths + 1
+            tokens, lengths = np.insert(tokens.astype(np.int64), before, self.specials.sep), lengths + 1
         framed = self.framed(tokens, lengths, records)
         labels = np.where(records.labels < 0, IGNORED, records.labels)
         return Rows(labels, source=framed.source, source_real=framed.source_real)
@@ -315,11 +315,11 @@ class Restore:
         wide, long = (records.width(int(side.max()) + 1) for side in (first, second))
         each = np.arange(first.size)
         source = laid(kept, between(0, first, wide), self.specials.pad)
-        source[each, first] = self.specials.end
+        source[each, first] = self.specials.eos
         target = laid(gone, between(1, second + 1, long), self.specials.pad)
-        target[:, 0] = self.specials.begin
+        target[:, 0] = self.specials.bos
         labels = laid(gone, between(0, second, long), IGNORED)
-        labels[each, second] = self.specials.end
+        labels[each, second] = self.specials.eos
         return Rows(labels, source=source, source_real=between(0, first + 1, wide), target=target)
 
 
@@ -328,7 +328,7 @@ Kind = Literal["translate", "continue", "fill", "restore", "classify", "tag"]
 
 def task_for(
     kind: Kind,
-    vocabularies: Vocabularies,
+    vocabularies: TokenizerPair,
     *,
     seed: int = 1,
     languages: Sequence[tuple[str, ...]] | None = None,
@@ -345,13 +345,17 @@ def task_for(
     source, target = vocabularies.source, vocabularies.target
     match kind:
         case "translate":
-            tags = tuple(source.specials.language(pair[-1]) for pair in languages or ())
+            tags = tuple(source.specials.language_id(pair[-1]) for pair in languages or ())
             return Translate(source.specials, target.specials, tags)
         case "continue":
             return Continue(source.specials)
         case "fill":
             ordinary = np.array(sorted(set(range(source.size)) - source.specials.control))
-            words = (np.array(source.pieces.opens), np.array(source.pieces.closes)) if whole_words else None
+            words = (
+                (np.array(source.token_bytes.starts_word), np.array(source.token_bytes.ends_word))
+                if whole_words
+                else None
+            )
             return Fill(source.specials, seed, ordinary, how=how, words=words)
         case "restore":
             return Restore(source.specials, tuple(source.specials.extra.values()), seed)

@@ -139,7 +139,7 @@ def _numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]
 def _tagged(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
     """For each piece 1 + the tag of the word that begins with it, or 0 where none does."""
     encoding = tokenizer.encode(example.source)
-    first, tags = first_pieces(example.source, encoding.spans), example.tags or ()
+    first, tags = first_pieces(example.source, encoding.offsets), example.tags or ()
     if len(first) != len(tags):
         raise CorpusError(f"{len(first)} words, but {len(tags)} tags.", where=str(example.where))
     if first.size and (first[-1] >= len(encoding.ids) or (np.diff(first) <= 0).any()):

@@ -18,24 +18,28 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.exchange.rules import SAME, Constant, Packed, Piece, Rule, Table, Tensors
+from regard.exchange.rules import IDENTITY, Chunk, Constant, Rule, Tensors, Transform, WeightMap
 from regard.nn.positions import Sinusoidal
 
-Names = Mapping[str, str]  # a module of ours -> the module of theirs with the same parameters
+NameMap = Mapping[str, str]  # a module of ours -> the module of theirs with the same parameters
 Rules = tuple[Rule, ...]
 Constants = tuple[Constant, ...]
 
-BOTH = ("weight", "bias")
+WEIGHT_AND_BIAS = ("weight", "bias")
 WEIGHT = ("weight",)
 BIAS = ("bias",)
-SOURCE, TARGET, TOKENS = "source.table.weight", "target.table.weight", "tokens.table.weight"  # our embeddings
-HEAD = "head.words.weight"  # our output matrix
+SOURCE_EMBEDDING, TARGET_EMBEDDING, TOKEN_EMBEDDING = (
+    "source.table.weight",
+    "target.table.weight",
+    "tokens.table.weight",
+)  # our embeddings
+HEAD_WEIGHT = "head.words.weight"  # our output matrix
 PROJECTIONS = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}  # of the BART and the Llama family
-ROUNDED = 4e-3
+ROUNDING_TOLERANCE = 4e-3
 """How far a stored sinusoid may be from ours: bfloat16 rounds numbers near 1 by 2e-3."""
 
 
-def under(ours: str, theirs: str, names: Names) -> dict[str, str]:
+def prefixed(ours: str, theirs: str, names: NameMap) -> dict[str, str]:
     """The same names, one level deeper on both sides.
 
     >>> under("attention", "self_attn", {"query": "q_proj"})
@@ -44,17 +48,19 @@ def under(ours: str, theirs: str, names: Names) -> dict[str, str]:
     return {f"{ours}.{our}": f"{theirs}.{their}" for our, their in names.items()}
 
 
-def rules(names: Names, fields: tuple[str, ...], piece: Piece = SAME) -> Rules:
+def make_rules(names: NameMap, fields: tuple[str, ...], transform: Transform = IDENTITY) -> Rules:
     """A rule for each field of each module."""
-    return tuple(Rule(f"{our}.{field}", f"{their}.{field}", piece) for our, their in names.items() for field in fields)
+    return tuple(
+        Rule(f"{our}.{field}", f"{their}.{field}", transform) for our, their in names.items() for field in fields
+    )
 
 
-def packed(ours: str, theirs: str, transposed: bool = False) -> Rules:
+def make_qkv_rules(ours: str, theirs: str, transposed: bool = False) -> Rules:
     """Query, key and value in one tensor of theirs; `theirs` is its name up to "weight" or "bias"."""
     return tuple(
-        Rule(f"{ours}.{name}.{field}", f"{theirs}{field}", Packed(part, 3, transposed and field == "weight"))
+        Rule(f"{ours}.{name}.{field}", f"{theirs}{field}", Chunk(part, 3, transposed and field == "weight"))
         for part, name in enumerate(("query", "key", "value"))
-        for field in BOTH
+        for field in WEIGHT_AND_BIAS
     )
 
 
@@ -66,25 +72,25 @@ class Sinusoid:
     base: float = 10000.0
     interleaved: bool = False
 
-    def rows(self, like: Tensor, spare: int) -> Tensor:
+    def make_table(self, like: Tensor, offset: int) -> Tensor:
         """(spare + length, D): zeros, then exactly what our model adds to embeddings of this kind."""
         width = like.size(1)
-        waves = Sinusoidal(width, self.base, self.interleaved).encode(torch.arange(self.length)[None])[0]
-        return torch.cat((torch.zeros(spare, width), waves)).to(like)
+        encodings = Sinusoidal(width, self.base, self.interleaved).encode(torch.arange(self.length)[None])[0]
+        return torch.cat((torch.zeros(offset, width), encodings)).to(like)
 
 
-def position_tables(
-    names: Names, sinusoid: Sinusoid | None, embeddings: str, spare: int = 0
+def make_position_rules(
+    names: NameMap, sinusoid: Sinusoid | None, embedding: str, offset: int = 0
 ) -> tuple[Rules, Constants]:
     """Tables of positions: learned, and then ours as well, or a sinusoid. `spare` rows stand before the first."""
     if sinusoid is None:
-        return rules(names, WEIGHT), ()
+        return make_rules(names, WEIGHT), ()
 
-    def made(ours: Tensors) -> Tensor:
-        return sinusoid.rows(ours[embeddings], spare)
+    def make_table(ours: Tensors) -> Tensor:
+        return sinusoid.make_table(ours[embedding], offset)
 
     reason = "a sinusoid, which we compute."
-    return (), tuple(Constant(f"{their}.weight", reason, made, ROUNDED) for their in names.values())
+    return (), tuple(Constant(f"{their}.weight", reason, make_table, ROUNDING_TOLERANCE) for their in names.values())
 
 
 # torch.nn: layers of one stack, without embeddings and head.
@@ -98,24 +104,28 @@ TORCH_DECODER_NORMS = {
 }
 
 
-def torch_encoder(*, final_norm: bool) -> Table:
+def torch_encoder(*, final_norm: bool) -> WeightMap:
     """`torch.nn.TransformerEncoder`, with or without its `norm`."""
-    return Table(
-        "torch.nn.TransformerEncoder", _torch_stack({"attention": "self_attn"}, TORCH_ENCODER_NORMS, final_norm)
+    return WeightMap(
+        "torch.nn.TransformerEncoder", _make_stack_rules({"attention": "self_attn"}, TORCH_ENCODER_NORMS, final_norm)
     )
 
 
-def torch_decoder(*, final_norm: bool) -> Table:
+def torch_decoder(*, final_norm: bool) -> WeightMap:
     """`torch.nn.TransformerDecoder`, with or without its `norm`."""
     attentions = {"attention": "self_attn", "cross": "multihead_attn"}
-    return Table("torch.nn.TransformerDecoder", _torch_stack(attentions, TORCH_DECODER_NORMS, final_norm))
+    return WeightMap("torch.nn.TransformerDecoder", _make_stack_rules(attentions, TORCH_DECODER_NORMS, final_norm))
 
 
-def _torch_stack(attentions: Names, norms: Names, final_norm: bool) -> Rules:
+def _make_stack_rules(attentions: NameMap, norms: NameMap, final_norm: bool) -> Rules:
     layer = "layers.{i}"
     outputs = {f"{our}.output": f"{their}.out_proj" for our, their in attentions.items()}
     return (
-        *(one for our, their in under(layer, layer, attentions).items() for one in packed(our, f"{their}.in_proj_")),
-        *rules(under(layer, layer, {**outputs, **TORCH_FEEDFORWARD, **norms}), BOTH),
-        *(rules({"final_norm": "norm"}, BOTH) if final_norm else ()),
+        *(
+            rule
+            for our, their in prefixed(layer, layer, attentions).items()
+            for rule in make_qkv_rules(our, f"{their}.in_proj_")
+        ),
+        *make_rules(prefixed(layer, layer, {**outputs, **TORCH_FEEDFORWARD, **norms}), WEIGHT_AND_BIAS),
+        *(make_rules({"final_norm": "norm"}, WEIGHT_AND_BIAS) if final_norm else ()),
     )

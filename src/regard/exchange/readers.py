@@ -4,13 +4,23 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.exchange.names import BOTH, SOURCE, WEIGHT, Constants, Rules, Sinusoid, position_tables, rules, under
-from regard.exchange.rules import Constant, Rule, Table, Tensors
+from regard.exchange.names import (
+    SOURCE_EMBEDDING,
+    WEIGHT,
+    WEIGHT_AND_BIAS,
+    Constants,
+    Rules,
+    Sinusoid,
+    make_position_rules,
+    make_rules,
+    prefixed,
+)
+from regard.exchange.rules import Constant, Rule, Tensors, WeightMap
 
 Head = Literal["masked_words", "classes", "tags", "vectors"]  # the kinds of heads in a configuration
 
 BERT_LAYER = {
-    **under("attention", "attention.self", {name: name for name in ("query", "key", "value")}),
+    **prefixed("attention", "attention.self", {name: name for name in ("query", "key", "value")}),
     "attention.output": "attention.output.dense",
     "around_attention.norm": "attention.output.LayerNorm",
     "feedforward.up": "intermediate.dense",
@@ -19,7 +29,7 @@ BERT_LAYER = {
 }
 BERT_STACK = {
     "encoder.input_norm": "embeddings.LayerNorm",
-    **under("encoder.layers.{i}", "encoder.layer.{i}", BERT_LAYER),
+    **prefixed("encoder.layers.{i}", "encoder.layer.{i}", BERT_LAYER),
 }
 BERT_ARCHITECTURES: dict[Head, str] = {
     "masked_words": "BertForMaskedLM",
@@ -38,41 +48,41 @@ BERT_HEADS: dict[Head, dict[str, str]] = {
 }
 
 
-def bert(head: Head, *, types: bool = True, sinusoid: Sinusoid | None = None) -> Table:
+def bert(head: Head, *, has_token_types: bool = True, sinusoid: Sinusoid | None = None) -> WeightMap:
     """The BERT with this head; `masked_words` must be tied, and `vectors` is made with `add_pooling_layer=False`.
 
     Without `types` it has `type_vocab_size = 1`; `sinusoid` says that our positions are one, and not learned.
     """
-    inside = "" if head == "vectors" else "bert."
-    learned, computed = position_tables(
-        {"encoder.position.table": f"{inside}embeddings.position_embeddings"}, sinusoid, SOURCE
+    prefix = "" if head == "vectors" else "bert."
+    position_rules, position_constants = make_position_rules(
+        {"encoder.position.table": f"{prefix}embeddings.position_embeddings"}, sinusoid, SOURCE_EMBEDDING
     )
-    typed, untyped = _types(f"{inside}embeddings.token_type_embeddings", types)
-    stack = {our: f"{inside}{their}" for our, their in BERT_STACK.items()}
-    return Table(
+    type_rules, type_constants = _make_type_rules(f"{prefix}embeddings.token_type_embeddings", has_token_types)
+    stack = {our: f"{prefix}{their}" for our, their in BERT_STACK.items()}
+    return WeightMap(
         BERT_ARCHITECTURES[head],
         (
-            *_words(head, f"{inside}embeddings.word_embeddings.weight"),
-            *typed,
-            *learned,
-            *rules(stack | BERT_HEADS[head], BOTH),
+            *_make_embedding_rules(head, f"{prefix}embeddings.word_embeddings.weight"),
+            *type_rules,
+            *position_rules,
+            *make_rules(stack | BERT_HEADS[head], WEIGHT_AND_BIAS),
         ),
         (
-            *untyped,
-            *computed,
-            Constant(f"{inside}embeddings.position_ids", "0, 1, 2, ..., stored by older files."),
-            *_next_sentence(head, inside),
+            *type_constants,
+            *position_constants,
+            Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., stored by older files."),
+            *_make_next_sentence_constants(head, prefix),
         ),
     )
 
 
-def _words(head: Head, theirs: str) -> Rules:
+def _make_embedding_rules(head: Head, theirs: str) -> Rules:
     """The embeddings, which are the output matrix too where words are the answer."""
     if head != "masked_words":
-        return (Rule(SOURCE, theirs),)
+        return (Rule(SOURCE_EMBEDDING, theirs),)
     return (
         Rule(
-            SOURCE,
+            SOURCE_EMBEDDING,
             theirs,
             our_copies=("head.words.words.weight",),
             their_copies=("cls.predictions.decoder.weight",),
@@ -81,19 +91,19 @@ def _words(head: Head, theirs: str) -> Rules:
     )
 
 
-def _types(theirs: str, types: bool) -> tuple[Rules, Constants]:
+def _make_type_rules(theirs: str, has_token_types: bool) -> tuple[Rules, Constants]:
     """The table of token types, or one type that adds nothing."""
-    if types:
-        return rules({"source.types": theirs}, WEIGHT), ()
+    if has_token_types:
+        return make_rules({"source.types": theirs}, WEIGHT), ()
 
-    def zeros(ours: Tensors) -> Tensor:
-        return ours[SOURCE].new_zeros(1, ours[SOURCE].size(1))
+    def make_zeros(ours: Tensors) -> Tensor:
+        return ours[SOURCE_EMBEDDING].new_zeros(1, ours[SOURCE_EMBEDDING].size(1))
 
-    return (), (Constant(f"{theirs}.weight", "all zeros, for our model has no token types.", zeros),)
+    return (), (Constant(f"{theirs}.weight", "all zeros, for our model has no token types.", make_zeros),)
 
 
-def _next_sentence(head: Head, inside: str) -> Constants:
+def _make_next_sentence_constants(head: Head, prefix: str) -> Constants:
     """What pre-training leaves in files, except where a classifier goes on with it."""
-    modules = (*(() if head == "classes" else (f"{inside}pooler.dense",)), "cls.seq_relationship")
+    modules = (*(() if head == "classes" else (f"{prefix}pooler.dense",)), "cls.seq_relationship")
     reason = "of the next-sentence task, which this head does not use."
-    return tuple(Constant(f"{module}.{field}", reason) for module in modules for field in BOTH)
+    return tuple(Constant(f"{module}.{field}", reason) for module in modules for field in WEIGHT_AND_BIAS)

@@ -27,33 +27,33 @@ Side = Literal["ours", "theirs"]
 
 
 @dataclass(frozen=True)
-class Same:
+class Identity:
     """The tensor as it is."""
 
 
 @dataclass(frozen=True)
-class Transposed:
+class Transpose:
     """Their matrix is ours turned over: Conv1D keeps (in, out), a Linear (out, in)."""
 
 
 @dataclass(frozen=True)
-class Packed:
+class Chunk:
     """Ours is one of several equal parts that they keep as one tensor, part after part along the output."""
 
-    part: int
-    of: int
+    index: int
+    chunks: int
     transposed: bool = False
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class Unsqueeze:
     """The same numbers, with one more axis of size 1 in front on one side."""
 
     side: Side
 
 
-Piece = Same | Transposed | Packed | Wrapped
-SAME = Same()
+Transform = Identity | Transpose | Chunk | Unsqueeze
+IDENTITY = Identity()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Rule:
 
     ours: str
     theirs: str
-    piece: Piece = SAME
+    transform: Transform = IDENTITY
     our_copies: tuple[str, ...] = ()
     their_copies: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Table:
+class WeightMap:
     """All rules of one architecture."""
 
     architecture: str
@@ -104,84 +104,93 @@ class Table:
         return frozenset(name for rule in self.rules for name in rule.their_copies)
 
 
-def to_ours(table: Table, theirs: Tensors) -> dict[str, Tensor]:
+def to_ours(weight_map: WeightMap, theirs: Tensors) -> dict[str, Tensor]:
     """Our tensors out of theirs. What needs no change is passed on, not copied."""
-    rules = list(_expanded(table, "theirs", theirs))
-    constants = _constants(table, theirs)
-    found, faults = _found(rules, "theirs", theirs, also_known=constants)
-    _refuse(table, [*faults, *_shape_faults(rules, "theirs", found)])
-    ours = {name: tensor for rule in rules for name, tensor in _cut(rule, found[rule.theirs])}
-    _refuse(table, [fault for name, one in constants.items() for fault in _value_faults(name, one, theirs[name], ours)])
+    rules = list(_expand_layers(weight_map, "theirs", theirs))
+    constants = _match_constants(weight_map, theirs)
+    tensors, faults = _match_tensors(rules, "theirs", theirs, ignored_names=constants)
+    _raise_faults(weight_map, [*faults, *_find_shape_faults(rules, "theirs", tensors)])
+    ours = {name: tensor for rule in rules for name, tensor in _extract(rule, tensors[rule.theirs])}
+    _raise_faults(
+        weight_map,
+        [
+            fault
+            for name, constant in constants.items()
+            for fault in _find_value_faults(name, constant, theirs[name], ours)
+        ],
+    )
     return ours
 
 
-def to_theirs(table: Table, ours: Tensors) -> dict[str, Tensor]:
+def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
     """Their tensors out of ours, constants included. What needs no change is passed on, not copied."""
-    rules = list(_expanded(table, "ours", ours))
-    found, faults = _found(rules, "ours", ours, also_known=())
-    _refuse(table, [*faults, *_shape_faults(rules, "ours", found)])
+    rules = list(_expand_layers(weight_map, "ours", ours))
+    tensors, faults = _match_tensors(rules, "ours", ours, ignored_names=())
+    _raise_faults(weight_map, [*faults, *_find_shape_faults(rules, "ours", tensors)])
     theirs: dict[str, Tensor] = {}
-    for group in _sharing(rules):
-        joined = _join([(rule.piece, found[rule.ours]) for rule in group])
-        theirs |= dict.fromkeys(group[0].names("theirs"), joined)
-    return theirs | {one.theirs: one.make(found) for one in table.constants if one.make is not None}
+    for group in _group_by_theirs(rules):
+        packed = _join([(rule.transform, tensors[rule.ours]) for rule in group])
+        theirs |= dict.fromkeys(group[0].names("theirs"), packed)
+    return theirs | {
+        constant.theirs: constant.make(tensors) for constant in weight_map.constants if constant.make is not None
+    }
 
 
-def left_out(table: Table, theirs: Tensors) -> dict[str, str]:
+def ignored(weight_map: WeightMap, theirs: Tensors) -> dict[str, str]:
     """The tensors that `to_ours` does not take over, each with the reason."""
-    return {name: constant.reason for name, constant in _constants(table, theirs).items()}
+    return {name: constant.reason for name, constant in _match_constants(weight_map, theirs).items()}
 
 
-def _expanded(table: Table, side: Side, tensors: Tensors) -> Iterator[Rule]:
+def _expand_layers(weight_map: WeightMap, side: Side, tensors: Tensors) -> Iterator[Rule]:
     """The rules with layers numbered: as many layers as the tensors have, and at least one."""
-    for rule in table.rules:
+    for rule in weight_map.rules:
         pattern = rule.names(side)[0]
         if "{i}" not in pattern:
             yield rule
             continue
-        for number in range(max(1, _layers(pattern, tensors))):
-            yield replace(rule, ours=_numbered(rule.ours, number), theirs=_numbered(rule.theirs, number))
+        for number in range(max(1, _count_layers(pattern, tensors))):
+            yield replace(rule, ours=_insert_layer(rule.ours, number), theirs=_insert_layer(rule.theirs, number))
 
 
-def _layers(pattern: str, names: Iterable[str]) -> int:
+def _count_layers(pattern: str, names: Iterable[str]) -> int:
     # Layers are counted, not taken from the largest number: a file that skips one then has a layer missing
     # and a layer left over, and a file with a "layer 999999999" does not cost a billion rules.
     layer = re.compile(re.escape(pattern.partition("{i}")[0]) + r"(\d+)\.")
     return len({match[1] for name in names if (match := layer.match(name))})
 
 
-def _numbered(pattern: str, number: int) -> str:
+def _insert_layer(pattern: str, number: int) -> str:
     return pattern.replace("{i}", str(number))
 
 
-def _constants(table: Table, theirs: Tensors) -> dict[str, Constant]:
-    patterns = [(re.escape(one.theirs).replace(r"\{i\}", r"\d+"), one) for one in table.constants]
-    return {name: one for name in theirs for pattern, one in patterns if re.fullmatch(pattern, name)}
+def _match_constants(weight_map: WeightMap, theirs: Tensors) -> dict[str, Constant]:
+    patterns = [(re.escape(constant.theirs).replace(r"\{i\}", r"\d+"), constant) for constant in weight_map.constants]
+    return {name: constant for name in theirs for pattern, constant in patterns if re.fullmatch(pattern, name)}
 
 
-def _found(
-    rules: list[Rule], side: Side, given: Tensors, also_known: Iterable[str]
+def _match_tensors(
+    rules: list[Rule], side: Side, given: Tensors, ignored_names: Iterable[str]
 ) -> tuple[dict[str, Tensor], list[str]]:
     """The tensor of each rule by its first name, and what is missing, left over or no copy."""
-    found: dict[str, Tensor] = {}
+    matched: dict[str, Tensor] = {}
     faults: dict[str, None] = {}  # a set that keeps its order: the parts of a packed tensor all miss the same one
-    known = set(also_known)
+    expected_names = set(ignored_names)
     for rule in rules:
         names = rule.names(side)
-        known.update(names)
+        expected_names.update(names)
         present = [name for name in names if name in given]
         if not present:
             faults[f"{names[0]} is missing."] = None
             continue
-        found[names[0]] = given[present[0]]
+        matched[names[0]] = given[present[0]]
         for copy in present[1:]:
             if not torch.equal(given[copy], given[present[0]]):
                 faults[f"{copy} differs from {present[0]}, but both are one tensor here (tied)."] = None
-    faults |= dict.fromkeys(f"{name} is left over." for name in given if name not in known)
-    return found, list(faults)
+    faults |= dict.fromkeys(f"{name} is left over." for name in given if name not in expected_names)
+    return matched, list(faults)
 
 
-def _sharing(rules: list[Rule]) -> list[list[Rule]]:
+def _group_by_theirs(rules: list[Rule]) -> list[list[Rule]]:
     """The rules of each tensor of theirs: one, or all parts of what is packed."""
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -189,74 +198,76 @@ def _sharing(rules: list[Rule]) -> list[list[Rule]]:
     return list(groups.values())
 
 
-def _shape_faults(rules: list[Rule], side: Side, found: Tensors) -> Iterator[str]:
+def _find_shape_faults(rules: list[Rule], side: Side, tensors: Tensors) -> Iterator[str]:
     """Tensors that would lose something, or get muddled, if they were cut or joined."""
-    for group in _sharing(rules):
+    for group in _group_by_theirs(rules):
         shapes = {
-            rule.names(side)[0]: tuple(found[name].shape) for rule in group if (name := rule.names(side)[0]) in found
+            rule.names(side)[0]: tuple(tensors[name].shape)
+            for rule in group
+            if (name := rule.names(side)[0]) in tensors
         }
         if len(set(shapes.values())) > 1:
             yield f"{', '.join(shapes)} are of different shapes, but {group[0].theirs} packs equal ones."
         for name, shape in shapes.items():
-            match group[0].piece:
-                case Packed(of=of, transposed=transposed) if side == "theirs" and (
-                    not shape or shape[-1 if transposed else 0] % of
+            match group[0].transform:
+                case Chunk(chunks=chunks, transposed=transposed) if side == "theirs" and (
+                    not shape or shape[-1 if transposed else 0] % chunks
                 ):
-                    yield f"{name} of shape {shape} cannot be cut into {of} equal parts."
-                case Wrapped(side=wrapped) if wrapped == side and shape[:1] != (1,):
+                    yield f"{name} of shape {shape} cannot be cut into {chunks} equal parts."
+                case Unsqueeze(side=unsqueezed_side) if unsqueezed_side == side and shape[:1] != (1,):
                     yield f"{name} of shape {shape} holds more or less than one row."
                 case _:
                     pass
 
 
-def _value_faults(name: str, constant: Constant, given: Tensor, ours: Tensors) -> Iterator[str]:
+def _find_value_faults(name: str, constant: Constant, given: Tensor, ours: Tensors) -> Iterator[str]:
     if constant.make is None:
         return
-    made = constant.make(ours).to(given)
-    if given.shape != made.shape or not torch.allclose(given, made, rtol=0.0, atol=constant.tolerance):
+    expected = constant.make(ours).to(given)
+    if given.shape != expected.shape or not torch.allclose(given, expected, rtol=0.0, atol=constant.tolerance):
         yield f"{name} is not what it must be: {constant.reason}"
 
 
-def _refuse(table: Table, faults: list[str]) -> None:
+def _raise_faults(weight_map: WeightMap, faults: list[str]) -> None:
     if faults:
         raise RegardError(
             "\n".join(["The weights do not fit the table of names:", *(f"  - {fault}" for fault in faults)]),
-            where=table.architecture,
+            where=weight_map.architecture,
             fix="Check that the weights are of this architecture, and that tied and bias are as the table says.",
         )
 
 
-def _cut(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
+def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
     """Our piece of their tensor, under all of our names."""
-    piece = rule.piece
-    match piece:
-        case Same():
+    transform = rule.transform
+    match transform:
+        case Identity():
             ours = theirs
-        case Transposed():
+        case Transpose():
             ours = theirs.T.contiguous()
-        case Packed(part=part, of=of):
-            whole = theirs.T if piece.transposed else theirs
-            ours = whole.chunk(of)[part].clone(memory_format=torch.contiguous_format)  # let the packed one go
-        case Wrapped(side=side):
+        case Chunk(index=index, chunks=chunks):
+            whole = theirs.T if transform.transposed else theirs
+            ours = whole.chunk(chunks)[index].clone(memory_format=torch.contiguous_format)  # let the packed one go
+        case Unsqueeze(side=side):
             ours = theirs[0] if side == "theirs" else theirs[None]
         case _:
-            assert_never(piece)
+            assert_never(transform)
     return ((name, ours) for name in rule.names("ours"))
 
 
-def _join(parts: list[tuple[Piece, Tensor]]) -> Tensor:
+def _join(parts: list[tuple[Transform, Tensor]]) -> Tensor:
     """Their tensor, out of all the pieces of ours that make it up."""
-    piece, ours = parts[0]
-    match piece:
-        case Same():
+    transform, ours = parts[0]
+    match transform:
+        case Identity():
             return ours
-        case Transposed():
+        case Transpose():
             return ours.T.contiguous()
-        case Packed(transposed=transposed):
-            in_order = sorted(parts, key=lambda one: one[0].part if isinstance(one[0], Packed) else 0)
-            whole = torch.cat([tensor for _, tensor in in_order])
+        case Chunk(transposed=transposed):
+            ordered = sorted(parts, key=lambda pair: pair[0].index if isinstance(pair[0], Chunk) else 0)
+            whole = torch.cat([tensor for _, tensor in ordered])
             return whole.T.contiguous() if transposed else whole
-        case Wrapped(side=side):
+        case Unsqueeze(side=side):
             return ours[None] if side == "theirs" else ours[0]
         case _:
-            assert_never(piece)
+            assert_never(transform)

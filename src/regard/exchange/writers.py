@@ -5,20 +5,20 @@
 
 from regard.exchange.names import (
     BIAS,
-    BOTH,
-    HEAD,
+    HEAD_WEIGHT,
     PROJECTIONS,
-    TOKENS,
+    TOKEN_EMBEDDING,
     WEIGHT,
-    Names,
+    WEIGHT_AND_BIAS,
+    NameMap,
     Rules,
     Sinusoid,
-    packed,
-    position_tables,
-    rules,
-    under,
+    make_position_rules,
+    make_qkv_rules,
+    make_rules,
+    prefixed,
 )
-from regard.exchange.rules import Constant, Rule, Table, Transposed
+from regard.exchange.rules import Constant, Rule, Transpose, WeightMap
 
 # GPT-2: Conv1D keeps matrices turned over, and packs query, key and value.
 
@@ -26,73 +26,84 @@ GPT2_NORMS = {"around_attention.norm": "ln_1", "around_feedforward.norm": "ln_2"
 GPT2_MATRICES = {"attention.output": "attn.c_proj", "feedforward.up": "mlp.c_fc", "feedforward.down": "mlp.c_proj"}
 
 
-def gpt2(*, tied: bool, sinusoid: Sinusoid | None = None) -> Table:
+def gpt2(*, tied: bool, sinusoid: Sinusoid | None = None) -> WeightMap:
     """`GPT2LMHeadModel`; `sinusoid` says that our positions are one, and not learned."""
     ours, theirs = "decoder.layers.{i}", "transformer.h.{i}"
-    matrices = under(ours, theirs, GPT2_MATRICES)
-    learned, computed = position_tables({"decoder.position.table": "transformer.wpe"}, sinusoid, TOKENS)
-    mask = "a causal mask, stored by older files."
-    return Table(
+    matrices = prefixed(ours, theirs, GPT2_MATRICES)
+    position_rules, position_constants = make_position_rules(
+        {"decoder.position.table": "transformer.wpe"}, sinusoid, TOKEN_EMBEDDING
+    )
+    mask_reason = "a causal mask, stored by older files."
+    return WeightMap(
         "GPT2LMHeadModel",
         (
-            *_words("transformer.wte.weight", tied),
-            *learned,
-            *packed(f"{ours}.attention", f"{theirs}.attn.c_attn.", transposed=True),
-            *rules(matrices, WEIGHT, Transposed()),
-            *rules(matrices, BIAS),
-            *rules(under(ours, theirs, GPT2_NORMS) | {"decoder.final_norm": "transformer.ln_f"}, BOTH),
+            *_make_embedding_rules("transformer.wte.weight", tied),
+            *position_rules,
+            *make_qkv_rules(f"{ours}.attention", f"{theirs}.attn.c_attn.", transposed=True),
+            *make_rules(matrices, WEIGHT, Transpose()),
+            *make_rules(matrices, BIAS),
+            *make_rules(
+                prefixed(ours, theirs, GPT2_NORMS) | {"decoder.final_norm": "transformer.ln_f"}, WEIGHT_AND_BIAS
+            ),
         ),
-        (*computed, Constant(f"{theirs}.attn.bias", mask), Constant(f"{theirs}.attn.masked_bias", mask)),
+        (
+            *position_constants,
+            Constant(f"{theirs}.attn.bias", mask_reason),
+            Constant(f"{theirs}.attn.masked_bias", mask_reason),
+        ),
     )
 
 
 # The Llama family has the same names throughout, and biases here or there; Qwen3 adds norms on queries and keys.
 
-LLAMA_QUESTIONS = under("attention", "self_attn", PROJECTIONS)
-LLAMA_ATTENTION = {**LLAMA_QUESTIONS, "attention.output": "self_attn.o_proj"}
-LLAMA_FEEDFORWARD = under("feedforward", "mlp", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"})
+LLAMA_QKV = prefixed("attention", "self_attn", PROJECTIONS)
+LLAMA_ATTENTION = {**LLAMA_QKV, "attention.output": "self_attn.o_proj"}
+LLAMA_FEEDFORWARD = prefixed("feedforward", "mlp", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"})
 LLAMA_LAYER = {
     **LLAMA_ATTENTION,
     **LLAMA_FEEDFORWARD,
     "around_attention.norm": "input_layernorm",
     "around_feedforward.norm": "post_attention_layernorm",
 }
-QWEN3_LAYER = LLAMA_LAYER | under("attention", "self_attn", {"query_norm": "q_norm", "key_norm": "k_norm"})
-NOTHING: Names = {}
+QWEN3_LAYER = LLAMA_LAYER | prefixed("attention", "self_attn", {"query_norm": "q_norm", "key_norm": "k_norm"})
+NO_NAMES: NameMap = {}
 
 
-def llama(*, tied: bool, bias: bool = False, feedforward_bias: bool = False) -> Table:
+def llama(*, tied: bool, bias: bool = False, feedforward_bias: bool = False) -> WeightMap:
     """`LlamaForCausalLM`; `bias` is its `attention_bias`, `feedforward_bias` its `mlp_bias`."""
-    biased = {**(LLAMA_ATTENTION if bias else NOTHING), **(LLAMA_FEEDFORWARD if feedforward_bias else NOTHING)}
-    return _llama("LlamaForCausalLM", LLAMA_LAYER, biased, tied)
+    biased_modules = {
+        **(LLAMA_ATTENTION if bias else NO_NAMES),
+        **(LLAMA_FEEDFORWARD if feedforward_bias else NO_NAMES),
+    }
+    return _llama("LlamaForCausalLM", LLAMA_LAYER, biased_modules, tied)
 
 
-def qwen2(*, tied: bool) -> Table:
+def qwen2(*, tied: bool) -> WeightMap:
     """`Qwen2ForCausalLM`: biases on queries, keys and values."""
-    return _llama("Qwen2ForCausalLM", LLAMA_LAYER, LLAMA_QUESTIONS, tied)
+    return _llama("Qwen2ForCausalLM", LLAMA_LAYER, LLAMA_QKV, tied)
 
 
-def qwen3(*, tied: bool, bias: bool = False) -> Table:
+def qwen3(*, tied: bool, bias: bool = False) -> WeightMap:
     """`Qwen3ForCausalLM`; `bias` is its `attention_bias`."""
-    return _llama("Qwen3ForCausalLM", QWEN3_LAYER, LLAMA_ATTENTION if bias else NOTHING, tied)
+    return _llama("Qwen3ForCausalLM", QWEN3_LAYER, LLAMA_ATTENTION if bias else NO_NAMES, tied)
 
 
-def _llama(architecture: str, layer: Names, biased: Names, tied: bool) -> Table:
+def _llama(architecture: str, layer: NameMap, biased_modules: NameMap, tied: bool) -> WeightMap:
     ours, theirs = "decoder.layers.{i}", "model.layers.{i}"
-    angles = "the frequencies of the rotary positions, stored by older files; they follow from theta."
-    return Table(
+    rotary_reason = "the frequencies of the rotary positions, stored by older files; they follow from theta."
+    return WeightMap(
         architecture,
         (
-            *_words("model.embed_tokens.weight", tied),
-            *rules(under(ours, theirs, layer) | {"decoder.final_norm": "model.norm"}, WEIGHT),
-            *rules(under(ours, theirs, biased), BIAS),
+            *_make_embedding_rules("model.embed_tokens.weight", tied),
+            *make_rules(prefixed(ours, theirs, layer) | {"decoder.final_norm": "model.norm"}, WEIGHT),
+            *make_rules(prefixed(ours, theirs, biased_modules), BIAS),
         ),
-        (Constant(f"{theirs}.self_attn.rotary_emb.inv_freq", angles),),
+        (Constant(f"{theirs}.self_attn.rotary_emb.inv_freq", rotary_reason),),
     )
 
 
-def _words(theirs: str, tied: bool) -> Rules:
+def _make_embedding_rules(theirs: str, tied: bool) -> Rules:
     """The embeddings and the output matrix: one tensor, or two."""
     if tied:
-        return (Rule(TOKENS, theirs, our_copies=(HEAD,), their_copies=("lm_head.weight",)),)
-    return Rule(TOKENS, theirs), Rule(HEAD, "lm_head.weight")
+        return (Rule(TOKEN_EMBEDDING, theirs, our_copies=(HEAD_WEIGHT,), their_copies=("lm_head.weight",)),)
+    return Rule(TOKEN_EMBEDDING, theirs), Rule(HEAD_WEIGHT, "lm_head.weight")

@@ -70,5 +70,5 @@ def least_risk(found: list[A]) -> list[A]:
 
 
 def _told(kind: type[A], found: Hypothesis, tokenizer: Tokenizer, after: Sequence[int]) -> A:
-    pieces = tuple(tokenizer.pieces.bytes[token].decode("utf-8", "replace") for token in found.tokens)
+    pieces = tuple(tokenizer.token_bytes.bytes[token].decode("utf-8", "replace") for token in found.tokens)
     return kind(tokenizer.decode(found.text, after), found.score, found.tokens, found.logs, found.ended, pieces)

@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.pipeline.answers import Translation
 from regard.pipeline.translator import Translator
-from regard.text.sentences import sentences
+from regard.text.sentences import split_sentences
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Document:
 
 def translate_document(translator: Translator, text: str, **options: Any) -> Document:
     """Translate a text of any length; `options` are those of `Translator.translate`."""
-    parts = sentences(text)
+    parts = split_sentences(text)
     found = translator.translate([sentence for sentence, _ in parts], **options)
     joined = "".join(one.text + space for one, (_, space) in zip(found, parts, strict=True))
     return Document(joined, tuple(sentence for sentence, _ in parts), tuple(found))

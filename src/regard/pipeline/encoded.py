@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 def framed(tokenizer: Tokenizer, *texts: Sequence[int]) -> list[int]:
     """[classify] + text + [separate], and for a pair another text + [separate]: as `regard.data.tasks` frames them."""
     specials = tokenizer.specials
-    return [specials.classify, *(token for text in texts for token in (*text, specials.separate))]
+    return [specials.cls, *(token for text in texts for token in (*text, specials.sep))]
 
 
 def answers(

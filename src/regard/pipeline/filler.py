@@ -10,7 +10,7 @@ from regard.pipeline.encoded import answers, framed
 from regard.pipeline.sources import check_list
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 GAP = "___"
 
@@ -38,7 +38,7 @@ class Filler:
     A gap stands for one piece of the vocabulary. Several gaps of a text are filled independently of each other.
     """
 
-    def __init__(self, model: EncoderOnly, vocabularies: Vocabularies, settings: settings_of.EncoderOnly) -> None:
+    def __init__(self, model: EncoderOnly, vocabularies: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if settings.task != "fill":
             raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Labeller`.")
         check_vocabulary_sizes(settings, vocabularies, where="Filler")
@@ -72,7 +72,7 @@ class Filler:
         # The space before a word belongs to its piece, so that before a gap belongs to what fills it; where pieces
         # have marks for spaces, that after a gap is in the mark of the piece or of the next word.
         parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
-        if tokenizer.pieces.join in ("marks_before", "marks_after"):
+        if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
             parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]
         first, *others = tokenizer.encode_ids(parts)
         return framed(tokenizer, first + [token for ids in others for token in (tokenizer.specials.mask, *ids)])

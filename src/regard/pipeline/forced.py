@@ -7,7 +7,7 @@ from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.sources import Into, check_length, sources_of
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 WINDOW = 1024  # tokens of a text that are read at once, unless the model has learned fewer positions
 
@@ -30,7 +30,7 @@ class Row:
 
 
 def windows_of(
-    texts: Sequence[str], vocabularies: Vocabularies, settings: settings_of.DecoderOnly, window: int | None
+    texts: Sequence[str], vocabularies: TokenizerPair, settings: settings_of.DecoderOnly, window: int | None
 ) -> list[Row]:
     """Texts for a decoder-only model, in their order; long ones in windows that overlap by half.
 
@@ -44,7 +44,7 @@ def windows_of(
     specials = vocabularies.source.specials
     rows = []
     for number, ids in enumerate(vocabularies.source.encode_ids(list(texts))):
-        whole = [specials.begin, *ids, specials.end]
+        whole = [specials.bos, *ids, specials.eos]
         begin = done = 0  # tokens up to `done` have been counted
         while done < len(whole) - 1:
             labels = whole[begin + 1 : begin + 1 + size]
@@ -57,7 +57,7 @@ def windows_of(
 def pairs_of(
     texts: Sequence[str],
     sources: Sequence[str],
-    vocabularies: Vocabularies,
+    vocabularies: TokenizerPair,
     settings: settings_of.EncoderDecoder,
     into: Into,
 ) -> list[Row]:
@@ -66,7 +66,7 @@ def pairs_of(
     rows = []
     read = sources_of(sources, vocabularies, settings, into, called="The source of pair")
     for number, (source, ids) in enumerate(zip(read, target.encode_ids(list(texts)), strict=True)):
-        row = Row(number, source, [target.specials.begin, *ids], [*ids, target.specials.end])
+        row = Row(number, source, [target.specials.bos, *ids], [*ids, target.specials.eos])
         check_length(
             f"The text of pair {number + 1}", row.reads, learned_positions(settings.decoder), where=texts[number]
         )

@@ -62,7 +62,7 @@ def choices(
     return {
         place: [
             Choice(
-                target.pieces.bytes[one.token].decode("utf-8", "replace"),
+                target.token_bytes.bytes[one.token].decode("utf-8", "replace"),
                 math.exp(one.log),
                 target.decode([*translation.tokens[:place], one.token, *one.goes_on]),
             )
@@ -110,6 +110,6 @@ def traced(
     with translator.ready(), torch.inference_mode():
         task = translator.task(sources, translator.longest(sources, longest), generator_of(0, translator.device))
         (found,) = Beam(beam, alpha).find(replace(task, step=step, best=best, trace=trace))
-    target, read = translator.vocabularies.target, translator.vocabularies.source.pieces
+    target, read = translator.vocabularies.target, translator.vocabularies.source.token_bytes
     pieces = tuple(read.bytes[token].decode("utf-8", "replace") for token in sources[0])
     return Traced(answer(Translation, found, target, best, by_risk=False), pieces, trace)

@@ -15,7 +15,7 @@ from regard.pipeline.encoded import answers, framed
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.sources import check_list
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 _WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space is inside a word
 
@@ -48,7 +48,7 @@ class Tagged:
 class Labeller:
     """labeller = regard.load("my-model"); labeller.label(["A fine film."])[0].label."""
 
-    def __init__(self, model: EncoderOnly, vocabularies: Vocabularies, settings: settings_of.EncoderOnly) -> None:
+    def __init__(self, model: EncoderOnly, vocabularies: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
             raise RegardError(f"This model's task is '{settings.task}': it knows no labels.", fix="Use `Filler`.")
         check_vocabulary_sizes(settings, vocabularies, where="Labeller")
@@ -85,7 +85,7 @@ class Labeller:
         found: dict[int, Tagged] = {}
         for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
             for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
-                heads = first_pieces(plain[place], encoded[place].spans)
+                heads = first_pieces(plain[place], encoded[place].offsets)
                 tags = tuple(self._told(chances[1 + head]) for head in heads)
                 found[place] = Tagged(tuple(words[place]), tags)
         return [found[place] for place in range(len(rows))]

@@ -29,7 +29,7 @@ from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
 from regard.store.model_folder import check_vocabulary_sizes, read_model
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 CELLS = 1 << 22  # logits that are held at once: places x words
 
@@ -81,7 +81,7 @@ class Scorer:
     def __init__(
         self,
         model: EncoderDecoder | DecoderOnly,
-        vocabularies: Vocabularies,
+        vocabularies: TokenizerPair,
         settings: settings_of.EncoderDecoder | settings_of.DecoderOnly,
         temperature: float = 1.0,
     ) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.config.model import EncoderDecoder as Settings
 from regard.pipeline.limits import learned_positions
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 Into = str | Sequence[str] | None
 
@@ -20,12 +20,12 @@ def check_list(given: Sequence[str], what: str, call: str) -> None:
 
 
 def sources_of(
-    texts: Sequence[str], vocabularies: Vocabularies, settings: Settings, into: Into, called: str = "Text"
+    texts: Sequence[str], vocabularies: TokenizerPair, settings: Settings, into: Into, called: str = "Text"
 ) -> list[list[int]]:
     """The tokens of each source. `into` names the language to write, for all or for each; errors say "`called` 1"."""
     tokenizer = vocabularies.source
     ids, tags = tokenizer.encode_ids(list(texts)), _tags(len(texts), vocabularies, settings.languages, into)
-    sources = [[*tag, *tokens, tokenizer.specials.end] for tag, tokens in zip(tags, ids, strict=True)]
+    sources = [[*tag, *tokens, tokenizer.specials.eos] for tag, tokens in zip(tags, ids, strict=True)]
     for number, (text, source) in enumerate(zip(texts, sources, strict=True), 1):
         check_length(f"{called} {number}", source, learned_positions(settings.encoder), where=text)
     return sources
@@ -51,7 +51,7 @@ def padded(rows: list[list[int]], pad: int, device: torch.device) -> tuple[Tenso
     return table, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
-def _tags(count: int, vocabularies: Vocabularies, languages: Sequence[str], into: Into) -> list[list[int]]:
+def _tags(count: int, vocabularies: TokenizerPair, languages: Sequence[str], into: Into) -> list[list[int]]:
     """What stands before each source: a tag where the vocabulary has tags, for then it was trained with them."""
     specials = vocabularies.source.specials
     if into is None and specials.languages:
@@ -66,4 +66,4 @@ def _tags(count: int, vocabularies: Vocabularies, languages: Sequence[str], into
     wanted = [into] * count if isinstance(into, str) else into
     if len(wanted) != count:
         raise RegardError(f"{len(wanted)} languages for {count} texts.", fix="Give one for each, or one for all.")
-    return [[specials.language(language)] for language in wanted]
+    return [[specials.language_id(language)] for language in wanted]

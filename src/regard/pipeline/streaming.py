@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from regard.decode.filters import Filters
 from regard.decode.sample import sampled
 from regard.pipeline.searches import Task
-from regard.text.stream import Stream
+from regard.text.stream import StreamingDecoder
 
 
-def pieces(task: Task, filters: Filters, stream: Stream) -> Iterator[str]:
+def pieces(task: Task, filters: Filters, stream: StreamingDecoder) -> Iterator[str]:
     """The pieces of one text, never half a character. Stop asking, and nothing more is computed."""
     steps = sampled(task.step, task.state, task.first, **task.limits, generator=task.generator, filters=filters)
     for (written,) in steps:

@@ -28,7 +28,7 @@ from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import Wishes
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 EXTRA = 50  # tokens that a translation may have beyond what the model has seen sources grow to
 WINDOW = 2048  # texts that are sorted by length and worked on together
@@ -37,7 +37,9 @@ WINDOW = 2048  # texts that are sorted by length and worked on together
 class Translator:
     """translator = regard.load("my-model"); translator.translate(["Good morning."])[0].text."""
 
-    def __init__(self, model: EncoderDecoder, vocabularies: Vocabularies, settings: settings_of.EncoderDecoder) -> None:
+    def __init__(
+        self, model: EncoderDecoder, vocabularies: TokenizerPair, settings: settings_of.EncoderDecoder
+    ) -> None:
         if settings.task != "translate":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
@@ -175,9 +177,9 @@ class Translator:
         target = self.vocabularies.target
         source, real = padded(sources, self.vocabularies.source.specials.pad, self.device)  # (B, S)
         step, state = self.begin(source, real, max(longest))
-        first = source.new_full((len(sources), 1), target.specials.begin)
+        first = source.new_full((len(sources), 1), target.specials.bos)
         never = never_written(target, self.device)
-        return Task(step, state, first, target.specials.end, longest, never, generator)
+        return Task(step, state, first, target.specials.eos, longest, never, generator)
 
     def _obeying(self, task: Task, wishes: Wishes, places: list[int]) -> Task:
         """The same task under constraints, for the texts at these places."""
@@ -203,4 +205,4 @@ class Translator:
     ) -> Iterator[str]:
         with self.ready():
             task = self.task(sources, lengths, generator)
-            yield from pieces(task, filters, self.vocabularies.target.stream())
+            yield from pieces(task, filters, self.vocabularies.target.make_streaming_decoder())

@@ -90,8 +90,8 @@ def _weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:
 
 def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
     """`weights` (T, S) has a row for each target token, perhaps one more for END."""
-    above = translator.vocabularies.source.words(pair.source)
-    below = translator.vocabularies.target.words(pair.labels[:-1])
+    above = translator.vocabularies.source.word_ids(pair.source)
+    below = translator.vocabularies.target.word_ids(pair.labels[:-1])
     across = gathered(weights[: len(below)].T, above)  # (source words, T)
     both = gathered(across.T, below)  # (target words, source words)
     if not both.numel():

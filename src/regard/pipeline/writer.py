@@ -22,7 +22,7 @@ from regard.pipeline.streaming import pieces
 from regard.pipeline.wishes import forbidden as forbidden_tokens
 from regard.pipeline.written import never_written
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 USUAL = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
 
@@ -30,7 +30,7 @@ USUAL = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
 class Writer:
     """writer = regard.load("my-model"); "".join(writer.write("Once upon a time"))."""
 
-    def __init__(self, model: DecoderOnly, vocabularies: Vocabularies, settings: settings_of.DecoderOnly) -> None:
+    def __init__(self, model: DecoderOnly, vocabularies: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.task != "continue":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
@@ -132,7 +132,7 @@ class Writer:
         tokenizer = self.vocabularies.source
         first = torch.tensor(read, device=self._device)  # (B, k)
         state, never = self.model.start(first.size(1) + tokens), never_written(tokenizer, self._device)
-        task = Task(self._quick.step, state, first, tokenizer.specials.end, [tokens] * len(read), never, generator)
+        task = Task(self._quick.step, state, first, tokenizer.specials.eos, [tokens] * len(read), never, generator)
         if not forbidden:
             return task
         phrases = forbidden_tokens(tokenizer, forbidden)
@@ -141,7 +141,7 @@ class Writer:
 
     @torch.inference_mode()
     def _written(self, ids: list[int], tokens: int, filters: Filters, generator: torch.Generator) -> Iterator[str]:
-        stream = self.vocabularies.source.stream()
+        stream = self.vocabularies.source.make_streaming_decoder()
         for token in ids:
             stream.push(token)  # whether a space belongs before the first word depends on what stands there
         with self._quick.ready():
@@ -153,7 +153,7 @@ class Writer:
         if tokens < 1:
             raise RegardError(f"{tokens} tokens cannot be written.", fix="Ask for 1 or more.")
         tokenizer = self.vocabularies.source
-        found = [[tokenizer.specials.begin, *ids] for ids in tokenizer.encode_ids(list(prompts))]
+        found = [[tokenizer.specials.bos, *ids] for ids in tokenizer.encode_ids(list(prompts))]
         for ids in found:
             self._check_length(len(ids), tokens)
         return found

@@ -12,5 +12,5 @@ def never_written(tokenizer: Tokenizer, device: torch.device) -> Tensor:
     END ends a text, "unknown" stands for one that nobody knows, and the user's extra tokens are text: they may.
     """
     specials = tokenizer.specials
-    banned = specials.control - {specials.end, specials.unknown}
+    banned = specials.control - {specials.eos, specials.unk}
     return torch.tensor(sorted(banned), dtype=torch.long, device=device)

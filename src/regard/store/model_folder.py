@@ -22,7 +22,7 @@ from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
 from regard.models.build import AnyModel, build
 from regard.store.room import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
 RUN, BEST = "run.toml", "best"
@@ -33,7 +33,7 @@ class StoredModel:
     """A model that was read: in evaluation mode, on the CPU."""
 
     settings: Settings
-    tokenizers: Vocabularies
+    tokenizers: TokenizerPair
     model: AnyModel
     path: Path
 
@@ -41,7 +41,7 @@ class StoredModel:
 def write_model(
     path: Path,
     settings: Settings,
-    tokenizers: Vocabularies,
+    tokenizers: TokenizerPair,
     weights: Mapping[str, Tensor],
     card: str,
     *,
@@ -61,7 +61,7 @@ def read_model(path: Path) -> StoredModel:
     path = find_model(path)
     verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # how large the weights may be, the settings tell
     settings = codec.load(path / MODEL)
-    tokenizers = Vocabularies.load(path)
+    tokenizers = TokenizerPair.load(path)
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
     size = check_fits_memory(settings, where=str(path / MODEL))
     verify(path, max_bytes=2 * size + limits.DOCUMENT)
@@ -85,7 +85,7 @@ def find_model(path: Path) -> Path:
     return path / BEST
 
 
-def check_vocabulary_sizes(settings: Settings, tokenizers: Vocabularies, *, where: str) -> None:
+def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, where: str) -> None:
     """A model and vocabularies that do not know the same number of words are not a pair."""
     for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
         if expected != actual:
@@ -107,7 +107,7 @@ def _check_parameter_count(settings: Settings, weights: Path) -> None:
         )
 
 
-def _list_vocabulary_sizes(settings: Settings, tokenizers: Vocabularies) -> list[tuple[str, int, int]]:
+def _list_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair) -> list[tuple[str, int, int]]:
     match settings:
         case EncoderDecoder():
             sizes = [("target", settings.target_tokens.vocabulary, tokenizers.target.size)]

@@ -12,34 +12,40 @@ from regard.text import specials
 Document = dict[str, Any]
 
 
-def of(bare: tokenizers.Tokenizer) -> Document:
+def to_document(backend: tokenizers.Tokenizer) -> Document:
     """What `tokenizers` would write."""
-    return json.loads(bare.to_str())
+    return json.loads(backend.to_str())
 
 
-def bpe(pieces: Sequence[str], merges: Sequence[Sequence[str]], unknown: str | None = None) -> Document:
+def make_bpe_model(subwords: Sequence[str], merges: Sequence[Sequence[str]], unk: str | None = None) -> Document:
     """A model of pieces and merges. Without merges it cuts into single characters."""
     return {
         "type": "BPE",
         "dropout": None,  # ours is drawn by sample, see `sample`
-        "unk_token": unknown,
+        "unk_token": unk,
         "continuing_subword_prefix": None,
         "end_of_word_suffix": None,
         "fuse_unk": False,
         "byte_fallback": False,
         "ignore_merges": False,
-        "vocab": {piece: token for token, piece in enumerate(pieces)},
+        "vocab": {subword: token for token, subword in enumerate(subwords)},
         "merges": [list(merge) for merge in merges],
     }
 
 
-def write(bare: tokenizers.Tokenizer, model: Document, wanted: Specials) -> bytes:
+def serialize(backend: tokenizers.Tokenizer, model: Document, special_tokens: Specials) -> bytes:
     """The bytes of the file: the parts of `bare` around this model, special tokens after its pieces."""
-    pieces = [piece for piece, _ in model["vocab"]] if model["type"] == "Unigram" else list(model["vocab"])
-    ids = {piece: token for token, piece in enumerate(pieces)}
-    for text in specials.texts(wanted):
+    subwords = [subword for subword, _ in model["vocab"]] if model["type"] == "Unigram" else list(model["vocab"])
+    ids = {subword: token for token, subword in enumerate(subwords)}
+    for text in specials.special_token_texts(special_tokens):
         ids.setdefault(text, len(ids))  # the unknown token may be among the pieces already
-    shell = of(bare)
-    parts = {part: shell[part] for part in ("normalizer", "pre_tokenizer", "decoder")}
-    whole = {"version": "1.0", "truncation": None, "padding": None, **specials.write(wanted, ids), **parts}
-    return (json.dumps({**whole, "model": model}, ensure_ascii=False, indent=1) + "\n").encode()
+    document = to_document(backend)
+    parts = {part: document[part] for part in ("normalizer", "pre_tokenizer", "decoder")}
+    header = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        **specials.to_document_parts(special_tokens, ids),
+        **parts,
+    }
+    return (json.dumps({**header, "model": model}, ensure_ascii=False, indent=1) + "\n").encode()

@@ -26,12 +26,14 @@ from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
 from regard.text import document, specials, units
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
-LEAST = 2  # a pair that is seen once shortens nothing
-MOST = 2**31 - 1  # characters: the trainers count in 32 bits, and a pair is never more frequent than characters are
+MIN_PAIR_COUNT = 2  # a pair that is seen once shortens nothing
+MAX_CHARACTERS = (
+    2**31 - 1
+)  # characters: the trainers count in 32 bits, and a pair is never more frequent than characters are
 UNKNOWN_SCORE = -1000.0  # no text shall be cut into the unknown token where characters will do
-_STEP = 1e-4  # the unigram trainer sets characters that it lost at the lowest score, each one step above the last
+_SCORE_STEP = 1e-4  # the unigram trainer sets characters that it lost at the lowest score, each one step above the last
 
 Model = dict[str, Any]
 
@@ -43,81 +45,89 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     >>> tokenizer.model["merges"][0]
     ['e', 's']
     """
-    names = specials.texts(settings.specials)
-    bare = tokenizers.Tokenizer(models.BPE())
-    normaliser, joiner = units.normaliser(settings), units.joiner(settings)
-    if normaliser is not None:
-        bare.normalizer = normaliser
-    bare.pre_tokenizer = units.cutter(settings)
-    if joiner is not None:
-        bare.decoder = joiner
-    model = _model(bare, _watched(texts), settings, names)
-    return Tokenizer(document.write(bare, model, settings.specials))
+    special_tokens = specials.special_token_texts(settings.specials)
+    backend = tokenizers.Tokenizer(models.BPE())
+    normalizer, decoder = units.normaliser(settings), units.joiner(settings)
+    if normalizer is not None:
+        backend.normalizer = normalizer
+    backend.pre_tokenizer = units.pre_tokenizer(settings)
+    if decoder is not None:
+        backend.decoder = decoder
+    model = _train_model(backend, _counted_texts(texts), settings, special_tokens)
+    return Tokenizer(document.serialize(backend, model, settings.specials))
 
 
-def learn_both(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> Vocabularies:
+def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> TokenizerPair:
     """The vocabularies of a pair: one from both sides if the settings say joint, otherwise one from each."""
     if settings.joint:
-        return Vocabularies.joint(learn(chain(sources, targets), settings))
-    return Vocabularies(learn(sources, settings), learn(targets, settings))
+        return TokenizerPair.joint(learn(chain(sources, targets), settings))
+    return TokenizerPair(learn(sources, settings), learn(targets, settings))
 
 
-def _model(bare: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyTokenizer, names: list[str]) -> Model:
-    unknown = settings.specials.unk
+def _train_model(
+    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyTokenizer, special_tokens: list[str]
+) -> Model:
+    unk = settings.specials.unk
     match settings:
         case ByteBpe():
-            least = len(units.BYTES)
-            room = _room(settings.vocabulary, names, least, f"the {least} bytes")
-            return _bpe(bare, texts, room, sorted(units.BYTES), names)
+            n_bytes = len(units.BYTE_ALPHABET)
+            size = _learnable_size(settings.vocabulary, special_tokens, n_bytes, f"the {n_bytes} bytes")
+            return _train_bpe(backend, texts, size, sorted(units.BYTE_ALPHABET), special_tokens)
         case ByteLevel():
-            return document.bpe([*sorted(units.BYTES)], [])
+            return document.make_bpe_model([*sorted(units.BYTE_ALPHABET)], [])
         case Bpe():
-            room = _room(settings.vocabulary, names, 1, "any piece")
-            model = _bpe(bare, texts, room, [units.MARK], names)
-            _room(settings.vocabulary, names, len(_alphabet(model)), "the characters of this text")
-            return document.bpe([*model["vocab"], unknown], model["merges"], unknown)
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
+            model = _train_bpe(backend, texts, size, [units.SPACE_MARK], special_tokens)
+            _learnable_size(
+                settings.vocabulary, special_tokens, len(_list_alphabet(model)), "the characters of this text"
+            )
+            return document.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
         case Unigram():
-            room = _room(settings.vocabulary, names, 1, "any piece")
-            return _unigram(bare, texts, room, unknown, names)
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
+            return _train_unigram(backend, texts, size, unk, special_tokens)
         case CharacterLevel():
-            characters = _characters(bare, texts)
-            return document.bpe([*characters, unknown], [], unknown)
+            characters = _collect_characters(backend, texts)
+            return document.make_bpe_model([*characters, unk], [], unk)
         case WordLevel():
-            room = _room(settings.vocabulary, names, 1, "any word")
-            return _words(bare, texts, room, unknown, names)
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any word")
+            return _train_word_level(backend, texts, size, unk, special_tokens)
         case _:
             assert_never(settings)
 
 
-def _bpe(bare: tokenizers.Tokenizer, texts: Iterator[str], room: int, alphabet: list[str], names: list[str]) -> Model:
-    trainer = trainers.BpeTrainer(vocab_size=room, min_frequency=LEAST, initial_alphabet=alphabet, show_progress=False)
-    _train(bare, models.BPE(), texts, trainer)
-    model = document.of(bare)["model"]
-    return _without(model, set(names))
+def _train_bpe(
+    backend: tokenizers.Tokenizer, texts: Iterator[str], size: int, alphabet: list[str], special_tokens: list[str]
+) -> Model:
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, min_frequency=MIN_PAIR_COUNT, initial_alphabet=alphabet, show_progress=False
+    )
+    _train(backend, models.BPE(), texts, trainer)
+    model = document.to_document(backend)["model"]
+    return _remove_subwords(model, set(special_tokens))
 
 
-def _without(model: Model, names: set[str]) -> Model:
+def _remove_subwords(model: Model, excluded: set[str]) -> Model:
     """Leave out pieces that look like a special token, and the merges that make or need them."""
-    alive = dict.fromkeys(_alphabet(model))
+    subwords = dict.fromkeys(_list_alphabet(model))
     merges = []
     for left, right in model["merges"]:
-        if left in alive and right in alive and left + right not in names:
-            alive[left + right] = None
+        if left in subwords and right in subwords and left + right not in excluded:
+            subwords[left + right] = None
             merges.append([left, right])
-    return document.bpe(list(alive), merges)
+    return document.make_bpe_model(list(subwords), merges)
 
 
-def _alphabet(model: Model) -> list[str]:
+def _list_alphabet(model: Model) -> list[str]:
     """The pieces that no merge made, by id."""
-    return sorted((piece for piece in model["vocab"] if len(piece) == 1), key=model["vocab"].__getitem__)
+    return sorted((subword for subword in model["vocab"] if len(subword) == 1), key=model["vocab"].__getitem__)
 
 
-def _unigram(bare: tokenizers.Tokenizer, texts: Iterator[str], room: int, unknown: str, names: list[str]) -> Model:
-    trainer = trainers.UnigramTrainer(
-        vocab_size=room + 1, special_tokens=[unknown], unk_token=unknown, show_progress=False
-    )
+def _train_unigram(
+    backend: tokenizers.Tokenizer, texts: Iterator[str], size: int, unk: str, special_tokens: list[str]
+) -> Model:
+    trainer = trainers.UnigramTrainer(vocab_size=size + 1, special_tokens=[unk], unk_token=unk, show_progress=False)
     try:
-        _train(bare, models.Unigram(), texts, trainer)
+        _train(backend, models.Unigram(), texts, trainer)
     except RegardError:
         raise
     except Exception as error:  # tokenizers raises plain Exception
@@ -126,58 +136,64 @@ def _unigram(bare: tokenizers.Tokenizer, texts: Iterator[str], room: int, unknow
         raise RegardError(
             f"{error}.", fix="Ask for a larger vocabulary, or for byte_bpe, which needs no more than the 256 bytes."
         ) from error
-    learned = [(piece, score) for piece, score in document.of(bare)["model"]["vocab"] if piece not in names]
-    pieces = _settled(learned)
+    scored = [
+        (subword, score)
+        for subword, score in document.to_document(backend)["model"]["vocab"]
+        if subword not in special_tokens
+    ]
+    subwords = _stabilise_scores(scored)
     return {
         "type": "Unigram",
-        "unk_id": len(pieces),
-        "vocab": [*([piece, score] for piece, score in pieces), [unknown, UNKNOWN_SCORE]],
+        "unk_id": len(subwords),
+        "vocab": [*([subword, score] for subword, score in subwords), [unk, UNKNOWN_SCORE]],
         "byte_fallback": False,
     }
 
 
-def _settled(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+def _stabilise_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """The same scores whatever order the trainer added up in; characters that it lost all get the lowest score."""
-    lowest = min(score for _, score in pieces)
+    lowest = min(score for _, score in subwords)
 
-    def score_of(piece: str, score: float) -> float:
-        steps = (score - lowest) / _STEP
-        lost = len(piece) == 1 and abs(steps - round(steps)) < 1e-6 and steps < len(pieces)
-        return round(lowest if lost else score, 6)
+    def stabilise(subword: str, score: float) -> float:
+        steps = (score - lowest) / _SCORE_STEP
+        is_lost = len(subword) == 1 and abs(steps - round(steps)) < 1e-6 and steps < len(subwords)
+        return round(lowest if is_lost else score, 6)
 
-    scored = [(piece, score_of(piece, score)) for piece, score in pieces]
+    scored = [(subword, stabilise(subword, score)) for subword, score in subwords]
     return sorted(scored, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _words(bare: tokenizers.Tokenizer, texts: Iterator[str], room: int, unknown: str, names: list[str]) -> Model:
-    trainer = trainers.WordLevelTrainer(vocab_size=room + len(names), show_progress=False)
-    _train(bare, models.WordLevel(unk_token=unknown), texts, trainer)
-    learned = document.of(bare)["model"]["vocab"]
-    words = [word for word in sorted(learned, key=learned.__getitem__) if word not in names]
-    words = [*words[:room], unknown]
-    return {"type": "WordLevel", "vocab": {word: token for token, word in enumerate(words)}, "unk_token": unknown}
+def _train_word_level(
+    backend: tokenizers.Tokenizer, texts: Iterator[str], size: int, unk: str, special_tokens: list[str]
+) -> Model:
+    trainer = trainers.WordLevelTrainer(vocab_size=size + len(special_tokens), show_progress=False)
+    _train(backend, models.WordLevel(unk_token=unk), texts, trainer)
+    vocabulary = document.to_document(backend)["model"]["vocab"]
+    words = [word for word in sorted(vocabulary, key=vocabulary.__getitem__) if word not in special_tokens]
+    words = [*words[:size], unk]
+    return {"type": "WordLevel", "vocab": {word: token for token, word in enumerate(words)}, "unk_token": unk}
 
 
-def _characters(bare: tokenizers.Tokenizer, texts: Iterator[str]) -> list[str]:
-    seen: Counter[str] = Counter()
+def _collect_characters(backend: tokenizers.Tokenizer, texts: Iterator[str]) -> list[str]:
+    counts: Counter[str] = Counter()
     for text in texts:
-        seen.update(bare.normalizer.normalize_str(text) if bare.normalizer else text)
-    return sorted(seen)
+        counts.update(backend.normalizer.normalize_str(text) if backend.normalizer else text)
+    return sorted(counts)
 
 
-def _train(bare: tokenizers.Tokenizer, model: models.Model, texts: Iterator[str], trainer: trainers.Trainer) -> None:
-    bare.model = model
-    bare.train_from_iterator(texts, trainer)
+def _train(backend: tokenizers.Tokenizer, model: models.Model, texts: Iterator[str], trainer: trainers.Trainer) -> None:
+    backend.model = model
+    backend.train_from_iterator(texts, trainer)
 
 
-def _watched(texts: Iterable[str]) -> Iterator[str]:
+def _counted_texts(texts: Iterable[str]) -> Iterator[str]:
     """The texts, counted: neither nothing nor too much can be learned from."""
     characters = 0
     for text in texts:
         characters += len(text)
-        if characters > MOST:
+        if characters > MAX_CHARACTERS:
             raise RegardError(
-                f"There are more than {MOST:,} characters to learn from: counts would overflow.",
+                f"There are more than {MAX_CHARACTERS:,} characters to learn from: counts would overflow.",
                 fix="Learn from a sample: a few million lines say all about a vocabulary.",
             )
         yield text
@@ -185,11 +201,11 @@ def _watched(texts: Iterable[str]) -> Iterator[str]:
         raise RegardError("There is no text to learn from.", fix="Give files that are not empty.")
 
 
-def _room(size: int, names: list[str], least: int, what: str) -> int:
+def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_name: str) -> int:
     """How many pieces may be learned beside the special tokens."""
-    if size - len(names) < least:
+    if size - len(special_tokens) < minimum:
         raise RegardError(
-            f"A vocabulary of {size} has no room for {len(names)} special tokens and {what}.",
-            fix=f"Ask for at least {len(names) + least}.",
+            f"A vocabulary of {size} has no room for {len(special_tokens)} special tokens and {minimum_name}.",
+            fix=f"Ask for at least {len(special_tokens) + minimum}.",
         )
-    return size - len(names)
+    return size - len(special_tokens)

@@ -13,51 +13,53 @@ import re
 
 # ruff: noqa: RUF001 - marks of many scripts are meant
 
-_ENDS = ".!?…。！？｡؟।"
-_CLOSING = "\"'”’»›)]}」』）"
-_SHORT = frozenset(
+_END_MARKS = ".!?…。！？｡؟।"
+_CLOSING_MARKS = "\"'”’»›)]}」』）"
+_ABBREVIATIONS = frozenset(
     {
         *("al", "art", "bzw", "ca", "cf", "co", "dr", "e.g", "etc", "evtl", "fig", "ggf", "hr", "i.e", "inc", "jr"),
         *("ltd", "mme", "mr", "mrs", "ms", "mt", "nr", "no", "p", "pp", "prof", "sr", "st", "u.a", "usw", "vgl"),
         *("vol", "vs"),
     }
 )
-_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
-_END = re.compile(rf"(?P<stop>[{re.escape(_ENDS)}]+)[{re.escape(_CLOSING)}]*(?P<space>\s+)")
+_LINE_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
+_SENTENCE_END = re.compile(rf"(?P<stop>[{re.escape(_END_MARKS)}]+)[{re.escape(_CLOSING_MARKS)}]*(?P<space>\s+)")
 # No space stands between sentences there; what is closed after an end may go on (「行こう。」と言った。).
-_FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(_ENDS + _CLOSING)}])")
+_FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(_END_MARKS + _CLOSING_MARKS)}])")
 
 
-def sentences(text: str) -> list[tuple[str, str]]:
+def split_sentences(text: str) -> list[tuple[str, str]]:
     """Sentences, each with the white space behind it; joined, they are the text again. The first may be empty."""
-    found: list[tuple[str, str]] = []
-    begin = 0
-    for gap in [*_BREAK.finditer(text), None]:
-        end = len(text) if gap is None else gap.start()
-        found += _in_paragraph(text[begin:end])
-        if gap is not None:
-            sentence, space = found.pop() if found else ("", "")  # a text may begin with white space
-            found.append((sentence, space + gap.group()))
-            begin = gap.end()
-    return found
+    pairs: list[tuple[str, str]] = []
+    start = 0
+    for line_break in [*_LINE_BREAK.finditer(text), None]:
+        end = len(text) if line_break is None else line_break.start()
+        pairs += _split_paragraph(text[start:end])
+        if line_break is not None:
+            sentence, space = pairs.pop() if pairs else ("", "")  # a text may begin with white space
+            pairs.append((sentence, space + line_break.group()))
+            start = line_break.end()
+    return pairs
 
 
-def _in_paragraph(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    begin = 0
-    for end in _END.finditer(text):
-        if _ends_here(text[begin : end.start("stop")], end["stop"], text[end.end() : end.end() + 1]):
-            found += _full_width(text[begin : end.start("space")], end["space"])
-            begin = end.end()
-    return found + (_full_width(text[begin:], "") if begin < len(text) else [])
+def _split_paragraph(text: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    start = 0
+    for boundary in _SENTENCE_END.finditer(text):
+        if _is_sentence_end(
+            text[start : boundary.start("stop")], boundary["stop"], text[boundary.end() : boundary.end() + 1]
+        ):
+            pairs += _split_full_width(text[start : boundary.start("space")], boundary["space"])
+            start = boundary.end()
+    return pairs + (_split_full_width(text[start:], "") if start < len(text) else [])
 
 
-def _full_width(sentence: str, space: str) -> list[tuple[str, str]]:
+def _split_full_width(sentence: str, space: str) -> list[tuple[str, str]]:
     *before, last = _FULL_WIDTH.split(sentence)
-    return [*((one, "") for one in before), (last, space)]
+    return [*((part, "") for part in before), (last, space)]
 
 
-def _ends_here(before: str, stop: str, after: str) -> bool:
+def _is_sentence_end(before: str, stop: str, after: str) -> bool:
     if after.islower():
         return False
     if stop != ".":
@@ -65,4 +67,4 @@ def _ends_here(before: str, stop: str, after: str) -> bool:
     word = before.rsplit(maxsplit=1)[-1].lstrip("\"'“‘„«(").lower() if before.strip() else ""
     is_single = len(word) == 1 and word.isalpha()
     is_number = word.isdigit() and len(before.split()) == 1  # "1. The first point"
-    return not (is_single or is_number or word in _SHORT)
+    return not (is_single or is_number or word in _ABBREVIATIONS)

@@ -22,7 +22,7 @@ from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Step:
+class Merge:
     """One merge: what was joined, how often it stood in the text, and the words after it."""
 
     number: int
@@ -32,37 +32,39 @@ class Step:
     words: list[list[str]]  # each different word once, as it is cut now
 
     @property
-    def made(self) -> str:
+    def merged(self) -> str:
         """The new piece."""
         return self.left + self.right
 
 
 def count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     """The different words of a text as learning sees them, and how often each stands there."""
-    normaliser, cutter = tokenizer.core.normalizer, tokenizer.core.pre_tokenizer
+    normalizer, pre_tokenizer = tokenizer.backend.normalizer, tokenizer.backend.pre_tokenizer
     words: Counter[str] = Counter()
     for text in texts:
-        normal = normaliser.normalize_str(text) if normaliser else text
-        words.update(word for word, _ in cutter.pre_tokenize_str(normal))
+        normalized = normalizer.normalize_str(text) if normalizer else text
+        words.update(word for word, _ in pre_tokenizer.pre_tokenize_str(normalized))
     return words
 
 
-def steps(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Step]:
+def replay_merges(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Merge]:
     """The merges in the order in which they were learned from these texts."""
     if tokenizer.model["type"] != "BPE":
         raise RegardError("Only byte-pair encoding learns by merges.", fix="Use the kind bpe or byte_bpe.")
     counts = count_words(tokenizer, texts)
-    words = {word: list(word) for word in counts}
+    symbols_of_word = {word: list(word) for word in counts}
     for number, (left, right) in enumerate(tokenizer.model["merges"], 1):
-        count = sum(counts[word] * list(pairwise(cut)).count((left, right)) for word, cut in words.items())
-        for cut in words.values():
-            _merge(cut, left, right)
-        yield Step(number, left, right, count, [list(cut) for cut in words.values()])
+        count = sum(
+            counts[word] * list(pairwise(symbols)).count((left, right)) for word, symbols in symbols_of_word.items()
+        )
+        for symbols in symbols_of_word.values():
+            _apply_merge(symbols, left, right)
+        yield Merge(number, left, right, count, [list(symbols) for symbols in symbols_of_word.values()])
 
 
-def _merge(pieces: list[str], left: str, right: str) -> None:
-    place = 0
-    while place < len(pieces) - 1:
-        if pieces[place] == left and pieces[place + 1] == right:
-            pieces[place : place + 2] = [left + right]
-        place += 1
+def _apply_merge(symbols: list[str], left: str, right: str) -> None:
+    position = 0
+    while position < len(symbols) - 1:
+        if symbols[position] == left and symbols[position + 1] == right:
+            symbols[position : position + 2] = [left + right]
+        position += 1

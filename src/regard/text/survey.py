@@ -9,72 +9,72 @@ from typing import Generic, TypeVar
 from regard.text.tokenizer import Tokenizer
 
 Place = TypeVar("Place")
-MANY = 1000  # lines encoded at a time
+BATCH_SIZE = 1000  # lines encoded at a time
 
 
 @dataclass
-class Found(Generic[Place]):
+class LineTally(Generic[Place]):
     """How many lines something was found in, and the first of them."""
 
     lines: int = 0
     tokens: int = 0
-    first: Place | None = None
+    first_place: Place | None = None
     example: tuple[str, str] = ("", "")
     """The first line, and what came back of it."""
 
-    def add(self, place: Place, text: str, back: str, tokens: int = 0) -> None:
+    def add(self, place: Place, text: str, decoded: str, tokens: int = 0) -> None:
         """Count a line."""
-        if self.first is None:
-            self.first, self.example = place, (text, back)
+        if self.first_place is None:
+            self.first_place, self.example = place, (text, decoded)
         self.lines += 1
         self.tokens += tokens
 
 
 @dataclass
-class Survey(Generic[Place]):
+class RoundTripReport(Generic[Place]):
     """What was counted on the way through a corpus."""
 
     lines: int = 0
     characters: int = 0
     bytes: int = 0
-    used: Counter[int] = field(default_factory=Counter)
-    changed: Found[Place] = field(default_factory=Found)
+    token_counts: Counter[int] = field(default_factory=Counter)
+    changed: LineTally[Place] = field(default_factory=LineTally)
     """Lines that do not come back, with nothing unknown in them to explain it."""
-    unknown: Found[Place] = field(default_factory=Found)
-    normalised: Found[Place] = field(default_factory=Found)
+    unknown: LineTally[Place] = field(default_factory=LineTally)
+    normalised: LineTally[Place] = field(default_factory=LineTally)
     """Lines that come back as the vocabulary's own normalisation wants them: no fault."""
 
     @property
     def tokens(self) -> int:
         """How many pieces the corpus has."""
-        return self.used.total()
+        return self.token_counts.total()
 
     @property
-    def sound(self) -> bool:
+    def is_lossless(self) -> bool:
         """Whether every line came back."""
         return not self.changed.lines and not self.unknown.lines
 
 
-def survey(tokenizer: Tokenizer, lines: Iterable[tuple[Place, str]]) -> Survey[Place]:
+def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Place, str]]) -> RoundTripReport[Place]:
     """Encode and decode every line, and count."""
-    result: Survey[Place] = Survey()
-    unknown = tokenizer.specials.unknown
-    for some in _batches(lines):
-        for (place, text), ids in zip(some, tokenizer.encode_ids([text for _, text in some]), strict=True):
-            result.lines += 1
-            result.characters += len(text)
-            result.bytes += len(text.encode())
-            result.used.update(ids)
-            back = tokenizer.decode(ids)
-            if unknown in ids:
-                result.unknown.add(place, text, back, ids.count(unknown))
-            elif back != text:
-                found = result.normalised if back == tokenizer.normalise(text) else result.changed
-                found.add(place, text, back)
-    return result
+    report: RoundTripReport[Place] = RoundTripReport()
+    unk = tokenizer.specials.unk
+    for batch in _iter_batches(lines):
+        for (place, text), ids in zip(batch, tokenizer.encode_ids([text for _, text in batch]), strict=True):
+            report.lines += 1
+            report.characters += len(text)
+            report.bytes += len(text.encode())
+            report.token_counts.update(ids)
+            decoded = tokenizer.decode(ids)
+            if unk in ids:
+                report.unknown.add(place, text, decoded, ids.count(unk))
+            elif decoded != text:
+                tally = report.normalised if decoded == tokenizer.normalise(text) else report.changed
+                tally.add(place, text, decoded)
+    return report
 
 
-def readable(tokenizer: Tokenizer, token: int) -> str:
+def show_token(tokenizer: Tokenizer, token: int) -> str:
     r"""A piece for people: the end of a word as the lectures write it, spaces as ␣, parts of characters as \xe2.
 
     >>> from regard.config.run import Bpe, ByteLevel
@@ -83,16 +83,19 @@ def readable(tokenizer: Tokenizer, token: int) -> str:
     >>> readable(bpe, bpe.encode("low").ids[0]), [readable(byte, token) for token in byte.encode("l \n€").ids]
     ('low</w>', ['l', '␣', '\\n', '\\xe2', '\\x82', '\\xac'])
     """
-    pieces = tokenizer.pieces
-    if token in pieces.control or token in pieces.extra or token == pieces.unknown:
+    token_bytes = tokenizer.token_bytes
+    if token in token_bytes.control or token in token_bytes.extra or token == token_bytes.unk:
         return tokenizer.vocabulary[token]
-    text = pieces.bytes[token].decode("utf-8", "backslashreplace")
-    space = "</w>" if pieces.join == "marks_after" else "␣"
-    shown = (space if one == " " else one if one.isprintable() else repr(one)[1:-1] for one in text)
-    return "".join(shown)
+    text = token_bytes.bytes[token].decode("utf-8", "backslashreplace")
+    space = "</w>" if token_bytes.join_style == "marks_after" else "␣"
+    characters = (
+        space if character == " " else character if character.isprintable() else repr(character)[1:-1]
+        for character in text
+    )
+    return "".join(characters)
 
 
-def _batches(lines: Iterable[tuple[Place, str]]) -> Iterator[list[tuple[Place, str]]]:
-    rest = iter(lines)
-    while some := list(islice(rest, MANY)):
-        yield some
+def _iter_batches(lines: Iterable[tuple[Place, str]]) -> Iterator[list[tuple[Place, str]]]:
+    remaining = iter(lines)
+    while batch := list(islice(remaining, BATCH_SIZE)):
+        yield batch

@@ -25,7 +25,7 @@ from regard.base.documents import parse_json
 from regard.base.errors import RegardError
 from regard.base.files import read_regular_file, write_atomic
 from regard.text import specials, trusted, units
-from regard.text.stream import Pieces, Stream
+from regard.text.stream import StreamingDecoder, TokenBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Encoding:
     """
 
     ids: list[int]
-    spans: list[tuple[int, int]]
-    words: list[int | None]
+    offsets: list[tuple[int, int]]
+    word_ids: list[int | None]
 
 
 class Tokenizer:
@@ -45,14 +45,14 @@ class Tokenizer:
 
     def __init__(self, content: bytes, where: str = "tokenizer.json") -> None:
         self.content = content
-        document, self.core = _parse(content, where)
-        self.specials = specials.read(document, where)
-        self.size: int = self.core.get_vocab_size(with_added_tokens=True)
-        self.core.encode_special_tokens = True  # "<pad>" in a text is text
+        document, self.backend = _parse(content, where)
+        self.specials = specials.read_special_ids(document, where)
+        self.size: int = self.backend.get_vocab_size(with_added_tokens=True)
+        self.backend.encode_special_tokens = True  # "<pad>" in a text is text
         self._document = document
-        self._normaliser = units.chosen(document.get("normalizer"))
+        self._normalizer = units.user_normalizer(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
-        self._extra = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
+        self._extra_pattern = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
         self._where = where
 
     @classmethod
@@ -76,68 +76,74 @@ class Tokenizer:
 
     def encode(self, text: str) -> Encoding:
         """Ids, spans and words. No special tokens are added: tasks know which they need."""
-        encoding = self.encode_plain([text])[0]
+        encoding = self.encode_with_offsets([text])[0]
         ids = encoding.ids
-        return Encoding(ids, encoding.offsets, self.words(ids))
+        return Encoding(ids, encoding.offsets, self.word_ids(ids))
 
     def encode_ids(self, texts: list[str]) -> list[list[int]]:
         """Ids alone, of many texts: the quick way."""
-        with _calm(texts, self._where):
-            return [encoding.ids for encoding in self.core.encode_batch_fast(texts, add_special_tokens=False)]
+        with _translate_errors(texts, self._where):
+            return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
 
-    def encode_plain(self, texts: list[str]) -> list[tokenizers.Encoding]:
+    def encode_with_offsets(self, texts: list[str]) -> list[tokenizers.Encoding]:
         """What `tokenizers` itself returns, with offsets and its own (finer) words."""
-        with _calm(texts, self._where):
-            return self.core.encode_batch(texts, add_special_tokens=False)
+        with _translate_errors(texts, self._where):
+            return self.backend.encode_batch(texts, add_special_tokens=False)
 
-    def decode(self, ids: Sequence[int], after: Sequence[int] = ()) -> str:
+    def decode(self, ids: Sequence[int], prefix: Sequence[int] = ()) -> str:
         """The text; special tokens are left out, and what was unknown shows as its token, e.g. <unk>.
 
         `after` are ids that stand before it: whether a space belongs before the first word depends on them.
         """
-        if not after:
-            return self.pieces.text(ids)
-        stream = self.stream()
-        for token in after:
-            stream.push(token)
-        return "".join([stream.push(token) for token in ids]) + stream.finish()
+        if not prefix:
+            return self.token_bytes.decode(ids)
+        decoder = self.make_streaming_decoder()
+        for token in prefix:
+            decoder.push(token)
+        return "".join([decoder.push(token) for token in ids]) + decoder.finish()
 
-    def stream(self) -> Stream:
+    def make_streaming_decoder(self) -> StreamingDecoder:
         """A decoder for ids that arrive one by one; it never gives out half a character."""
-        return Stream(self.pieces)
+        return StreamingDecoder(self.token_bytes)
 
     def normalise(self, text: str) -> str:
         """What comes back of a text that has nothing unknown: itself, unless the vocabulary normalises."""
-        if self._normaliser is None:
+        if self._normalizer is None:
             return text
-        parts = self._extra.split(text) if self._extra else [text]  # extra tokens stay as they are, at odd places
-        return "".join(part if n % 2 else self._normaliser.normalize_str(part) for n, part in enumerate(parts))
+        parts = (
+            self._extra_pattern.split(text) if self._extra_pattern else [text]
+        )  # extra tokens stay as they are, at odd places
+        return "".join(part if n % 2 else self._normalizer.normalize_str(part) for n, part in enumerate(parts))
 
-    def words(self, ids: Sequence[int]) -> list[int | None]:
+    def word_ids(self, ids: Sequence[int]) -> list[int | None]:
         """The number of each id's word, from the ids alone; None for special tokens."""
-        opens, closes, control = self.pieces.opens, self.pieces.closes, self.pieces.control
-        numbers: list[int | None] = []
-        number, fresh = -1, True
+        starts_word, ends_word, control = (
+            self.token_bytes.starts_word,
+            self.token_bytes.ends_word,
+            self.token_bytes.control,
+        )
+        word_numbers: list[int | None] = []
+        word_number, is_new_word = -1, True
         for token in ids:
             if token in control:
-                numbers.append(None)
-                fresh = True
+                word_numbers.append(None)
+                is_new_word = True
             else:
-                number += fresh or opens[token]
-                numbers.append(number)
-                fresh = closes[token]
-        return numbers
+                word_number += is_new_word or starts_word[token]
+                word_numbers.append(word_number)
+                is_new_word = ends_word[token]
+        return word_numbers
 
     @cached_property
     def vocabulary(self) -> list[str]:
         """The pieces by id, as the file writes them."""
-        ids = self.core.get_vocab(with_added_tokens=True)
-        return sorted(ids, key=ids.__getitem__)
+        id_of_text = self.backend.get_vocab(with_added_tokens=True)
+        return sorted(id_of_text, key=id_of_text.__getitem__)
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def token_bytes(self) -> TokenBytes:
         """What each id stands for, as text."""
-        return Pieces(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
+        return TokenBytes(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
 
     @property
     def model(self) -> dict[str, Any]:
@@ -160,7 +166,7 @@ class Tokenizer:
 def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
     try:
         document = parse_json(content)
-        trusted.check(document)
+        trusted.check_tokenizer_json(document)
         return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # what was checked, and nothing else
     except BaseException as error:
         if not isinstance(error, Exception) and not _is_panic(error):
@@ -178,12 +184,12 @@ def _is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def _calm(texts: Sequence[object], where: str) -> Iterator[None]:
+def _translate_errors(texts: Sequence[object], where: str) -> Iterator[None]:
     """Errors that teach for what `tokenizers` says of texts that are none, or of a vocabulary that makes it panic."""
     try:
         yield
     except TypeError as error:
-        raise _no_text(texts, error) from error
+        raise _make_surrogate_error(texts, error) from error
     except BaseException as error:
         if not _is_panic(error):
             raise
@@ -191,15 +197,15 @@ def _calm(texts: Sequence[object], where: str) -> Iterator[None]:
         raise RegardError(what, where=where, fix="Use a vocabulary that `regard tokenizer learn` made.") from error
 
 
-def _no_text(texts: Sequence[object], error: TypeError) -> Exception:
+def _make_surrogate_error(texts: Sequence[object], error: TypeError) -> Exception:
     """Python strings can hold halves of characters that no file can: say so, and where."""
-    for number, text in enumerate(texts):
+    for row, text in enumerate(texts):
         if not isinstance(text, str):
             return error
-        for place, character in enumerate(text):
+        for position, character in enumerate(text):
             if "\ud800" <= character <= "\udfff":
                 return RegardError(
-                    f"Character {place} of text {number} is a lone surrogate (U+{ord(character):04X}): no valid text.",
+                    f"Character {position} of text {row} is a lone surrogate (U+{ord(character):04X}): no valid text.",
                     fix="Read it as UTF-8, or replace it: text.encode('utf-16', 'surrogatepass').decode('utf-16').",
                 )
     return error

@@ -8,9 +8,9 @@ that Regard itself writes, and the harmless ones that others do. Ids must be 0, 
 import re
 from typing import Any
 
-from regard.text.units import MARK, NORMALISERS, PATTERNS
+from regard.text.units import MARK_PATTERNS, NORMALIZERS, SPACE_MARK
 
-CUTTERS = (
+PRE_TOKENIZERS = (
     "BertPreTokenizer",
     "ByteLevel",
     "CharDelimiterSplit",
@@ -23,107 +23,121 @@ CUTTERS = (
     "WhitespaceSplit",
 )
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
-LONGEST = 2000  # characters of a pattern
-REPEATS = 2  # in one alternative
+MAX_PATTERN_LENGTH = 2000  # characters of a pattern
+MAX_REPEATS = 2  # in one alternative
 # A pattern that repeats what repeats, or refers to itself, can be tried in more ways than there are atoms; no published
 # vocabulary needs that.
 _ATOM = re.compile(r"\\[pP]\{[^{}]*\}|\\[^gk1-9]|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REFERENCE = re.compile(r"\\|\(\?(?!i?:|<?[=!]|>)")  # to a group, or a switch that changes what a pattern means
-_MANY = r"(?:[*+]|\{\d+,\}|\{\d*,?\d{2,}\})"
+_REPETITION = r"(?:[*+]|\{\d+,\}|\{\d*,?\d{2,}\})"
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 
 
-def check(document: Any) -> None:
+def check_tokenizer_json(document: Any) -> None:
     """Raise `ValueError` with a few words if the file is not one that can be trusted."""
-    _need(isinstance(document, dict), "it is no table")
-    _need(document.get("truncation") is None and document.get("padding") is None, "it cuts or pads texts")
-    _check_normaliser(document.get("normalizer"))
-    _check_cutter(document.get("pre_tokenizer"))
-    size = _check_ids(_pieces(document.get("model")), document.get("added_tokens"))
+    _require(isinstance(document, dict), "it is no table")
+    _require(document.get("truncation") is None and document.get("padding") is None, "it cuts or pads texts")
+    _check_normalizer(document.get("normalizer"))
+    _check_pre_tokenizer(document.get("pre_tokenizer"))
+    size = _check_ids(_read_vocabulary(document.get("model")), document.get("added_tokens"))
     _check_roles(document.get("post_processor"), size)
 
 
-def _need(good: object, otherwise: str) -> None:
-    if not good:
-        raise ValueError(otherwise)
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
 
 
-def _check_normaliser(normaliser: Any) -> None:
-    for step in _steps(normaliser, "normalizers") if normaliser is not None else ():
+def _check_normalizer(normalizer: Any) -> None:
+    for step in _read_steps(normalizer, "normalizers") if normalizer is not None else ():
         kind = step.get("type")
-        marks = step == {"type": "Prepend", "prepend": MARK} or (
-            kind == "Replace" and step.get("content") == MARK and step.get("pattern") in PATTERNS
+        is_space_mark = step == {"type": "Prepend", "prepend": SPACE_MARK} or (
+            kind == "Replace" and step.get("content") == SPACE_MARK and step.get("pattern") in MARK_PATTERNS
         )
-        _need(marks or kind in NORMALISERS, f"it changes texts by {str(kind)[:40]!r}, which Regard does not")
+        _require(is_space_mark or kind in NORMALIZERS, f"it changes texts by {str(kind)[:40]!r}, which Regard does not")
 
 
-def _check_cutter(cutter: Any) -> None:
-    if cutter is None:
+def _check_pre_tokenizer(pre_tokenizer: Any) -> None:
+    if pre_tokenizer is None:
         return
-    _need(isinstance(cutter, dict), "it cuts texts by what is no table")
-    for step in _steps(cutter, "pretokenizers") if cutter.get("type") == "Sequence" else (cutter,):
+    _require(isinstance(pre_tokenizer, dict), "it cuts texts by what is no table")
+    for step in (
+        _read_steps(pre_tokenizer, "pretokenizers") if pre_tokenizer.get("type") == "Sequence" else (pre_tokenizer,)
+    ):
         kind, pattern = step.get("type"), step.get("pattern")
-        _need(kind in CUTTERS, f"it cuts texts by {str(kind)[:40]!r}, which Regard does not")
+        _require(kind in PRE_TOKENIZERS, f"it cuts texts by {str(kind)[:40]!r}, which Regard does not")
         if kind == "Split":
-            _need(isinstance(pattern, dict) and len(pattern) == 1, "it cuts texts at nothing")
-            how, what = next(iter(dict(pattern or {}).items()))
-            _need(isinstance(what, str) and 0 < len(what) <= LONGEST, "it cuts texts at nothing, or at too much")
-            _need(how == "String" or _is_quick(what), "its pattern can take for ever")
+            _require(isinstance(pattern, dict) and len(pattern) == 1, "it cuts texts at nothing")
+            pattern_kind, pattern_text = next(iter(dict(pattern or {}).items()))
+            _require(
+                isinstance(pattern_text, str) and 0 < len(pattern_text) <= MAX_PATTERN_LENGTH,
+                "it cuts texts at nothing, or at too much",
+            )
+            _require(pattern_kind == "String" or _is_safe_pattern(pattern_text), "its pattern can take for ever")
 
 
-def _is_quick(pattern: str) -> bool:
+def _is_safe_pattern(pattern: str) -> bool:
     """Whether a pattern is a choice of short alternatives, each with few repetitions, and none of a group."""
-    bare = _ATOM.sub("x", pattern)
-    if _REFERENCE.search(bare) or _REPEATED_GROUP.search(bare):
+    simplified = _ATOM.sub("x", pattern)
+    if _REFERENCE.search(simplified) or _REPEATED_GROUP.search(simplified):
         return False
-    return all(len(re.findall(_MANY, one)) <= REPEATS for one in bare.split("|"))
+    return all(len(re.findall(_REPETITION, alternative)) <= MAX_REPEATS for alternative in simplified.split("|"))
 
 
-def _steps(sequence: Any, name: str) -> list[dict[str, Any]]:
+def _read_steps(sequence: Any, name: str) -> list[dict[str, Any]]:
     steps = sequence.get(name) if isinstance(sequence, dict) and sequence.get("type") == "Sequence" else None
-    _need(isinstance(steps, list) and all(isinstance(step, dict) for step in steps), f"its {name} are no sequence")
+    _require(isinstance(steps, list) and all(isinstance(step, dict) for step in steps), f"its {name} are no sequence")
     return steps or []
 
 
-def _pieces(model: Any) -> dict[str, int]:
+def _read_vocabulary(model: Any) -> dict[str, int]:
     """The id of each piece of the model."""
     kind = model.get("type") if isinstance(model, dict) else None
-    _need(kind in MODELS, "it has no model that Regard knows")
-    pieces, unknown = model.get("vocab"), model.get("unk_token")
+    _require(kind in MODELS, "it has no model that Regard knows")
+    vocabulary, unk = model.get("vocab"), model.get("unk_token")
     if kind == "Unigram":
-        _need(isinstance(pieces, list) and all(isinstance(one, list) and len(one) == 2 for one in pieces), "no pieces")
-        names, unknown = [piece for piece, _ in pieces], model.get("unk_id")
-        _need(len(set(names)) == len(names) and "" not in names, "a piece is there twice, or empty")
-        _need(type(unknown) is int and 0 <= unknown < len(names), "nothing stands for what is unknown")
-        return {name: number for number, name in enumerate(names)}
-    _need(isinstance(pieces, dict), "it has no pieces")
-    _need(unknown in pieces or (kind == "BPE" and unknown is None), "nothing stands for what is unknown")
+        _require(
+            isinstance(vocabulary, list) and all(isinstance(entry, list) and len(entry) == 2 for entry in vocabulary),
+            "no pieces",
+        )
+        subwords, unk = [subword for subword, _ in vocabulary], model.get("unk_id")
+        _require(len(set(subwords)) == len(subwords) and "" not in subwords, "a piece is there twice, or empty")
+        _require(type(unk) is int and 0 <= unk < len(subwords), "nothing stands for what is unknown")
+        return {text: token for token, text in enumerate(subwords)}
+    _require(isinstance(vocabulary, dict), "it has no pieces")
+    _require(unk in vocabulary or (kind == "BPE" and unk is None), "nothing stands for what is unknown")
     if kind == "BPE":
-        _need(not model.get("continuing_subword_prefix"), "pieces inside a word have a mark of their own")
-        _need(len(model.get("end_of_word_suffix") or "") < 64, "the mark of a word's end is a text")
-    return pieces
+        _require(not model.get("continuing_subword_prefix"), "pieces inside a word have a mark of their own")
+        _require(len(model.get("end_of_word_suffix") or "") < 64, "the mark of a word's end is a text")
+    return vocabulary
 
 
-def _check_ids(pieces: dict[str, int], added: Any) -> int:
+def _check_ids(vocabulary: dict[str, int], added_tokens: Any) -> int:
     """How many ids there are."""
-    _need(isinstance(added, list) and all(isinstance(token, dict) for token in added), "its special tokens are no list")
-    tokens = {token.get("content"): token.get("id") for token in added}
-    _need(len(tokens) == len(added), "a special token is there twice")
-    _need(all(isinstance(text, str) and text for text in tokens), "a special token has no text")
-    known = pieces | tokens
-    _need(all(known[text] == number for text, number in pieces.items()), "a special token has another piece's id")
-    _need(all(type(number) is int for number in known.values()), "an id is no number")
-    _need(sorted(known.values()) == list(range(len(known))), "its ids are not 0, 1, 2, ..., each once")
-    return len(known)
+    _require(
+        isinstance(added_tokens, list) and all(isinstance(token, dict) for token in added_tokens),
+        "its special tokens are no list",
+    )
+    tokens = {token.get("content"): token.get("id") for token in added_tokens}
+    _require(len(tokens) == len(added_tokens), "a special token is there twice")
+    _require(all(isinstance(text, str) and text for text in tokens), "a special token has no text")
+    id_of_text = vocabulary | tokens
+    _require(
+        all(id_of_text[text] == token_id for text, token_id in vocabulary.items()),
+        "a special token has another piece's id",
+    )
+    _require(all(type(token_id) is int for token_id in id_of_text.values()), "an id is no number")
+    _require(sorted(id_of_text.values()) == list(range(len(id_of_text))), "its ids are not 0, 1, 2, ..., each once")
+    return len(id_of_text)
 
 
 def _check_roles(template: Any, size: int) -> None:
     """Names of special tokens, where the file has some, stand for ids that there are."""
-    names = template.get("special_tokens", {}) if isinstance(template, dict) else {}
-    _need(
-        isinstance(names, dict) and all(isinstance(entry, dict) for entry in names.values()), "its roles are no table"
+    roles = template.get("special_tokens", {}) if isinstance(template, dict) else {}
+    _require(
+        isinstance(roles, dict) and all(isinstance(entry, dict) for entry in roles.values()), "its roles are no table"
     )
-    for name, entry in names.items():
+    for name, entry in roles.items():
         ids = entry.get("ids")
-        good = isinstance(ids, list) and all(type(number) is int and 0 <= number < size for number in ids)
-        _need(good, f"the role {name[:40]!r} stands for an id that there is not")
+        is_valid = isinstance(ids, list) and all(type(token) is int and 0 <= token < size for token in ids)
+        _require(is_valid, f"the role {name[:40]!r} stands for an id that there is not")

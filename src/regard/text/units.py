@@ -28,23 +28,23 @@ from regard.config.run import (
     WordLevel,
 )
 
-MARK = "▁"  # U+2581, as SentencePiece writes a space
+SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
 _END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
 _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
-PATTERNS = ({"String": " "}, {"Regex": _END})  # what is replaced by marks
-NORMALISERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
+MARK_PATTERNS = ({"String": " "}, {"Regex": _END})  # what is replaced by marks
+NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
-Join = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
+JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
 
 
 def normaliser(settings: AnyTokenizer) -> normalizers.Normalizer | None:
     """What is done to text first: what the user chose, then the marks of the kind."""
-    steps = _chosen(settings.normalise)
+    steps = _make_user_steps(settings.normalise)
     match settings:
         case Bpe():
-            steps += [normalizers.Replace(" ", MARK), normalizers.Replace(Regex(_END), MARK)]
+            steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_END), SPACE_MARK)]
         case Unigram():
-            steps += [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
+            steps += [normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)]
         case ByteBpe() | ByteLevel() | CharacterLevel() | WordLevel():
             pass
         case _:
@@ -52,15 +52,15 @@ def normaliser(settings: AnyTokenizer) -> normalizers.Normalizer | None:
     return normalizers.Sequence(steps) if steps else None
 
 
-def cutter(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
+def pre_tokenizer(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
     """Where text is cut, so that no piece reaches over it."""
     match settings:
         case ByteBpe() | ByteLevel():
             return pre_tokenizers.ByteLevel(add_prefix_space=False)
         case Bpe():
-            return pre_tokenizers.Split(MARK, "merged_with_previous")
+            return pre_tokenizers.Split(SPACE_MARK, "merged_with_previous")
         case Unigram():
-            return pre_tokenizers.Split(MARK, "merged_with_next")
+            return pre_tokenizers.Split(SPACE_MARK, "merged_with_next")
         case CharacterLevel():
             return pre_tokenizers.Split(" ", "merged_with_next")
         case WordLevel():
@@ -71,7 +71,7 @@ def cutter(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
 
 def joiner(settings: AnyTokenizer) -> decoders.Decoder | None:
     """How other programs that read the file put pieces together; `join` is what we read from it."""
-    spaces, fuse = decoders.Replace(MARK, " "), decoders.Fuse()
+    spaces, fuse = decoders.Replace(SPACE_MARK, " "), decoders.Fuse()
     match settings:
         case ByteBpe() | ByteLevel():
             return decoders.ByteLevel()
@@ -87,16 +87,16 @@ def joiner(settings: AnyTokenizer) -> decoders.Decoder | None:
             assert_never(settings)
 
 
-def chosen(normalizer: dict[str, Any] | None) -> normalizers.Normalizer | None:
+def user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
     """The user's part of the `normalizer` of a file, without the marks."""
-    steps = [] if normalizer is None else normalizer["normalizers"]
+    steps = [] if normalizer_json is None else normalizer_json["normalizers"]
     names = [step["type"] for step in steps if step["type"] not in ("Prepend", "Replace")]
     return normalizers.Sequence([getattr(normalizers, name)() for name in names]) if names else None
 
 
-def join(decoder: dict[str, Any] | None) -> Join | None:
+def join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
     """What the `decoder` of a file says about joining pieces; None if it says what we never write."""
-    match decoder:
+    match decoder_json:
         case None:
             return "words"
         case {"type": "ByteLevel"}:
@@ -104,29 +104,29 @@ def join(decoder: dict[str, Any] | None) -> Join | None:
         case {"type": "Fuse"}:
             return "characters"
         case {"type": "Sequence", "decoders": [{"type": "Replace"}, {"type": "Fuse"}, {"pattern": {"Regex": pattern}}]}:
-            known: dict[str, Join] = {_FIRST_SPACE: "marks_before", _LAST_SPACE: "marks_after"}
-            return known.get(pattern)
+            styles: dict[str, JoinStyle] = {_FIRST_SPACE: "marks_before", _LAST_SPACE: "marks_after"}
+            return styles.get(pattern)
     return None
 
 
-def _chosen(choice: Normalise) -> list[normalizers.Normalizer]:
+def _make_user_steps(settings: Normalise) -> list[normalizers.Normalizer]:
     steps: list[normalizers.Normalizer] = []
-    if choice.form == "nfc":
+    if settings.form == "nfc":
         steps.append(normalizers.NFC())
-    elif choice.form == "nfkc":
+    elif settings.form == "nfkc":
         steps.append(normalizers.NFKC())
-    if choice.lowercase:
+    if settings.lowercase:
         steps.append(normalizers.Lowercase())
-    if choice.strip_accents:  # an accent is a character of its own only when taken apart
+    if settings.strip_accents:  # an accent is a character of its own only when taken apart
         steps += [normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()]
     return steps
 
 
-def _byte_alphabet() -> dict[str, int]:
+def _make_byte_alphabet() -> dict[str, int]:
     """GPT-2's table: a printable character for each byte. Printable bytes are themselves, the rest follow U+00FF."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    hidden = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
+    unprintable = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(unprintable)}
 
 
-BYTES = _byte_alphabet()
+BYTE_ALPHABET = _make_byte_alphabet()

@@ -9,18 +9,18 @@ from pathlib import Path
 from regard.base.errors import RegardError
 from regard.text.tokenizer import Tokenizer
 
-JOINT, SOURCE, TARGET = "tokenizer.json", "source.json", "target.json"
+JOINT_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.json", "source.json", "target.json"
 
 
 @dataclass(frozen=True)
-class Vocabularies:
+class TokenizerPair:
     """Source and target; the same object when they are joint."""
 
     source: Tokenizer
     target: Tokenizer
 
     @classmethod
-    def joint(cls, tokenizer: Tokenizer) -> "Vocabularies":
+    def joint(cls, tokenizer: Tokenizer) -> "TokenizerPair":
         """One vocabulary for both sides."""
         return cls(tokenizer, tokenizer)
 
@@ -35,29 +35,29 @@ class Vocabularies:
         return self.source.fingerprint if self.is_joint else f"{self.source.fingerprint}+{self.target.fingerprint}"
 
     @classmethod
-    def load(cls, folder: Path) -> "Vocabularies":
+    def load(cls, folder: Path) -> "TokenizerPair":
         """Read whichever of the two forms the folder holds."""
-        joint = (folder / JOINT).is_file()
-        each = [name for name in (SOURCE, TARGET) if (folder / name).is_file()]
-        if joint and each:
+        has_joint = (folder / JOINT_FILE).is_file()
+        side_files = [name for name in (SOURCE_FILE, TARGET_FILE) if (folder / name).is_file()]
+        if has_joint and side_files:
             raise RegardError(
-                f"The folder holds both {JOINT} and {each[0]}: which one is meant?",
+                f"The folder holds both {JOINT_FILE} and {side_files[0]}: which one is meant?",
                 where=str(folder),
                 fix="Remove what is not the model's.",
             )
-        if joint:
-            return cls.joint(Tokenizer.load(folder / JOINT))
-        if len(each) < 2:
-            missing = f"no {JOINT}" if not each else f"{each[0]} without its partner"
+        if has_joint:
+            return cls.joint(Tokenizer.load(folder / JOINT_FILE))
+        if len(side_files) < 2:
+            missing = f"no {JOINT_FILE}" if not side_files else f"{side_files[0]} without its partner"
             raise RegardError(
                 f"The folder holds {missing}.", where=str(folder), fix="Learn with `regard tokenizer learn`."
             )
-        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET))
+        return cls(Tokenizer.load(folder / SOURCE_FILE), Tokenizer.load(folder / TARGET_FILE))
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json`, or `source.json` and `target.json`, into a folder that exists."""
         if self.is_joint:
-            self.source.save(folder / JOINT)
+            self.source.save(folder / JOINT_FILE)
         else:
-            self.source.save(folder / SOURCE)
-            self.target.save(folder / TARGET)
+            self.source.save(folder / SOURCE_FILE)
+            self.target.save(folder / TARGET_FILE)

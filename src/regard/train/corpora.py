@@ -22,8 +22,8 @@ from regard.data.held_out import Part, split
 from regard.data.prepare import CORPUS, Done, open_corpus, prepare
 from regard.data.shards import Shards
 from regard.store.run_folder import RunFolder
-from regard.text.learn import learn, learn_both
-from regard.text.vocabularies import Vocabularies
+from regard.text.learn import learn, learn_pair
+from regard.text.vocabularies import TokenizerPair
 from regard.train.events import Listener, Said, Working
 
 KEPT = 2000  # validation examples that are kept as raw text, to be translated and shown
@@ -47,7 +47,7 @@ class Pair:
 class Corpora:
     """What a run reads."""
 
-    vocabularies: Vocabularies
+    vocabularies: TokenizerPair
     train: Shards
     validation: Shards | None
     examples: tuple[Pair, ...]  # raw text of the first validation examples
@@ -101,9 +101,9 @@ def _parts(run: Run) -> dict[str, Corpus]:
     return {"train": train}
 
 
-def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) -> Vocabularies:
+def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) -> TokenizerPair:
     if folder.vocabulary.is_dir():
-        return Vocabularies.load(folder.vocabulary)
+        return TokenizerPair.load(folder.vocabulary)
     tell(Working("learning the vocabulary"))
     pairs = run.model.family == "encoder_decoder" and run.model.task == "translate"
 
@@ -112,7 +112,7 @@ def _vocabularies(run: Run, train: Corpus, folder: RunFolder, tell: Listener) ->
 
     sources, targets = side(lambda example: example.source), side(lambda example: example.target)
     vocabularies = (
-        learn_both(sources, targets, run.tokenizer) if pairs else Vocabularies.joint(learn(sources, run.tokenizer))
+        learn_pair(sources, targets, run.tokenizer) if pairs else TokenizerPair.joint(learn(sources, run.tokenizer))
     )
     with create_folder(folder.vocabulary) as place:
         vocabularies.save(place)
@@ -132,7 +132,7 @@ def _thinned(texts: Iterable[str], tell: Listener) -> Iterator[str]:
                 step, room = 2 * step, PLENTY
 
 
-def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFolder, tell: Listener) -> Shards:
+def _shards(name: str, part: Corpus, vocabularies: TokenizerPair, folder: RunFolder, tell: Listener) -> Shards:
     place = folder.shards / name
     if not (place / CORPUS).is_file():
         defects, finished = Defects(), list[Done]()
@@ -157,7 +157,7 @@ def _shards(name: str, part: Corpus, vocabularies: Vocabularies, folder: RunFold
     return shards
 
 
-def _check_vocabularies(shards: Shards, vocabularies: Vocabularies, where: Path) -> None:
+def _check_vocabularies(shards: Shards, vocabularies: TokenizerPair, where: Path) -> None:
     size = max(vocabularies.source.size, vocabularies.target.size)
     for shard in shards.shards:
         if shard.tokens.max(initial=0) >= size:
@@ -214,7 +214,7 @@ def _pair(fields: list[Any]) -> Pair:
 
 def _given(run: Run, folder: Path) -> Corpora:
     """A folder of `regard prepare`: its text is not there any more, so the examples come back from their tokens."""
-    vocabularies, known = Vocabularies.load(folder), Corpus(run.data.train)
+    vocabularies, known = TokenizerPair.load(folder), Corpus(run.data.train)
     train = open_corpus(folder / "train", dict(zip(known.names, known.weights, strict=True)))
     validation = open_corpus(folder / "validation") if (folder / "validation").is_dir() else None
     for shards in (train, *(() if validation is None else (validation,))):
@@ -222,7 +222,7 @@ def _given(run: Run, folder: Path) -> Corpora:
     return Corpora(vocabularies, train, validation, tuple(_from_tokens(validation, vocabularies)) if validation else ())
 
 
-def _from_tokens(shards: Shards, vocabularies: Vocabularies) -> Iterator[Pair]:
+def _from_tokens(shards: Shards, vocabularies: TokenizerPair) -> Iterator[Pair]:
     shard = shards.shards[0]
     begins = shard.begins()
     for sample in range(min(len(shard), KEPT)):

@@ -8,7 +8,7 @@ from regard.data.loader import Loader
 from regard.data.order import Rules
 from regard.data.shards import Shards, cut
 from regard.data.tasks import Kind, Task, task_for
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 
 KINDS: dict[str, Kind] = {
     "translate": "translate",
@@ -20,7 +20,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def loader_of(run: Run, shards: Shards, vocabularies: Vocabularies, **options: Any) -> Loader:
+def loader_of(run: Run, shards: Shards, vocabularies: TokenizerPair, **options: Any) -> Loader:
     """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
     data = run.data
     shards, task = task_of(run, shards, vocabularies)
@@ -28,7 +28,7 @@ def loader_of(run: Run, shards: Shards, vocabularies: Vocabularies, **options: A
     return Loader(shards, task, rules, **options)
 
 
-def task_of(run: Run, shards: Shards, vocabularies: Vocabularies) -> tuple[Shards, Task]:
+def task_of(run: Run, shards: Shards, vocabularies: TokenizerPair) -> tuple[Shards, Task]:
     """The task, and the shards it reads: long texts of which gaps are filled are cut into rows."""
     kind = KINDS.get(run.model.task)
     if kind is None:

@@ -18,7 +18,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.limits import learned_positions
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import Writer
-from regard.text.vocabularies import Vocabularies
+from regard.text.vocabularies import TokenizerPair
 from regard.train.corpora import Pair
 from regard.train.events import Shown
 from regard.train.objective import Objective
@@ -57,7 +57,7 @@ class Validator:
         objective: Objective,
         loader: Loader,
         examples: Sequence[Pair],
-        vocabularies: Vocabularies,
+        vocabularies: TokenizerPair,
         model: settings_of.AnyModel,
         settings: Validation,
         *,
