@@ -78,7 +78,7 @@ class Contest:
 
     def check(self) -> None:
         """Without dropout all must give the same loss and the same gradients; tell it, and what differs in size."""
-        first: tuple[float, float] | None = None
+        reference: tuple[float, float] | None = None
         for contestant in self.contestants:
             contestant.model.eval().zero_grad(set_to_none=True)
             loss = self.loss(contestant)
@@ -86,11 +86,14 @@ class Contest:
             norm = nn.utils.get_total_norm(_gradients(contestant.model))
             learned, fixed = _sizes(contestant.model)
             also = f" + {fixed:,} fixed" if fixed else ""
-            told = f"{learned:,} parameters{also}, loss {loss.item():.6f}, gradient {norm.item():.6f}"
-            print(f"  {contestant.name:<10}{told}{'. ' * bool(contestant.difference)}{contestant.difference}")
-            found = (loss.item(), norm.item())
-            first = found if first is None else first
-            if any(abs(one - other) > CLOSE * max(1.0, abs(other)) for one, other in zip(found, first, strict=True)):
+            summary = f"{learned:,} parameters{also}, loss {loss.item():.6f}, gradient {norm.item():.6f}"
+            print(f"  {contestant.name:<10}{summary}{'. ' * bool(contestant.difference)}{contestant.difference}")
+            result = (loss.item(), norm.item())
+            reference = result if reference is None else reference
+            if any(
+                abs(actual - expected) > CLOSE * max(1.0, abs(expected))
+                for actual, expected in zip(result, reference, strict=True)
+            ):
                 raise SystemExit(f"{self.name}: {contestant.name} computes something else than {OURS}.")
 
 
@@ -99,18 +102,18 @@ Plan = tuple[tuple[Callable[[int, bool], Contest], int, float], ...]  # the cont
 
 def tiny(rows: int, with_hugging_face: bool) -> Contest:
     """Translation, with padding."""
-    words, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
-    draw = torch.Generator().manual_seed(0)
-    source, source_real = _rows(rows, length, 10, words, draw)
-    target, target_real = _rows(rows, length, 12, words, draw)
-    labels = torch.randint(4, words, target.shape, generator=draw).masked_fill(~target_real, IGNORED)
+    vocabulary, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
+    generator = torch.Generator().manual_seed(0)
+    source, source_valid = _random_rows(rows, length, 10, vocabulary, generator)
+    target, target_valid = _random_rows(rows, length, 12, vocabulary, generator)
+    labels = torch.randint(4, vocabulary, target.shape, generator=generator).masked_fill(~target_valid, IGNORED)
     print(
-        f"\ntiny: {rows} rows, {source_real.sum()} real source and {target_real.sum()} real target tokens "
+        f"\ntiny: {rows} rows, {source_valid.sum()} real source and {target_valid.sum()} real target tokens "
         f"of {source.numel()} each"
     )
 
-    ours = _stirred(build(preset("tiny"), seed=0))
-    shape = (words, width, heads, hidden, layers, dropout, length)
+    ours = _perturb(build(preset("tiny"), seed=0))
+    shape = (vocabulary, width, heads, hidden, layers, dropout, length)
     bare = lean.Translator(*shape)
     rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
     plain = rivals.TorchTranslator(*shape)
@@ -119,7 +122,7 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
     rivals.copy_stack(ours.get_submodule("decoder"), plain.decoder, torch_decoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
-        return model(source, target, source_real)
+        return model(source, target, source_valid)
 
     contestants = [
         Contestant(OURS, ours, call, "Dropout's noise by regard.nn.dropout"),
@@ -131,7 +134,9 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
         theirs.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
-            return model(input_ids=source, attention_mask=source_real, decoder_input_ids=target, use_cache=False).logits
+            return model(
+                input_ids=source, attention_mask=source_valid, decoder_input_ids=target, use_cache=False
+            ).logits
 
         note = "Fixed are its tables of sines; it adds a bias that does not learn to the logits"
         contestants.append(Contestant("hf", theirs, logits, note))
@@ -140,17 +145,17 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
 
 def lm(rows: int, with_hugging_face: bool) -> Contest:
     """Characters, without padding."""
-    words, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
-    draw = torch.Generator().manual_seed(0)
-    tokens = torch.randint(words, (rows, length), generator=draw)
-    labels = torch.randint(words, (rows, length), generator=draw)
+    vocabulary, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(vocabulary, (rows, length), generator=generator)
+    labels = torch.randint(vocabulary, (rows, length), generator=generator)
     print(f"\nlm: {rows} rows of {length} tokens")
 
     settings = preset(
         "gpt2",
         {
             "width": width,
-            "tokens.vocabulary": words,
+            "tokens.vocabulary": vocabulary,
             "decoder.layers": layers,
             "decoder.position.length": length,
             "decoder.attention.heads": heads,
@@ -158,12 +163,12 @@ def lm(rows: int, with_hugging_face: bool) -> Contest:
             "decoder.dropout": {},
         },
     )
-    ours = _stirred(build(settings, seed=0))
-    shape = (words, width, heads, hidden, layers, length)
-    bare = lean.Writer(*shape)
-    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
-    plain = rivals.TorchWriter(*shape)
-    rivals.copy_weights(ours, plain, rivals.WRITER_TABLES)
+    ours = _perturb(build(settings, seed=0))
+    shape = (vocabulary, width, heads, hidden, layers, length)
+    bare = lean.LanguageModel(*shape)
+    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.LANGUAGE_MODEL_TABLES})
+    plain = rivals.TorchLanguageModel(*shape)
+    rivals.copy_weights(ours, plain, rivals.LANGUAGE_MODEL_TABLES)
     rivals.copy_stack(ours.get_submodule("decoder"), plain.encoder, torch_encoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
@@ -226,14 +231,16 @@ def main() -> None:
     print(json.dumps(results))
 
 
-def _rows(rows: int, length: int, shortest: int, words: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
+def _random_rows(
+    rows: int, length: int, min_length: int, vocabulary: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Tokens (B, T) with lengths from `shortest` to `length`, padded by 0 on the right, and which are real."""
-    lengths = torch.randint(shortest, length + 1, (rows, 1), generator=draw)
-    real = torch.arange(length) < lengths
-    return torch.randint(4, words, (rows, length), generator=draw).masked_fill(~real, 0), real
+    lengths = torch.randint(min_length, length + 1, (rows, 1), generator=generator)
+    valid = torch.arange(length) < lengths
+    return torch.randint(4, vocabulary, (rows, length), generator=generator).masked_fill(~valid, 0), valid
 
 
-def _stirred(model: nn.Module) -> nn.Module:
+def _perturb(model: nn.Module) -> nn.Module:
     """Biases and norms start at 0 and 1: move them, so that a copy in the wrong place is found."""
     with torch.no_grad():
         for parameter in model.parameters():

@@ -38,7 +38,7 @@ import torch
 from torch import Tensor, nn
 
 from bench import rivals
-from bench.growth import growth
+from bench.growth import measure_growth
 from bench.peers import ROOT
 from bench.timing import again_with_tuned_malloc, race, ratio, table
 from regard.config.codec import preset
@@ -49,7 +49,7 @@ from regard.exchange.rules import to_theirs
 from regard.exchange.translators import marian
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.swift import Swift
+from regard.models.swift import CpuDecoder
 from regard.store.model_folder import read_model
 
 OURS = "regard"
@@ -104,10 +104,10 @@ def drawn(name: str, count: int, steps: int = STEPS) -> Shape:
     model = build(settings, seed=0).eval()
     pad, begin, end = 0, 1, 2
     with torch.no_grad():
-        norm: Any = model.decoder.layers[-1].around_feedforward.norm
+        norm: Any = model.decoder.layers[-1].feedforward_residual.norm
         norm.weight[0], norm.bias[0] = 0.0, 20.0
-        model.target.table.weight[:, 0] = 0.0
-        model.target.table.weight[[pad, begin, end], 0] = -10.0
+        model.target.embedding.weight[:, 0] = 0.0
+        model.target.embedding.weight[[pad, begin, end], 0] = -10.0
     draw = random.Random(0)  # noqa: S311
     words = settings.target_tokens.vocabulary
     sources = [[*(draw.randrange(4, words) for _ in line.split()), end] for line in _lines()[:count]]
@@ -116,7 +116,7 @@ def drawn(name: str, count: int, steps: int = STEPS) -> Shape:
 
 def ours(shape: Shape) -> Writer:
     """Regard: what `Translator` does between its tokenizers."""
-    swift = Swift(shape.model)
+    swift = CpuDecoder(shape.model)
 
     @torch.inference_mode()
     def write(sources: Rows, size: int) -> Rows:
@@ -243,7 +243,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, float32, 1 thread")
     if options.growth:
-        growth(longest=2048, stride=256 if options.quick else 128)
+        measure_growth(max_length=2048, stride=256 if options.quick else 128)
         return
     folder = os.environ.get("REGARD_MODEL")
     results: dict[str, float] = {}

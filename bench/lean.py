@@ -26,13 +26,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor, bias: Tensor | None, is_causal: bool) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        rows, asking, width = x.shape
-        asked, size = memory.size(1), width // self.heads
-        q = self.q(x).view(rows, asking, self.heads, size).transpose(1, 2)
-        k = self.k(memory).view(rows, asked, self.heads, size).transpose(1, 2)
-        v = self.v(memory).view(rows, asked, self.heads, size).transpose(1, 2)
+        rows, queries, width = x.shape
+        keys, size = memory.size(1), width // self.heads
+        q = self.q(x).view(rows, queries, self.heads, size).transpose(1, 2)
+        k = self.k(memory).view(rows, keys, self.heads, size).transpose(1, 2)
+        v = self.v(memory).view(rows, keys, self.heads, size).transpose(1, 2)
         heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=is_causal)
-        return self.o(heads.transpose(1, 2).reshape(rows, asking, width))
+        return self.o(heads.transpose(1, 2).reshape(rows, queries, width))
 
 
 class TranslationLayer(nn.Module):
@@ -71,28 +71,28 @@ class Translator(nn.Module):
         self.scale = math.sqrt(width)
         self.table = nn.Embedding(vocabulary, width)
         self.waves: Tensor
-        self.register_buffer("waves", waves(length, width), persistent=False)
+        self.register_buffer("waves", sinusoids(length, width), persistent=False)
         self.encoder = nn.ModuleList(TranslationLayer(width, heads, hidden, dropout, False) for _ in range(layers))
         self.decoder = nn.ModuleList(TranslationLayer(width, heads, hidden, dropout, True) for _ in range(layers))
 
-    def forward(self, source: Tensor, target: Tensor, source_real: Tensor) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, source_valid: Tensor) -> Tensor:
         """Logits (B, T, words)."""
-        bias = torch.zeros(source_real.shape).masked_fill_(~source_real, -math.inf)[:, None, None]
-        memory = self.enter(source)
+        bias = torch.zeros(source_valid.shape).masked_fill_(~source_valid, -math.inf)[:, None, None]
+        memory = self.embed(source)
         for layer in self.encoder:
             memory = layer(memory, bias)
-        x = self.enter(target)
+        x = self.embed(target)
         for layer in self.decoder:
             x = layer(x, bias, memory)
         return F.linear(x, self.table.weight)
 
-    def enter(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
         """Tokens (B, T) -> (B, T, D)."""
         x = self.table(tokens) * self.scale + self.waves[: tokens.size(1)]
         return F.dropout(x, self.dropout, self.training)
 
 
-class WriterLayer(nn.Module):
+class LanguageModelLayer(nn.Module):
     """A pre-norm layer that sees the past."""
 
     def __init__(self, width: int, heads: int, hidden: int) -> None:
@@ -110,14 +110,14 @@ class WriterLayer(nn.Module):
         return x + self.down(F.gelu(self.up(self.feedforward_norm(x)), approximate="tanh"))
 
 
-class Writer(nn.Module):
+class LanguageModel(nn.Module):
     """GPT-2's shape without dropout."""
 
     def __init__(self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
         super().__init__()
         self.table = nn.Embedding(vocabulary, width)
         self.places = nn.Embedding(length, width)
-        self.decoder = nn.ModuleList(WriterLayer(width, heads, hidden) for _ in range(layers))
+        self.decoder = nn.ModuleList(LanguageModelLayer(width, heads, hidden) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class Writer(nn.Module):
         return F.linear(self.norm(x), self.table.weight)
 
 
-def waves(length: int, width: int) -> Tensor:
+def sinusoids(length: int, width: int) -> Tensor:
     """Sines, then cosines, of every position."""
     angles = torch.arange(length)[:, None] * 10000.0 ** -(torch.arange(0, width, 2) / width)
     return torch.cat((angles.sin(), angles.cos()), dim=-1)

@@ -21,7 +21,7 @@ from regard.data.rows import IGNORED
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import WordHead
+from regard.models.heads import LMHead
 from regard.train.engine import Engine, Gradients, seed_batch
 from regard.train.events import Event, Updated
 from regard.train.loss import word_loss
@@ -138,20 +138,20 @@ class Bare:
 
 def same_kernels(model: AnyModel, smoothing: float, rows: int) -> Callable[[Ready], Tensor]:
     """The loss of a model of Regard's, by the same calls that the trainer ends up with."""
-    head = cast("WordHead", model.head)
+    head = cast("LMHead", model.head)
 
     def loss(ready: Ready) -> Tensor:
         batch = ready.batch
         if isinstance(model, EncoderDecoder):
             assert batch.source is not None and batch.target is not None  # noqa: S101, PT018
-            x = model.vectors(batch.source, batch.target, batch.source_real)  # (B, T, D)
+            x = model.hidden_states(batch.source, batch.target, batch.source_real)  # (B, T, D)
         else:
             assert isinstance(model, DecoderOnly) and batch.target is not None  # noqa: S101, PT018
-            x = model.vectors(batch.target, positions=batch.positions, documents=batch.documents)
+            x = model.hidden_states(batch.target, positions=batch.positions, documents=batch.documents)
         x = x.flatten(0, 1)  # (B T, D)
         if ready.places is not None:
             x = x.index_select(0, ready.places)  # (N, D)
-        return word_loss(x, ready.labels, head.words.weight, head.bias, smoothing, rows).total
+        return word_loss(x, ready.labels, head.projection.weight, head.bias, smoothing, rows).total
 
     return loss
 

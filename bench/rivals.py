@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bench.lean import waves
+from bench.lean import sinusoids
 from regard.exchange.rules import WeightMap, to_theirs
 
 # Patterns that turn the name of a lean weight into the name of ours, one after the other.
@@ -24,7 +24,7 @@ LEAN_NAMES: Names = {
     r"\.(up|down)\.": r".feedforward.\1.",
 }
 TRANSLATOR_TABLE: Names = {r"^table\.": "source.table."}
-WRITER_TABLES: Names = {
+LANGUAGE_MODEL_TABLES: Names = {
     r"^table\.": "tokens.table.",
     r"^places\.": "decoder.position.table.",
     r"^norm\.": "decoder.final_norm.",
@@ -63,12 +63,12 @@ class TorchTranslator(nn.Module):
         self.scale = math.sqrt(width)
         self.table = nn.Embedding(vocabulary, width)
         self.waves: Tensor
-        self.register_buffer("waves", waves(length, width), persistent=False)
+        self.register_buffer("waves", sinusoids(length, width), persistent=False)
         self.dropout = nn.Dropout(dropout)
-        reading = nn.TransformerEncoderLayer(width, heads, hidden, dropout, batch_first=True)
-        writing = nn.TransformerDecoderLayer(width, heads, hidden, dropout, batch_first=True)
-        self.encoder = nn.TransformerEncoder(reading, layers, enable_nested_tensor=False)
-        self.decoder = nn.TransformerDecoder(writing, layers)
+        encoder_layer = nn.TransformerEncoderLayer(width, heads, hidden, dropout, batch_first=True)
+        decoder_layer = nn.TransformerDecoderLayer(width, heads, hidden, dropout, batch_first=True)
+        self.encoder = nn.TransformerEncoder(encoder_layer, layers, enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(decoder_layer, layers)
         for module in self.modules():
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
@@ -78,26 +78,26 @@ class TorchTranslator(nn.Module):
         self.mask: Tensor
         self.register_buffer("mask", mask, persistent=False)
 
-    def forward(self, source: Tensor, target: Tensor, source_real: Tensor) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, source_valid: Tensor) -> Tensor:
         """Logits (B, T, words)."""
-        hidden = ~source_real
-        memory = self.encoder(self.enter(source), src_key_padding_mask=hidden)
+        padding_mask = ~source_valid
+        memory = self.encoder(self.embed(source), src_key_padding_mask=padding_mask)
         length = target.size(1)
         x = self.decoder(
-            self.enter(target),
+            self.embed(target),
             memory,
             tgt_mask=self.mask[:length, :length],
-            memory_key_padding_mask=hidden,
+            memory_key_padding_mask=padding_mask,
             tgt_is_causal=True,
         )
         return F.linear(x, self.table.weight)
 
-    def enter(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
         """Tokens (B, T) -> (B, T, D)."""
         return self.dropout(self.table(tokens) * self.scale + self.waves[: tokens.size(1)])
 
 
-class TorchWriter(nn.Module):
+class TorchLanguageModel(nn.Module):
     """`nn.TransformerEncoder` under a causal mask: GPT-2's shape without dropout."""
 
     def __init__(self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
@@ -145,7 +145,7 @@ def marian(vocabulary: int, width: int, heads: int, hidden: int, layers: int, dr
         decoder_start_token_id=0,
         attn_implementation="sdpa",
     )
-    return _made(transformers.MarianMTModel(config))
+    return _check_sdpa(transformers.MarianMTModel(config))
 
 
 def gpt2(vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> nn.Module:
@@ -170,10 +170,10 @@ def gpt2(vocabulary: int, width: int, heads: int, hidden: int, layers: int, leng
         eos_token_id=0,
         attn_implementation="sdpa",
     )
-    return _made(transformers.GPT2LMHeadModel(config))
+    return _check_sdpa(transformers.GPT2LMHeadModel(config))
 
 
-def _made(model: Any) -> nn.Module:
+def _check_sdpa(model: Any) -> nn.Module:
     if model.config._attn_implementation != "sdpa":
         raise RuntimeError("Hugging Face did not take attn_implementation='sdpa'.")
     module: nn.Module = model

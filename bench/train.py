@@ -109,8 +109,8 @@ def _lean(model_of_ours: nn.Module, run: Run) -> nn.Module:
         made = lean.Translator(model.source.vocabulary, *sizes, part.dropout.sublayer, length)
         rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
     else:
-        made = lean.Writer(model.tokens.vocabulary, *sizes, length)
-        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.WRITER_TABLES})
+        made = lean.LanguageModel(model.tokens.vocabulary, *sizes, length)
+        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.LANGUAGE_MODEL_TABLES})
     return made.train()
 
 

@@ -26,7 +26,7 @@ from regard.config.run import Run
 from regard.data.batch import Batch
 from regard.data.rows import IGNORED
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.masks import everything
+from regard.nn.masks import no_mask
 from regard.pipeline.quiet import quiet
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
@@ -151,7 +151,7 @@ def trained(run: Run, read: Corpora, folder: Path, asked: Sequence[str], *, mask
     model = trainer.model
     assert isinstance(model, EncoderDecoder) and trainer.validator is not None  # noqa: S101, PT018
     if not masked:
-        model.decoder_mask = everything()
+        model.decoder_mask = no_mask()
     trainer.train()
     with quiet(model), torch.no_grad():
         batches = list(trainer.validator.loader.epoch())

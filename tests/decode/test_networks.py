@@ -16,7 +16,7 @@ from regard.decode.required import required_beam
 from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
+from regard.models.state import DecodingState
 from tests.pipeline.made import tokenizer, translating_model, translator_settings
 
 ROWS, LONGEST = 3, 8
@@ -41,7 +41,7 @@ class Network:
         self.real = torch.arange(7) < torch.tensor([[7], [3], [5]])
         self.first = torch.full((ROWS, 1), self.begin)
 
-    def start(self, rows: list[int] | None = None) -> State:
+    def start(self, rows: list[int] | None = None) -> DecodingState:
         some = rows or list(range(ROWS))
         return self.model.start(self.source[some], self.real[some], capacity=LONGEST)
 

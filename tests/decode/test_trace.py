@@ -14,7 +14,7 @@ from regard.decode.greedy import greedy
 from regard.decode.step import Hypothesis
 from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, Trace
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
+from regard.models.state import DecodingState
 from regard.nn.record import Record
 from tests.decode.tables import BEGIN, END, Table
 from tests.pipeline.made import tokenizer, translating_model, translator_settings
@@ -159,7 +159,7 @@ def test_what_was_looked_at_follows_the_lineage(size: int) -> None:
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
     record = Record()
 
-    def step(tokens: Tensor, state: State) -> Tensor:
+    def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
     def look() -> NDArray[np.float32]:

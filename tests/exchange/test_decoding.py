@@ -30,8 +30,8 @@ from regard.exchange.writers import gpt2, llama
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
-from regard.models.swift import Swift
+from regard.models.state import DecodingState
+from regard.models.swift import CpuDecoder
 from tests.exchange.models import make_hugging_face_model, make_stack
 
 SHAKESPEARE = Path(__file__).parents[2] / "../shared/data/tinyshakespeare/input.txt.gz"
@@ -56,7 +56,7 @@ class Pair:
     theirs: Any
     weight_map: WeightMap
 
-    def start(self, inputs: Tensor, max_length: int) -> tuple[State, Tensor]:
+    def start(self, inputs: Tensor, max_length: int) -> tuple[DecodingState, Tensor]:
         """What the search begins with: a state, and what is read first."""
         if isinstance(self.ours, EncoderDecoder):
             valid = inputs != PAD
@@ -224,7 +224,7 @@ def make_trained_pair(kind: str, updates: int, shakespeare: bool = False) -> tup
 def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
     """Greedy and beams; the ties that were found come back."""
     state, prompt = pair.start(inputs, max_length)
-    step = Swift(pair.ours).step
+    step = CpuDecoder(pair.ours).step
     max_lengths = [max_length] * len(inputs)
     ours = greedy(step, state, prompt, end=EOS, longest=max_lengths)
     output = pair.generate(inputs, max_length)

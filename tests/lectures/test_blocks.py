@@ -22,7 +22,7 @@ from regard.config import model as config
 from regard.config.codec import preset
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.masks import causal, everything
+from regard.nn.masks import causal, no_mask
 from regard.nn.stack import Stack
 
 TOLERANCE = 2e-5
@@ -145,7 +145,7 @@ def test_encoder_block(bias: bool) -> None:
     encoder = post_norm_model(layers=1, bias=bias).encoder
     weights = layer_weights(encoder, 0)
     our_x, their_x = draw(tokens=6, seed=0)
-    output, expected = encoder(our_x, everything()), encoder_block(their_x, weights)
+    output, expected = encoder(our_x, no_mask()), encoder_block(their_x, weights)
     torch.testing.assert_close(output, expected, rtol=0, atol=TOLERANCE)
     pairs = weight_pairs(encoder.layers[0], weights)
     assert_equal_gradients(output, expected, {**pairs, "x": (our_x, their_x)})
@@ -157,7 +157,7 @@ def test_decoder_block(bias: bool) -> None:
     weights = layer_weights(decoder, 0)
     our_y, their_y = draw(tokens=5, seed=0)
     our_memory, their_memory = draw(tokens=7, seed=1)
-    output = decoder(our_y, causal(), memory=our_memory, memory_mask=everything())
+    output = decoder(our_y, causal(), memory=our_memory, memory_mask=no_mask())
     expected = decoder_block(their_y, their_memory, weights)
     torch.testing.assert_close(output, expected, rtol=0, atol=TOLERANCE)
     pairs = weight_pairs(decoder.layers[0], weights)
@@ -170,8 +170,8 @@ def test_blocks_are_stacked_over_one_memory() -> None:
     source, _ = draw(tokens=7, seed=1)
     target, _ = draw(tokens=5, seed=0)
     with torch.no_grad():
-        memory = model.encoder(source, everything())
-        output = model.decoder(target, causal(), memory=memory, memory_mask=everything())
+        memory = model.encoder(source, no_mask())
+        output = model.decoder(target, causal(), memory=memory, memory_mask=no_mask())
         x, y = source, target
         for layer in range(2):
             x = encoder_block(x, layer_weights(model.encoder, layer))
@@ -188,8 +188,8 @@ def test_the_printed_index_of_the_cross_attention_is_a_slip() -> None:
     memory, _ = draw(tokens=7, seed=1)
     first, second = layer_weights(decoder, 0), layer_weights(decoder, 1)
     with torch.no_grad():
-        output = decoder(target, causal(), memory=memory, memory_mask=everything())
+        output = decoder(target, causal(), memory=memory, memory_mask=no_mask())
         literal = cross_attention_and_feed_forward(masked_self_attention(target, first), memory, second)
-        meant = decoder_block(decoder_block(target, memory, first), memory, second)
-    torch.testing.assert_close(output, meant, rtol=0, atol=TOLERANCE)
+        intended = decoder_block(decoder_block(target, memory, first), memory, second)
+    torch.testing.assert_close(output, intended, rtol=0, atol=TOLERANCE)
     assert (output - literal).abs().max() > 0.1

@@ -10,11 +10,11 @@ from regard.config import model as config
 from regard.config.codec import preset
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.attend import Sight, explicit, fused, sights
-from regard.nn.masks import causal, everything
+from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask, sdpa
+from regard.nn.masks import causal, no_mask
 from regard.nn.scores import Additive, Concat, General, Score
 
-NO_MASK = Sight(causal=False, mask=None, bias=None, additive=None)
+NO_MASK = ResolvedMask(is_causal=False, allowed=None, bias=None, additive=None)
 
 # Deck 003, "Attention raw scores". The labels on the left are turned by a quarter, so that 6 and 9 read as each
 # other; the rows are simply 0 to 11 from top to bottom.
@@ -65,14 +65,14 @@ def test_thinking_machines() -> None:
     key = torch.stack((torch.full((64,), 112 / 64), torch.full((64,), 96 / 64)))
     value = torch.tensor([[1.0, 0.0], [0.0, 1.0]])  # what comes out is then the weights themselves
     score = Score(1 / math.sqrt(64))
-    assert Score(1.0).pairs(query, key).tolist() == [[112.0, 96.0]]
-    assert score.pairs(query, key).tolist() == [[14.0, 12.0]]
-    output, weights = explicit(
+    assert Score(1.0).scores(query, key).tolist() == [[112.0, 96.0]]
+    assert score.scores(query, key).tolist() == [[14.0, 12.0]]
+    output, weights = eager_attention(
         as_single_head(query), as_single_head(key), as_single_head(value), NO_MASK, score, dropout=0.0
     )
     assert [round(weight, 2) for weight in weights.flatten().tolist()] == [0.88, 0.12]
     assert [round(number, 2) for number in output.flatten().tolist()] == [0.88, 0.12]
-    fused_output = fused(
+    fused_output = sdpa(
         as_single_head(query), as_single_head(key), as_single_head(value), NO_MASK, 1 / math.sqrt(64), dropout=0.0
     )
     assert [round(number, 2) for number in fused_output.flatten().tolist()] == [0.88, 0.12]
@@ -81,29 +81,29 @@ def test_thinking_machines() -> None:
 def test_without_the_division_the_softmax_is_hard() -> None:
     # The same scores, not divided by 8: the second word is not seen any more, and no gradient reaches it.
     query, key = torch.full((1, 64), 1.0), torch.tensor([[112 / 64], [96 / 64]]).expand(2, 64)
-    _, weights = explicit(
+    _, weights = eager_attention(
         as_single_head(query), as_single_head(key), as_single_head(key), NO_MASK, Score(1.0), dropout=0.0
     )
     assert weights[..., 1].item() < 1e-6
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["hint", "table"])
-def test_masked_table(fresh: bool) -> None:
+def test_masked_table(is_square: bool) -> None:
     # Raw scores as queries of unit keys: q.k then is the score. The causal mask is said both ways that Regard
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
     raw, unit = torch.tensor(RAW), torch.eye(12)
     index = torch.arange(12)[None]
-    mask = sights(causal(), index, index, fresh=fresh)[0]
-    assert mask.causal is fresh
+    mask = resolve_mask(causal(), index, index, is_square=is_square)[0]
+    assert mask.is_causal is is_square
     expected = torch.zeros(12, 12)
     for row, printed in enumerate(PROBABILITIES):
         assert len(printed) == row + 1
         expected[row, : row + 1] = torch.tensor(printed)
 
-    output, weights = explicit(
+    output, weights = eager_attention(
         as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, Score(1.0), dropout=0.0
     )
-    fused_output = fused(as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, 1.0, dropout=0.0)
+    fused_output = sdpa(as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, 1.0, dropout=0.0)
     for probabilities in (weights, output, fused_output):
         table = probabilities[0, 0]
         assert (table - expected).abs().max() <= 0.006
@@ -115,12 +115,12 @@ def test_attention_without_parameters() -> None:
     # Decks 001 and 004: softmax(X X^T) X, all from the vectors themselves.
     x = draw(7, 5)
     expected = torch.stack([attend_by_hand(query, x) for query in x])
-    output, weights = explicit(
+    output, weights = eager_attention(
         as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, Score(1.0), dropout=0.0
     )
     torch.testing.assert_close(output[0, 0], expected, rtol=0, atol=1e-5)
     torch.testing.assert_close(weights[0, 0], (x @ x.T).softmax(dim=-1), rtol=0, atol=1e-5)
-    fused_output = fused(as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, 1.0, dropout=0.0)
+    fused_output = sdpa(as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, 1.0, dropout=0.0)
     torch.testing.assert_close(fused_output[0, 0], expected, rtol=0, atol=1e-5)
 
 
@@ -136,12 +136,12 @@ def test_general_is_q_w_k_and_dot_when_w_is_one() -> None:
     general = General(heads=2, key_dim=4)
     with torch.no_grad():
         general.weight.copy_(matrix)
-        scores = general.pairs(general.on_query(query), key)
+        scores = general.scores(general.on_query(query), key)
         for head, t, s in [(0, 0, 0), (1, 2, 4), (0, 1, 3)]:  # q.W k, and not q.W^T k
             expected = query[0, head, t] @ (matrix[head] @ key[0, head, s])
             assert scores[0, head, t, s].item() == pytest.approx(expected.item(), abs=1e-5)
         general.weight.copy_(torch.eye(4))
-        assert torch.equal(general.pairs(general.on_query(query), key), Score(1.0).pairs(query, key))
+        assert torch.equal(general.scores(general.on_query(query), key), Score(1.0).scores(query, key))
 
 
 def test_concat_is_additive() -> None:
@@ -155,8 +155,8 @@ def test_concat_is_additive() -> None:
         additive.query_weight.copy_(first)
         additive.key_weight.copy_(second)
         additive.vector.copy_(vector)
-        scores = concat.pairs(query, key)
-        torch.testing.assert_close(scores, additive.pairs(query, key), rtol=0, atol=1e-6)
+        scores = concat.scores(query, key)
+        torch.testing.assert_close(scores, additive.scores(query, key), rtol=0, atol=1e-6)
         for head, t, s in [(0, 0, 0), (1, 2, 4), (0, 1, 3)]:  # and both are what the slide says, pair by pair
             pair = torch.cat((query[0, head, t], key[0, head, s]))
             expected = vector[head] @ torch.tanh(concat.weight[head] @ pair)
@@ -168,11 +168,11 @@ def test_variance_of_a_dot_product(key_dim: int) -> None:
     # Components of mean 0 and variance 1: var(q.k) = d_k, and 1 after division by sqrt(d_k). 40,000 pairs tell
     # a variance to some 0.7 %, so 3 % is four deviations; without the root it would be off by a factor of 16 or more.
     query, key = draw(40_000, 1, 1, key_dim, seed=1), draw(40_000, 1, 1, key_dim, seed=2)
-    assert Score(1.0).pairs(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
+    assert Score(1.0).scores(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
     preset_score = (
         small_encoder("none", width=2 * key_dim).encoder.layers[0].attention.score
     )  # what a preset divides by
-    assert preset_score.pairs(query, key).var().item() == pytest.approx(1.0, rel=0.03)
+    assert preset_score.scores(query, key).var().item() == pytest.approx(1.0, rel=0.03)
 
 
 # Deck 000's two sentences: the same words, and not the same meaning.
@@ -224,7 +224,7 @@ def test_permuted_vectors_give_permuted_vectors() -> None:
     x, order = draw(2, 8, 16), torch.randperm(8, generator=torch.Generator().manual_seed(6))
     with torch.no_grad():
         without_positions, with_positions = small_encoder("none").encoder, small_encoder("sinusoidal").encoder
-        expected = without_positions(x, everything())[:, order]
-        torch.testing.assert_close(without_positions(x[:, order], everything()), expected, rtol=0, atol=1e-5)
-        difference = with_positions(x[:, order], everything()) - with_positions(x, everything())[:, order]
+        expected = without_positions(x, no_mask())[:, order]
+        torch.testing.assert_close(without_positions(x[:, order], no_mask()), expected, rtol=0, atol=1e-5)
+        difference = with_positions(x[:, order], no_mask()) - with_positions(x, no_mask())[:, order]
     assert difference.abs().max() > 0.1

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.nn.positions import Alibi, Position, Relative, Rotary, Sinusoidal, alibi_slopes
+from regard.nn.positions import Alibi, Position, RelativeBias, Rotary, Sinusoidal, alibi_slopes
 
 both_layouts = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "halves"])
 
@@ -53,7 +53,7 @@ def test_any_length() -> None:
     # "Generalise to longer sentences": no table ends, and the waves stay what they are.
     far = Sinusoidal(64, 10000.0, interleaved=True).encode(make_positions(1_000_000))
     assert torch.isfinite(far).all()
-    assert Sinusoidal(64, 10000.0, interleaved=True).limit is None
+    assert Sinusoidal(64, 10000.0, interleaved=True).max_positions is None
 
 
 def test_the_same_in_every_sentence() -> None:
@@ -162,15 +162,15 @@ def test_rotary_turns_pairs_by_the_waves_of_the_sinusoid(interleaved: bool) -> N
         assert turned[second].item() == pytest.approx(expected.imag, abs=1e-5)
 
 
-def make_relative_bias(two_sided: bool) -> Relative:
-    position = Relative(heads=3, buckets=32, distance=128, two_sided=two_sided, tables=2)
+def make_relative_bias(is_bidirectional: bool) -> RelativeBias:
+    position = RelativeBias(heads=3, buckets=32, distance=128, is_bidirectional=is_bidirectional, tables=2)
     torch.nn.init.normal_(position.tables, generator=torch.Generator().manual_seed(2))  # all buckets differ
     return position.requires_grad_(False)
 
 
 biases = pytest.mark.parametrize(
     "position",
-    [Alibi(4), Alibi(6), make_relative_bias(two_sided=True), make_relative_bias(two_sided=False)],
+    [Alibi(4), Alibi(6), make_relative_bias(is_bidirectional=True), make_relative_bias(is_bidirectional=False)],
     ids=["alibi", "alibi, 6 heads", "relative, both sides", "relative, past only"],
 )
 
@@ -197,8 +197,8 @@ def test_alibi_punishes_distance() -> None:
 def test_relative_tells_directions_apart_only_where_both_are_seen() -> None:
     here = torch.arange(100)[None]
     both, past = (
-        make_relative_bias(two_sided=True).on_scores(here, here)[0],
-        make_relative_bias(two_sided=False).on_scores(here, here)[0],
+        make_relative_bias(is_bidirectional=True).on_scores(here, here)[0],
+        make_relative_bias(is_bidirectional=False).on_scores(here, here)[0],
     )
     assert (both[0, :, 50, 45] != both[0, :, 50, 55]).all()
     assert torch.equal(past[0, :, 50, 51:], past[0, :, 50, 50:51].expand(3, 49))  # the future is masked anyway

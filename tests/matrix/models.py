@@ -30,16 +30,16 @@ Choice = dict[str, str]
 def sample_choices() -> list[Choice]:
     """Every family x position x score, and every pair of values of any two options (greedy, always the same)."""
     generator = random.Random(0)
-    missing = set().union(
+    uncovered = set().union(
         *(_covered_pairs(dict(zip(OPTIONS, values, strict=True))) for values in itertools.product(*OPTIONS.values()))
     )
     choices = []
-    while missing:
+    while uncovered:
         candidates = [{name: generator.choice(values) for name, values in OPTIONS.items()} for _ in range(60)]
-        best = max(candidates, key=lambda choice: len(missing & _covered_pairs(choice)))
-        if missing & _covered_pairs(best):
+        best = max(candidates, key=lambda choice: len(uncovered & _covered_pairs(choice)))
+        if uncovered & _covered_pairs(best):
             choices.append(best)
-            missing -= _covered_pairs(best)
+            uncovered -= _covered_pairs(best)
     return choices
 
 

@@ -78,5 +78,5 @@ def test_inductor_gives_the_same_output_and_gradients(family: str) -> None:
         model.zero_grad()
         run(*arguments).square().mean().backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None])
-    for plain, fast in zip(*gradients, strict=True):
-        torch.testing.assert_close(fast, plain, atol=TOLERANCE, rtol=1e-4)
+    for eager_gradient, compiled_gradient in zip(*gradients, strict=True):
+        torch.testing.assert_close(compiled_gradient, eager_gradient, atol=TOLERANCE, rtol=1e-4)

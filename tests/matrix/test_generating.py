@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
+from regard.models.state import DecodingState
 from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
 
 TOLERANCE = 3e-5
@@ -31,14 +31,14 @@ class DecodingModel:
             return self.model(self.source[self.rows], tokens, VALID[self.rows])
         return self.model(tokens)
 
-    def start(self, capacity: int = LENGTH) -> State:
+    def start(self, capacity: int = LENGTH) -> DecodingState:
         if isinstance(self.model, EncoderDecoder):
             return self.model.start(self.source[self.rows], VALID[self.rows], capacity=capacity)
         return self.model.start(capacity)
 
-    def decode(self, tokens: Tensor, state: State, step_sizes: list[int]) -> Tensor:
-        parts = tokens.split(step_sizes, dim=1)
-        return torch.cat([self.model.step(part, state) for part in parts], dim=1)
+    def decode(self, tokens: Tensor, state: DecodingState, step_sizes: list[int]) -> Tensor:
+        chunks = tokens.split(step_sizes, dim=1)
+        return torch.cat([self.model.step(part, state) for part in chunks], dim=1)
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn import attention
-from regard.nn.attend import Sight, explicit
+from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.record import Record
 from regard.nn.scores import Score
 from tests.matrix.models import LAYERS, Choice, choice_name, make_model, random_tokens, sample_choices
@@ -46,9 +46,9 @@ def test_a_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
 @torch.no_grad()
 def test_other_padding_changes_valid_tokens_by_exactly_nothing(choice: Choice) -> None:
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)
-    padded = torch.where(VALID, source, (source + 5) % 23)
+    repadded = torch.where(VALID, source, (source + 5) % 23)
     valid = None if choice["family"] == "decoder_only" else VALID  # right padding lies in a decoder's future
-    before, after = run(choice, source, valid, target), run(choice, padded, valid, target)
+    before, after = run(choice, source, valid, target), run(choice, repadded, valid, target)
     if choice["family"] == "encoder_decoder":
         assert torch.equal(before, after)
     else:
@@ -81,10 +81,12 @@ def test_eager_attention_equals_sdpa(choice: Choice, monkeypatch: pytest.MonkeyP
     fused_output = run(choice, source, VALID, target)
     calls = 0
 
-    def eager_sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Sight, scale: float, dropout: float) -> Tensor:
+    def eager_sdpa(
+        query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: float, dropout: float
+    ) -> Tensor:
         nonlocal calls
         calls += 1
-        return explicit(query, key, value, mask, Score(scale), dropout)[0]
+        return eager_attention(query, key, value, mask, Score(scale), dropout)[0]
 
     monkeypatch.setattr(attention, "fused", eager_sdpa)
     torch.testing.assert_close(run(choice, source, VALID, target), fused_output, atol=TOLERANCE, rtol=0)

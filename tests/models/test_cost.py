@@ -40,7 +40,7 @@ def run(model: nn.Module, family: str) -> Tensor:
             return model(random_tokens(BATCH, SOURCE, seed=1))
 
 
-def counted(action: Any) -> int:
+def count_flops(action: Any) -> int:
     """FLOPs by torch's counter; the math kernel, because it does not count the fused one of the CPU."""
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         action()
@@ -51,33 +51,35 @@ def counted(action: Any) -> int:
 def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> None:
     config, family = parse(make_settings(choice)), choice["family"]
     model, expected = build(config, seed=0), cost(config, **sizes(choice["family"]))
-    assert counted(lambda: run(model, family)) == pytest.approx(expected.forward.total(), rel=0.02)
-    assert counted(lambda: run(model, family).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+    assert count_flops(lambda: run(model, family)) == pytest.approx(expected.forward.total(), rel=0.02)
+    assert count_flops(lambda: run(model, family).sum().backward()) == pytest.approx(
+        expected.training.total(), rel=0.02
+    )
     if isinstance(model, EncoderDecoder | DecoderOnly):
 
-        def write() -> None:
+        def decode() -> None:
             if isinstance(model, EncoderDecoder):
                 state = model.start(random_tokens(BATCH, SOURCE, seed=1), capacity=TARGET)
             else:
                 state = model.start(TARGET)
             for token in random_tokens(BATCH, TARGET, seed=2).split(1, dim=1):
                 model.step(token, state)
-            assert state.bytes == expected.cache.total()  # exactly
+            assert state.bytes == expected.kv_cache.total()  # exactly
 
         with torch.no_grad():
-            assert counted(write) == pytest.approx(expected.decoding.total(), rel=0.02)
+            assert count_flops(decode) == pytest.approx(expected.decoding.total(), rel=0.02)
 
 
 def test_decoding_without_a_cache_starts_every_step_anew() -> None:
     config = parse(make_settings(CHOICES[0]))
     model, expected = build(config, seed=0), cost(config, **sizes("encoder_decoder"))
 
-    def write() -> None:
+    def decode() -> None:
         for length in range(1, TARGET + 1):
             model(random_tokens(BATCH, SOURCE, seed=1), random_tokens(BATCH, TARGET, seed=2)[:, :length])
 
     with torch.no_grad():
-        assert counted(write) == pytest.approx(expected.decoding_uncached.total(), rel=0.02)
+        assert count_flops(decode) == pytest.approx(expected.decoding_uncached.total(), rel=0.02)
 
 
 @pytest.mark.parametrize("family", OPTIONS["family"])
@@ -98,34 +100,34 @@ def test_activations_are_near_what_autograd_keeps(
     config = parse(table)
     model = build(config, seed=0).train()
     parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, int] = {}
+    saved: dict[int, int] = {}
 
-    def keep(tensor: Tensor) -> Tensor:
+    def record_saved(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in parameters:
-            kept[storage.data_ptr()] = storage.nbytes()
+            saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(record_saved, lambda tensor: tensor):
         logits = run(model, family)
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), logits.flatten(0, 1).argmax(-1))
-    assert sum(kept.values()) == pytest.approx(cost(config, **sizes(family)).activations.total(), rel=0.1)
+    assert sum(saved.values()) == pytest.approx(cost(config, **sizes(family)).activations.total(), rel=0.1)
     del loss
 
 
 def test_the_lectures_counts() -> None:
     """Quadratic in N and M, N x M across; one head costs what eight of an eighth cost; weights N^2 h."""
     config = preset("base")
-    once, twice = cost(config, batch=1, source=100, target=50), cost(config, batch=1, source=200, target=50)
+    once, twice = cost(config, batch_size=1, source=100, target=50), cost(config, batch_size=1, source=200, target=50)
     assert twice.forward["source x source"] == 4 * once.forward["source x source"]
     assert twice.forward["target x source"] == 2 * once.forward["target x source"]
     assert twice.forward["target x target"] == once.forward["target x target"]
     assert once.forward["source x source"] == 6 * 4 * 100 * 100 * 512
-    assert once.weights["source x source"] == 4 * 8 * 100 * 100
+    assert once.attention_weights["source x source"] == 4 * 8 * 100 * 100
     single = preset("base", {"encoder.attention.heads": 1})
-    assert cost(single, batch=1, source=100, target=50).forward == once.forward
+    assert cost(single, batch_size=1, source=100, target=50).forward == once.forward
     # With the cache a step is linear in what is written, without it quadratic.
-    long = cost(config, batch=1, source=10, target=400)
+    long = cost(config, batch_size=1, source=10, target=400)
     assert long.decoding["target x target"] < long.decoding_uncached["target x target"] / 100
 
 
@@ -135,29 +137,29 @@ def test_media_and_heads() -> None:
     head = {"kind": "classes", "labels": ["a", "b", "c"]}
     config = parse(table | {"source": patches, "head": head, "task": "classify"})
     model: nn.Module = build(config, seed=0)
-    expected = cost(config, batch=2, source=9)
+    expected = cost(config, batch_size=2, source=9)
     image = torch.randn(2, 3, 12, 12)
-    assert counted(lambda: model(image)) == expected.forward.total()
-    assert counted(lambda: model(image).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+    assert count_flops(lambda: model(image)) == expected.forward.total()
+    assert count_flops(lambda: model(image).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
 
 
 def test_a_prefix_is_read_once() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
     table = make_settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
     config = parse(table | {"prefix": patches, "task": "caption"})
-    model, expected = build(config, seed=0), cost(config, batch=2, source=9, target=5)
+    model, expected = build(config, seed=0), cost(config, batch_size=2, source=9, target=5)
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 12, 12), random_tokens(2, 5, seed=1)
 
-    def write() -> None:
+    def decode() -> None:
         state = model.start(14, prefix=image)
         for token in tokens.split(1, dim=1):
             model.step(token, state)
-        assert state.bytes == expected.cache.total()
+        assert state.bytes == expected.kv_cache.total()
 
     with torch.no_grad():
-        assert counted(lambda: model(tokens, prefix=image)) == expected.forward.total()
-        assert counted(write) == expected.decoding.total()
-        whole = sum(counted(lambda n=n: model(tokens[:, :n], prefix=image)) for n in range(1, 6))
-    assert whole == expected.decoding_uncached.total()
-    assert expected.weights["target x target"] == 4 * 2 * 4 * 14 * 14
+        assert count_flops(lambda: model(tokens, prefix=image)) == expected.forward.total()
+        assert count_flops(decode) == expected.decoding.total()
+        uncached_flops = sum(count_flops(lambda n=n: model(tokens[:, :n], prefix=image)) for n in range(1, 6))
+    assert uncached_flops == expected.decoding_uncached.total()
+    assert expected.attention_weights["target x target"] == 4 * 2 * 4 * 14 * 14

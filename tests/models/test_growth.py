@@ -9,7 +9,7 @@ from regard.config.codec import parse
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
-from regard.models.swift import Swift
+from regard.models.swift import CpuDecoder
 from tests.matrix.models import Choice, make_settings, random_tokens
 
 CHOICE: Choice = {
@@ -25,28 +25,28 @@ CHOICE: Choice = {
 
 @pytest.mark.parametrize("longest", [64, pytest.param(2048, marks=pytest.mark.slow)])
 @torch.inference_mode()
-def test_flops_with_the_cache_are_linear_and_without_it_quadratic(longest: int) -> None:
+def test_flops_with_the_cache_are_linear_and_without_it_quadratic(max_length: int) -> None:
     config = parse(make_settings(CHOICE))
     model = build(config, seed=0).eval()
     assert isinstance(model, DecoderOnly)
-    stride = longest // 4
-    cached: list[int] = []
-    quick: list[int] = []
-    whole: list[int] = []
-    for length in range(stride, longest + 1, stride):
+    stride = max_length // 4
+    cached_flops: list[int] = []
+    cpu_decoder_flops: list[int] = []
+    uncached_flops: list[int] = []
+    for length in range(stride, max_length + 1, stride):
         tokens = random_tokens(2, length, seed=1)
-        for step, counts in ((model.step, cached), (Swift(model).step, quick)):
-            state = model.start(longest)
+        for step, counts in ((model.step, cached_flops), (CpuDecoder(model).step, cpu_decoder_flops)):
+            state = model.start(max_length)
             model.step(tokens[:, :-1], state)
             with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
                 step(tokens[:, -1:], state)
             counts.append(counter.get_total_flops())
-            assert state.bytes == cost(config, batch=2, target=longest).cache.total()
+            assert state.bytes == cost(config, batch_size=2, target=max_length).kv_cache.total()
         with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
             model(tokens)
-        whole.append(counter.get_total_flops())
-    assert cached == quick
-    first, second, third = (cached[place + 1] - cached[place] for place in range(3))
+        uncached_flops.append(counter.get_total_flops())
+    assert cached_flops == cpu_decoder_flops
+    first, second, third = (cached_flops[place + 1] - cached_flops[place] for place in range(3))
     assert first == second == third > 0  # a straight line
-    rises = [whole[place + 1] - whole[place] for place in range(3)]
-    assert rises[2] - rises[1] == rises[1] - rises[0] > 0  # a parabola
+    increments = [uncached_flops[place + 1] - uncached_flops[place] for place in range(3)]
+    assert increments[2] - increments[1] == increments[1] - increments[0] > 0  # a parabola

@@ -21,7 +21,7 @@ STACK = {
     "attention": {"heads": 2},
     "feedforward": {"kind": "plain", "hidden": 24},
 }
-WORDS = {"kind": "tokens", "vocabulary": 20}
+TOKENS = {"kind": "tokens", "vocabulary": 20}
 PATCHES = {"kind": "patches", "patch": 2, "channels": 3}
 MEL = {"kind": "mel", "bins": 5, "frames": 2}
 LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
@@ -32,10 +32,10 @@ def test_patches_are_squares_of_the_image_row_by_row() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
     model: Any = build(parse(table | {"source": PATCHES}), seed=0)
     image = torch.randn(1, 3, 4, 6)
-    vectors, _ = model.source(image)
-    assert vectors.shape == (1, 6, 12)
+    embedded, _ = model.source(image)
+    assert embedded.shape == (1, 6, 12)
     project = model.source.project
-    torch.testing.assert_close(vectors[0, 4], project(image[0, :, 2:4, 2:4].flatten()))
+    torch.testing.assert_close(embedded[0, 4], project(image[0, :, 2:4, 2:4].flatten()))
     with pytest.raises(ShapeError, match="5 x 6 cannot be cut into 2 x 2"):
         model(torch.randn(1, 3, 5, 6))
     with pytest.raises(ShapeError, match="token types"):
@@ -46,40 +46,40 @@ def test_patches_are_squares_of_the_image_row_by_row() -> None:
 def test_images_are_classified_by_an_encoder() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
     model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
-    images, real = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
-    assert model(images, real).shape == (2, 3)
+    images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
+    assert model(images, valid).shape == (2, 3)
     changed = images.clone()
     changed[1, :, 2:] += 1  # the lower squares of the second image are not real
-    assert torch.equal(model(images, real), model(changed, real))
+    assert torch.equal(model(images, valid), model(changed, valid))
 
 
 @torch.no_grad()
 def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
     decoder = STACK | {"cross": {"heads": 2}}
     table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
-    model = build(parse(table | {"source": MEL, "target": WORDS}), seed=0).eval()
+    model = build(parse(table | {"source": MEL, "target": TOKENS}), seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    real = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
-    together = model(mel, target, real)
+    valid = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
+    batched = model(mel, target, valid)
     alone = model(mel[1:, :5], target[1:])
-    torch.testing.assert_close(together[1:], alone, atol=CLOSE, rtol=0)
+    torch.testing.assert_close(batched[1:], alone, atol=CLOSE, rtol=0)
     with pytest.raises(ShapeError, match="4 frequencies"):
         model(mel[..., :4], target)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("position", ["rotary", "sinusoidal", "alibi"])
-def test_an_image_before_words_is_a_caption(position: str) -> None:
+def test_an_image_before_tokens_is_a_caption(position: str) -> None:
     stack = STACK | {"position": {"kind": position}}
-    table = {"family": "decoder_only", "width": 12, "task": "caption", "decoder": stack, "tokens": WORDS}
+    table = {"family": "decoder_only", "width": 12, "task": "caption", "decoder": stack, "tokens": TOKENS}
     model = build(parse(table | {"prefix": PATCHES}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    real = torch.tensor([[True] * 4, [True, True, False, False]])
-    full = model(tokens, prefix=image, prefix_real=real)
+    valid = torch.tensor([[True] * 4, [True, True, False, False]])
+    full = model(tokens, prefix=image, prefix_real=valid)
     assert full.shape == (2, 3, 20)
-    state = model.start(7, prefix=image, prefix_real=real)
+    state = model.start(7, prefix=image, prefix_valid=valid)
     stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
     torch.testing.assert_close(stepped, full, atol=CLOSE, rtol=0)
     alone = model(tokens[1:], prefix=image[1:, :, :2])  # its first two squares are its upper row
@@ -100,23 +100,23 @@ def check_packing(model: Any) -> None:
 
 @torch.no_grad()
 def test_packed_documents_equal_documents_alone() -> None:
-    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": WORDS}
+    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": TOKENS}
     check_packing(build(parse(table), seed=0).eval())
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("pool", ["first", "mean", "last"])
 def test_pooling_ignores_padding(pool: str) -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "source": WORDS}
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "source": TOKENS}
     model = build(parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
     assert isinstance(model, EncoderOnly)
-    tokens, real = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
-    torch.testing.assert_close(model(tokens, real), model(tokens[:, :3]), atol=CLOSE, rtol=0)
+    tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
+    torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
 
 
 def test_too_long_for_learned_positions_is_said() -> None:
     stack = STACK | {"position": {"kind": "learned", "length": 4}}
-    model = build(parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": WORDS}), seed=0)
+    model = build(parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": TOKENS}), seed=0)
     assert isinstance(model, DecoderOnly)
     with pytest.raises(ShapeError, match="5 tokens, but the learned positions end at 4"):
         model(torch.ones(1, 5, dtype=torch.long))
@@ -132,14 +132,14 @@ def test_too_long_for_learned_positions_is_said() -> None:
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
-    check_packing(build(parse(table | {"source": WORDS, "encoder": stack}), seed=0).eval())
+    check_packing(build(parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("family", ["encoder_only", "encoder_decoder"])
-def test_an_encoder_within_a_window_does_not_look_further(family: str) -> None:
+def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None:
     stack = STACK | {"window": 2, "layers": 1}
-    table = {"width": 12, "family": family, "encoder": stack, "source": WORDS}
+    table = {"width": 12, "family": family, "encoder": stack, "source": TOKENS}
     if family == "encoder_only":
         table |= {"task": "embed", "head": {"kind": "vectors"}}
     else:
@@ -158,8 +158,8 @@ def test_the_class_token_stands_first() -> None:
     model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     image = torch.randn(1, 3, 4, 4)
     model.source.class_token.normal_(generator=torch.Generator().manual_seed(0))
-    vectors, _ = model.source(image)
-    assert torch.equal(vectors[0, 0], model.source.class_token)
+    embedded, _ = model.source(image)
+    assert torch.equal(embedded[0, 0], model.source.class_token)
     before = model(image)
     model.source.class_token.neg_()
     assert not torch.equal(model(image), before)
@@ -169,13 +169,13 @@ def test_the_class_token_stands_first() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("pool", ["last", "mean"])
-def test_a_decoder_classifies_by_its_real_words(pool: str) -> None:
-    table = {"family": "decoder_only", "width": 12, "decoder": STACK, "tokens": WORDS, "task": "classify"}
+def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
+    table = {"family": "decoder_only", "width": 12, "decoder": STACK, "tokens": TOKENS, "task": "classify"}
     model = build(parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
-    tokens, real = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
-    torch.testing.assert_close(model(tokens, real), model(tokens[:, :3]), atol=CLOSE, rtol=0)
-    assert not torch.allclose(model(tokens, real), model(tokens), atol=CLOSE)
+    tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
+    torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
+    assert not torch.allclose(model(tokens, valid), model(tokens), atol=CLOSE)
     assert model(tokens, torch.zeros(1, 5, dtype=torch.bool)).isfinite().all()  # a row without words is no NaN
     with pytest.raises(ShapeError, match="does not write"):
         model.start(5)
@@ -183,22 +183,22 @@ def test_a_decoder_classifies_by_its_real_words(pool: str) -> None:
 
 @torch.no_grad()
 def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
-    table = {"family": "decoder_only", "width": 12, "task": "caption", "tokens": WORDS, "prefix": PATCHES}
+    table = {"family": "decoder_only", "width": 12, "task": "caption", "tokens": TOKENS, "prefix": PATCHES}
     model = build(parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    real = torch.tensor([[True] * 4, [True, True, False, False]])
-    state = model.start(7, prefix=image, prefix_real=real)
+    valid = torch.tensor([[True] * 4, [True, True, False, False]])
+    state = model.start(7, prefix=image, prefix_valid=valid)
     stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
-    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_real=real), atol=CLOSE, rtol=0)
+    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_real=valid), atol=CLOSE, rtol=0)
     with pytest.raises(ShapeError, match="hole"):
-        model.start(7, prefix=image, prefix_real=torch.tensor([[True, False, True, True]] * 2))
+        model.start(7, prefix=image, prefix_valid=torch.tensor([[True, False, True, True]] * 2))
 
 
 @torch.no_grad()
 def test_padding_that_is_not_a_number_says_nothing() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
     model: Any = build(parse(table | {"source": MEL}), seed=0).eval()
-    mel, real = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
+    mel, valid = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
     mel[:, 3:] = float("nan")
-    assert model(mel, real)[:, :2].isfinite().all()
+    assert model(mel, valid)[:, :2].isfinite().all()

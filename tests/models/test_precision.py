@@ -7,18 +7,18 @@ from torch import Tensor, nn
 from tests.matrix.models import OPTIONS, make_model, random_tokens
 
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
-REAL = torch.arange(8) < torch.tensor([8, 3, 5])[:, None]
+VALID = torch.arange(8) < torch.tensor([8, 3, 5])[:, None]
 
 
 def run(model: nn.Module, family: str) -> Tensor:
     source, target = random_tokens(3, 8, seed=1), random_tokens(3, 6, seed=2)
     match family:
         case "encoder_decoder":
-            return model(source, target, REAL)
+            return model(source, target, VALID)
         case "decoder_only":
             return model(target)
         case _:
-            return model(source, REAL)
+            return model(source, VALID)
 
 
 @pytest.mark.parametrize("family", OPTIONS["family"])

@@ -10,12 +10,12 @@ from regard.config.codec import parse
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
-from regard.models.swift import Swift
+from regard.models.state import DecodingState
+from regard.models.swift import CpuDecoder
 from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
 
 ROWS, SOURCE, CLOSE = 3, 7, 3e-5
-REAL = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]
+VALID = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]
 Model = EncoderDecoder | DecoderOnly
 
 PARTS: dict[str, dict[str, Any]] = {
@@ -27,7 +27,7 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def stirred(settings: dict[str, Any]) -> Model:
+def make_perturbed_model(settings: dict[str, Any]) -> Model:
     """A model of these settings in which no weight is 0 or 1."""
     model = build(parse(settings), seed=1).eval()
     assert isinstance(model, EncoderDecoder | DecoderOnly)
@@ -38,7 +38,7 @@ def stirred(settings: dict[str, Any]) -> Model:
     return model
 
 
-def translator(**changes: Any) -> EncoderDecoder:
+def make_translator(**changes: Any) -> EncoderDecoder:
     stack = {
         "layers": 2,
         "placement": "pre",
@@ -57,44 +57,46 @@ def translator(**changes: Any) -> EncoderDecoder:
         "decoder": stack | {"cross": cross},
         "head": {"kind": "words", "bias": True},
     }
-    model = stirred(settings)
+    model = make_perturbed_model(settings)
     assert isinstance(model, EncoderDecoder)
     return model
 
 
-def start(model: Model, capacity: int = 12) -> State:
+def start_state(model: Model, capacity: int = 12) -> DecodingState:
     if isinstance(model, EncoderDecoder):
-        return model.start(random_tokens(ROWS, SOURCE, seed=3), REAL, capacity=capacity)
+        return model.start(random_tokens(ROWS, SOURCE, seed=3), VALID, capacity=capacity)
     return model.start(capacity)
 
 
-def assert_same_steps(model: Model, swift: Swift) -> None:
+def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
     """One token, several, rows as beams, moved, dropped, cropped together and each to its own length."""
-    one, other = start(model), start(model)
+    cpu_state, model_state = start_state(model), start_state(model)
 
-    def both(rows: int, count: int) -> None:
-        tokens = random_tokens(rows, count, seed=one.cache.filled)
-        torch.testing.assert_close(swift.step(tokens, one), model.step(tokens, other), atol=CLOSE, rtol=0)
+    def compare_step(rows: int, count: int) -> None:
+        tokens = random_tokens(rows, count, seed=cpu_state.kv_cache.length)
+        torch.testing.assert_close(
+            cpu_decoder.step(tokens, cpu_state), model.step(tokens, model_state), atol=CLOSE, rtol=0
+        )
 
-    def reordered(*index: int) -> None:
-        for state in (one, other):
+    def reorder_both(*index: int) -> None:
+        for state in (cpu_state, model_state):
             state.reorder(torch.tensor(index))
 
-    both(ROWS, 1)
-    both(ROWS, 2)
-    reordered(0, 0, 1, 1, 2, 2)
-    both(6, 1)
-    reordered(1, 0, 2, 2, 5, 4)
-    both(6, 1)
-    reordered(4, 5, 2, 2)  # a sentence leaves, another takes its place
-    both(4, 1)
-    reordered(3, 1, 0)  # no groups any more
-    both(3, 1)
-    for state in (one, other):
+    compare_step(ROWS, 1)
+    compare_step(ROWS, 2)
+    reorder_both(0, 0, 1, 1, 2, 2)
+    compare_step(6, 1)
+    reorder_both(1, 0, 2, 2, 5, 4)
+    compare_step(6, 1)
+    reorder_both(4, 5, 2, 2)  # a sentence leaves, another takes its place
+    compare_step(4, 1)
+    reorder_both(3, 1, 0)  # no groups any more
+    compare_step(3, 1)
+    for state in (cpu_state, model_state):
         state.crop([3, 5, 4])
-    both(3, 1)
-    reordered(2)
-    both(1, 1)
+    compare_step(3, 1)
+    reorder_both(2)
+    compare_step(1, 1)
 
 
 @torch.no_grad()
@@ -102,60 +104,62 @@ def assert_same_steps(model: Model, swift: Swift) -> None:
 def test_all_kinds_of_models(choice: Choice) -> None:
     model = make_model(choice)
     assert isinstance(model, EncoderDecoder | DecoderOnly)
-    swift = Swift(model)
-    plain = choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"  # that has norms on heads
-    assert swift.ready == (plain and choice["position"] not in ("alibi", "relative"))
-    if swift.ready:
-        assert_same_steps(model, swift)
+    cpu_decoder = CpuDecoder(model)
+    is_plain = choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"  # that has norms on heads
+    assert cpu_decoder.is_supported == (is_plain and choice["position"] not in ("alibi", "relative"))
+    if cpu_decoder.is_supported:
+        assert_same_steps(model, cpu_decoder)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("part", PARTS)
 def test_all_kinds_of_parts(part: str) -> None:
-    model = translator(**PARTS[part])
-    swift = Swift(model)
-    assert swift.ready
-    assert_same_steps(model, swift)
+    model = make_translator(**PARTS[part])
+    cpu_decoder = CpuDecoder(model)
+    assert cpu_decoder.is_supported
+    assert_same_steps(model, cpu_decoder)
 
 
 @torch.no_grad()
-def test_what_it_has_no_list_for_is_the_models_own_step() -> None:
-    model = translator(window=3)
-    assert not Swift(model).ready
-    assert_same_steps(model, Swift(model))
-    adapted = translator()
+def test_unsupported_models_use_their_own_step() -> None:
+    model = make_translator(window=3)
+    assert not CpuDecoder(model).is_supported
+    assert_same_steps(model, CpuDecoder(model))
+    adapted = make_translator()
     adapted.decoder.layers[1].attention.key = nn.utils.parametrizations.weight_norm(nn.Linear(16, 16))
-    assert not Swift(adapted).ready
-    assert_same_steps(adapted, Swift(adapted))
+    assert not CpuDecoder(adapted).is_supported
+    assert_same_steps(adapted, CpuDecoder(adapted))
 
 
 @torch.no_grad()
-def test_positions_that_end_are_told_and_those_that_do_not_go_on() -> None:
-    model = translator(position={"kind": "learned", "length": 8})
-    swift, state = Swift(model), start(model)
+def test_learned_positions_end_with_an_error_and_others_continue() -> None:
+    model = make_translator(position={"kind": "learned", "length": 8})
+    cpu_decoder, state = CpuDecoder(model), start_state(model)
     for _ in range(8):
-        swift.step(random_tokens(ROWS, 1, seed=1), state)
+        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
     with pytest.raises(Exception, match="learned positions end at 8"):
-        swift.step(random_tokens(ROWS, 1, seed=1), state)
-    model = translator()
-    swift, one, other = Swift(model), start(model, 300), start(model, 300)
-    for place in range(300):  # beyond what is worked out at first
-        token = random_tokens(ROWS, 1, seed=place)
-        torch.testing.assert_close(swift.step(token, one), model.step(token, other), atol=CLOSE, rtol=0)
+        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
+    model = make_translator()
+    cpu_decoder, cpu_state, model_state = CpuDecoder(model), start_state(model, 300), start_state(model, 300)
+    for position in range(300):  # beyond what is worked out at first
+        token = random_tokens(ROWS, 1, seed=position)
+        torch.testing.assert_close(
+            cpu_decoder.step(token, cpu_state), model.step(token, model_state), atol=CLOSE, rtol=0
+        )
 
 
 def test_it_notices_other_weights() -> None:
-    model = translator()
+    model = make_translator()
     for change in (_learn, _load, _assign, _write_one, _write_behind, _exchange, _widen):
-        swift = Swift(model)
+        swift = CpuDecoder(model)
         assert swift.fits()
-        swift.step(random_tokens(ROWS, 1, seed=1), start(model))
+        swift.step(random_tokens(ROWS, 1, seed=1), start_state(model))
         assert swift.fits()
         change(model)
         assert not swift.fits()
     with torch.inference_mode():
-        uncounted = translator()
-    assert not Swift(uncounted).fits()  # torch does not count there, so nobody can know
+        uncounted = make_translator()
+    assert not CpuDecoder(uncounted).fits()  # torch does not count there, so nobody can know
 
 
 def _learn(model: nn.Module) -> None:

@@ -25,16 +25,16 @@ def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
     assert isinstance(model, EncoderDecoder)
     source, target = random_tokens(2, 6, seed=1), random_tokens(2, 5, seed=2)
     plain = make_model(choice)
-    rested = model(source, target)
-    assert torch.equal(rested, plain(source, target))
+    eval_output = model(source, target)
+    assert torch.equal(eval_output, plain(source, target))
     model.train()
     torch.manual_seed(0)
     first, second = model(source, target), model(source, target)
-    assert not torch.equal(first, rested)
+    assert not torch.equal(first, eval_output)
     assert not torch.equal(first, second)
     torch.manual_seed(0)
     assert torch.equal(first, model(source, target))
-    assert torch.equal(plain.train()(source, target), rested)  # without a rate, training is the same
+    assert torch.equal(plain.train()(source, target), eval_output)  # without a rate, training is the same
 
 
 @pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
@@ -54,8 +54,8 @@ def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
     stack = model.encoder.train()
     places = torch.arange(200)[None]
     positions = stack.position.on_input(torch.zeros(8, 200, WIDTH), places)
-    found = stack._enter(torch.ones(8, 200, WIDTH), places) - positions
-    torch.testing.assert_close(found, found[..., :1].expand_as(found))
-    kept = found[..., 0] > 0.5
-    assert 0.2 < 1 - kept.double().mean() < 0.3
-    torch.testing.assert_close(found[..., 0], kept / 0.75, atol=1e-4, rtol=1e-4)
+    embedded = stack._embed(torch.ones(8, 200, WIDTH), places) - positions
+    torch.testing.assert_close(embedded, embedded[..., :1].expand_as(embedded))
+    is_kept = embedded[..., 0] > 0.5
+    assert 0.2 < 1 - is_kept.double().mean() < 0.3
+    torch.testing.assert_close(embedded[..., 0], is_kept / 0.75, atol=1e-4, rtol=1e-4)

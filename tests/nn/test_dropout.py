@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
-from regard.nn.dropout import Dropout, noise_like
+from regard.nn.dropout import Dropout, dropout_mask
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.1, 0.3, 0.5, 0.9])
 def test_the_rate_and_the_expectation(rate: float) -> None:
     torch.manual_seed(0)
     count = 4_000_000
-    noise = noise_like(torch.ones(count), rate)
+    noise = dropout_mask(torch.ones(count), rate)
     tolerance = 5 * math.sqrt(rate * (1 - rate) / count)  # five standard deviations of a fair coin
     assert abs(float((noise == 0).float().mean()) - rate) < tolerance
     assert float(noise.double().mean()) == pytest.approx(1, abs=tolerance / (1 - rate))
@@ -23,7 +23,7 @@ def test_the_rate_and_the_expectation(rate: float) -> None:
 def test_neighbours_are_independent() -> None:
     """Four elements share one random word: their noise must not be related, whatever the distance."""
     torch.manual_seed(0)
-    noise = noise_like(torch.ones(1_000_000), 0.5).double() - 1
+    noise = dropout_mask(torch.ones(1_000_000), 0.5).double() - 1
     for distance in (1, 2, 3, 4, 8, 64):
         correlation = float((noise[distance:] * noise[:-distance]).mean())
         assert abs(correlation) < 5 / math.sqrt(1_000_000)
@@ -31,8 +31,8 @@ def test_neighbours_are_independent() -> None:
 
 def test_every_level_of_the_bits_is_used() -> None:
     torch.manual_seed(0)
-    assert float((noise_like(torch.ones(1_000_000), 1 - 1e-4) > 0).float().mean()) == pytest.approx(1e-4, rel=0.5)
-    assert float((noise_like(torch.ones(1_000_000), 1e-4) == 0).float().mean()) == pytest.approx(1e-4, rel=0.5)
+    assert float((dropout_mask(torch.ones(1_000_000), 1 - 1e-4) > 0).float().mean()) == pytest.approx(1e-4, rel=0.5)
+    assert float((dropout_mask(torch.ones(1_000_000), 1e-4) == 0).float().mean()) == pytest.approx(1e-4, rel=0.5)
 
 
 @pytest.mark.parametrize("shape", [(1,), (3,), (2, 3, 5), (0, 4), (7, 1)])

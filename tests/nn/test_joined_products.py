@@ -10,7 +10,7 @@ from regard.nn.scores import Score
 WIDTH, HEADS, GROUPS, KEY, VALUE = 24, 4, 2, 6, 5
 
 
-def made(biases: tuple[bool, bool, bool], *, norms: bool = False) -> SelfAttention:
+def make_attention(biases: tuple[bool, bool, bool], *, norms: bool = False) -> SelfAttention:
     torch.manual_seed(1)
     score = Score(KEY**-0.5)
     return SelfAttention(
@@ -29,60 +29,62 @@ def made(biases: tuple[bool, bool, bool], *, norms: bool = False) -> SelfAttenti
     )
 
 
-def learned(attention: SelfAttention, *, joined: bool) -> tuple[list[Tensor], list[Tensor | None]]:
+def compute_gradients(attention: SelfAttention, *, packed: bool) -> tuple[list[Tensor], list[Tensor | None]]:
     """Heads, and the gradients of all parameters to some sum of them."""
     x = torch.randn(3, 7, WIDTH, generator=torch.Generator().manual_seed(2))
     attention.zero_grad()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        heads = attention.ask_and_answer(x) if joined else (attention.ask(x), *attention.answer(x))
+        heads = attention.project_qkv(x) if packed else (attention.project_query(x), *attention.project_key_value(x))
     torch.stack([(head.float() * (index + 1)).cos().sum() for index, head in enumerate(heads)]).sum().backward()
-    return [head.detach() for head in heads], [one.grad for one in attention.parameters()]
+    return [head.detach() for head in heads], [parameter.grad for parameter in attention.parameters()]
 
 
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("norms", [True, False])
 @pytest.mark.parametrize("biases", [(True, True, True), (False, False, False), (True, False, True)])
 def test_one_product_gives_the_heads_and_gradients_of_three(
-    biases: tuple[bool, bool, bool], norms: bool, wide: bool
+    biases: tuple[bool, bool, bool], norms: bool, should_upcast: bool
 ) -> None:
-    attention = made(biases, norms=norms)
-    attention.in_float32 = wide
-    together, gradients = learned(attention, joined=True)
-    apart, wanted = learned(attention, joined=False)
-    for one, other in zip(together, apart, strict=True):
-        assert one.dtype == other.dtype
-        torch.testing.assert_close(one, other, rtol=0.02, atol=0.02)
-    for got, right in zip(gradients, wanted, strict=True):
-        assert (got is None) == (right is None)
-        if got is not None and right is not None:
-            torch.testing.assert_close(got, right, rtol=0.02, atol=0.05)
+    attention = make_attention(biases, norms=norms)
+    attention.should_upcast = should_upcast
+    packed_heads, gradients = compute_gradients(attention, packed=True)
+    separate_heads, expected_gradients = compute_gradients(attention, packed=False)
+    for actual, expected in zip(packed_heads, separate_heads, strict=True):
+        assert actual.dtype == expected.dtype
+        torch.testing.assert_close(actual, expected, rtol=0.02, atol=0.02)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        assert (gradient is None) == (expected_gradient is None)
+        if gradient is not None and expected_gradient is not None:
+            torch.testing.assert_close(gradient, expected_gradient, rtol=0.02, atol=0.05)
 
 
 def test_heads_that_stay_float32_are_float32_before_they_are_turned() -> None:
-    attention = made((True, True, True))
-    attention.in_float32 = True
-    assert {head.dtype for head in learned(attention, joined=True)[0]} == {torch.float32}
-    attention.in_float32 = False
-    assert {head.dtype for head in learned(attention, joined=True)[0]} == {torch.bfloat16}
+    attention = make_attention((True, True, True))
+    attention.should_upcast = True
+    assert {head.dtype for head in compute_gradients(attention, packed=True)[0]} == {torch.float32}
+    attention.should_upcast = False
+    assert {head.dtype for head in compute_gradients(attention, packed=True)[0]} == {torch.bfloat16}
 
 
-def test_a_projection_that_is_no_plain_linear_is_asked_itself() -> None:
+def test_a_projection_that_is_no_plain_linear_is_called_itself() -> None:
     class Doubled(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:
             return 2 * super().forward(x)
 
-    attention = made((False, False, False))
+    attention = make_attention((False, False, False))
     plain = attention.value
     attention.value = Doubled(WIDTH, GROUPS * VALUE, bias=False)
     attention.value.load_state_dict(plain.state_dict())
-    together, _ = learned(attention, joined=True)
+    packed_heads, _ = compute_gradients(attention, packed=True)
     attention.value = plain
-    apart, _ = learned(attention, joined=False)
-    torch.testing.assert_close(together[2], 2 * apart[2], rtol=0.02, atol=0.02)
+    separate_heads, _ = compute_gradients(attention, packed=False)
+    torch.testing.assert_close(packed_heads[2], 2 * separate_heads[2], rtol=0.02, atol=0.02)
 
 
 def test_float32_takes_three_products_to_the_bit() -> None:
-    attention = made((True, True, True))
+    attention = make_attention((True, True, True))
     x = torch.randn(2, 5, WIDTH)
-    wanted = (attention.ask(x), *attention.answer(x))
-    assert all(torch.equal(one, other) for one, other in zip(attention.ask_and_answer(x), wanted, strict=True))
+    expected_heads = (attention.project_query(x), *attention.project_key_value(x))
+    assert all(
+        torch.equal(actual, expected) for actual, expected in zip(attention.project_qkv(x), expected_heads, strict=True)
+    )

@@ -1,36 +1,36 @@
 import torch
 
-from regard.nn.attend import sights
-from regard.nn.masks import causal, everything, padding, same_document, window
+from regard.nn.attend import resolve_mask
+from regard.nn.masks import causal, no_mask, padding, same_document, window
 
 INDEX = torch.arange(4)[None]
 LOWER = torch.ones(4, 4, dtype=torch.bool).tril()
 
 
 def test_words_combine_with_and() -> None:
-    real = torch.tensor([[True, True, True, False], [True, True, True, True]])
+    valid = torch.tensor([[True, True, True, False], [True, True, True, True]])
     documents = torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]])
-    table = (causal() & padding(real) & window(2) & same_document(documents)).dense(INDEX, INDEX)
+    table = (causal() & padding(valid) & window(2) & same_document(documents)).dense(INDEX, INDEX)
     assert table is not None
     for row in range(2):
         for query in range(4):
             for key in range(4):
-                allowed = key <= query and bool(real[row, key]) and query - key < 2
+                allowed = key <= query and bool(valid[row, key]) and query - key < 2
                 allowed = allowed and bool(documents[row, query] == documents[row, key])
                 assert table[row, 0, query, key] == allowed
-    assert everything().dense(INDEX, INDEX) is None
+    assert no_mask().dense(INDEX, INDEX) is None
 
 
 def test_the_same_word_twice_is_the_stricter_one() -> None:
-    first, second = torch.tensor([[True, True, False, True]]), torch.tensor([[True, False, True, True]])
-    real = (padding(first) & padding(second)).dense(INDEX, INDEX)
-    assert real is not None
-    assert torch.equal(real, (first & second)[:, None, None])
+    first_valid, second_valid = torch.tensor([[True, True, False, True]]), torch.tensor([[True, False, True, True]])
+    combined = (padding(first_valid) & padding(second_valid)).dense(INDEX, INDEX)
+    assert combined is not None
+    assert torch.equal(combined, (first_valid & second_valid)[:, None, None])
     assert (window(5) & window(2)).window == 2
     documents = torch.tensor([[0, 0, 1, 1]]), torch.tensor([[0, 1, 1, 1]])
-    both = (same_document(documents[0]) & same_document(documents[1])).dense(INDEX, INDEX)
-    assert both is not None
-    assert both[0, 0].int().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    same_in_both = (same_document(documents[0]) & same_document(documents[1])).dense(INDEX, INDEX)
+    assert same_in_both is not None
+    assert same_in_both[0, 0].int().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
 
 
 def test_a_window_without_causal_looks_both_ways() -> None:
@@ -41,28 +41,32 @@ def test_a_window_without_causal_looks_both_ways() -> None:
 
 
 def test_the_kernel_gets_a_hint_wherever_a_hint_can_say_it() -> None:
-    plain = sights(causal(), INDEX, INDEX, fresh=True)[0]
-    assert plain.causal
-    assert plain.additive is None
-    one = sights(causal(), torch.tensor([[3]]), INDEX, fresh=False)[0]  # one new token sees all that is written
-    assert (one.causal, one.additive) == (False, None)
-    seen = sights(everything(), INDEX, INDEX, fresh=True)[0]
-    assert (seen.causal, seen.additive) == (False, None)
+    causal_mask = resolve_mask(causal(), INDEX, INDEX, is_square=True)[0]
+    assert causal_mask.is_causal
+    assert causal_mask.additive is None
+    single_query = resolve_mask(causal(), torch.tensor([[3]]), INDEX, is_square=False)[
+        0
+    ]  # one new token sees all that is written
+    assert (single_query.is_causal, single_query.additive) == (False, None)
+    unmasked = resolve_mask(no_mask(), INDEX, INDEX, is_square=True)[0]
+    assert (unmasked.is_causal, unmasked.additive) == (False, None)
 
 
 def test_what_no_hint_can_say_is_dense() -> None:
-    several = sights(causal(), torch.tensor([[2, 3]]), INDEX, fresh=False)[0]  # two new tokens behind two old ones
-    assert not several.causal
-    assert several.mask is not None
-    assert torch.equal(several.mask[0, 0], LOWER[2:])
+    two_queries = resolve_mask(causal(), torch.tensor([[2, 3]]), INDEX, is_square=False)[
+        0
+    ]  # two new tokens behind two old ones
+    assert not two_queries.is_causal
+    assert two_queries.allowed is not None
+    assert torch.equal(two_queries.allowed[0, 0], LOWER[2:])
     bias = torch.randn(1, 2, 4, 4)
-    biased = sights(causal(), INDEX, INDEX, fresh=True, biases=(bias,))[0]
+    biased = resolve_mask(causal(), INDEX, INDEX, is_square=True, biases=(bias,))[0]
     assert biased.additive is not None
     assert torch.equal(biased.additive[0, 1][LOWER], bias[0, 1][LOWER])
     assert torch.isneginf(biased.additive[0, 1][~LOWER]).all()
-    unequal = sights(causal(), torch.tensor([[3], [1]]), INDEX, fresh=False)[0]  # rows of unequal length
-    assert unequal.mask is not None
-    assert torch.equal(unequal.mask[:, 0, 0], torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool())
+    unequal = resolve_mask(causal(), torch.tensor([[3], [1]]), INDEX, is_square=False)[0]  # rows of unequal length
+    assert unequal.allowed is not None
+    assert torch.equal(unequal.allowed[:, 0, 0], torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool())
 
 
 def test_a_window_is_measured_in_positions_where_they_are_given() -> None:

@@ -13,15 +13,15 @@ CONFIG = preset("gpt2", {"width": 16, "decoder.layers": 2, "decoder.attention.he
 TOKENS = torch.tensor([[1, 2, 3, 4, 5]])
 
 
-def model() -> DecoderOnly:
-    made = build(CONFIG, seed=0).eval()
-    assert isinstance(made, DecoderOnly)
-    return made
+def make_model() -> DecoderOnly:
+    model = build(CONFIG, seed=0).eval()
+    assert isinstance(model, DecoderOnly)
+    return model
 
 
 @torch.no_grad()
 def test_replacing_a_heads_output_changes_what_follows() -> None:
-    writer = model()
+    writer = make_model()
 
     def without_head_one(heads: torch.Tensor) -> torch.Tensor:
         return torch.cat((heads[:, :1], torch.zeros_like(heads[:, 1:])), dim=1)
@@ -33,13 +33,13 @@ def test_replacing_a_heads_output_changes_what_follows() -> None:
     assert not torch.equal(plain.residuals["decoder.1.self"], ablated.residuals["decoder.1.self"])
     # What was recorded is what happened before the change.
     assert torch.equal(plain.attention["decoder.1.self"].output, ablated.attention["decoder.1.self"].output)
-    same = writer(TOKENS, record=Record(replace={"decoder.1.self": lambda heads: heads}))
-    assert torch.equal(before, same)
+    unchanged = writer(TOKENS, record=Record(replace={"decoder.1.self": lambda heads: heads}))
+    assert torch.equal(before, unchanged)
 
 
 @torch.no_grad()
 def test_a_recorded_step_survives_what_later_happens_to_the_cache() -> None:
-    writer = model()
+    writer = make_model()
     state, record = writer.start(capacity=5), Record()
     writer.step(TOKENS[:, :3], state)
     writer.step(TOKENS[:, 3:4], state, record=record)
@@ -54,7 +54,7 @@ def test_a_recorded_step_survives_what_later_happens_to_the_cache() -> None:
 
 def test_an_unknown_place_names_the_known_ones() -> None:
     record = Record()
-    model()(TOKENS, record=record)
+    make_model()(TOKENS, record=record)
     with pytest.raises(RegardError, match=r"decoder\.0\.self, decoder\.1\.self"):
         record.weights("encoder.0.self")
 
@@ -63,10 +63,10 @@ def test_an_unknown_place_names_the_known_ones() -> None:
 def test_tables_of_their_own_reach_their_own_layers() -> None:
     position = {"kind": "relative", "shared": False}
     changes = {"width": 16, "decoder.layers": 3, "decoder.attention.heads": 2, "tokens.vocabulary": 20}
-    writer: Any = build(preset("gpt2", {**changes, "decoder.position": position}), seed=0).eval()
+    model: Any = build(preset("gpt2", {**changes, "decoder.position": position}), seed=0).eval()
     record = Record()
-    writer(TOKENS, record=record)
-    for layer, table in enumerate(writer.decoder.position.tables):
-        seen = record.attention[f"decoder.{layer}.self"].seen
-        assert seen.bias is not None
-        assert torch.equal(seen.bias[0, :, 4, 4], table[0])
+    model(TOKENS, record=record)
+    for layer, table in enumerate(model.decoder.position.tables):
+        mask = record.attention[f"decoder.{layer}.self"].mask
+        assert mask.bias is not None
+        assert torch.equal(mask.bias[0, :, 4, 4], table[0])

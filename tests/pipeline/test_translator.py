@@ -9,8 +9,8 @@ from regard.base.errors import RegardError
 from regard.data.rows import Records, Rows
 from regard.data.tasks import task_for
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import State
-from regard.models.swift import Swift
+from regard.models.state import DecodingState
+from regard.models.swift import CpuDecoder
 from regard.pipeline.answers import Translation
 from regard.pipeline.translator import Translator
 from regard.pipeline.written import never_written
@@ -72,19 +72,19 @@ def test_the_source_is_framed_as_in_training(tags: tuple[str, ...], monkeypatch:
     wanted = {tuple(row[real].tolist()) for row, real in zip(rows.source, rows.source_real, strict=True)}
     sources: set[tuple[int, ...]] = set()
     firsts: set[int] = set()
-    start, step = EncoderDecoder.start, Swift.step
+    start, step = EncoderDecoder.start, CpuDecoder.step
 
-    def watched_start(self: EncoderDecoder, source: Tensor, real: Tensor | None, *, capacity: int) -> State:
+    def watched_start(self: EncoderDecoder, source: Tensor, real: Tensor | None, *, capacity: int) -> DecodingState:
         marks = torch.ones_like(source, dtype=torch.bool) if real is None else real
         sources.update(tuple(row[mark].tolist()) for row, mark in zip(source, marks, strict=True))
         return start(self, source, real, capacity=capacity)
 
-    def watched_step(self: Swift, tokens: Tensor, state: State) -> Tensor:
+    def watched_step(self: CpuDecoder, tokens: Tensor, state: DecodingState) -> Tensor:
         firsts.update(tokens[:, 0].tolist())
         return step(self, tokens, state)
 
     monkeypatch.setattr(EncoderDecoder, "start", watched_start)
-    monkeypatch.setattr(Swift, "step", watched_step)
+    monkeypatch.setattr(CpuDecoder, "step", watched_step)
     translator.translate(MANY, beam=1, longest=1)
     assert sources == wanted
     assert firsts == {int(first) for first in rows.target[:, 0]}
@@ -131,7 +131,7 @@ def test_longest_is_twice_the_source_and_fifty() -> None:
     translator = made()
     never_ends = translator.model
     with torch.no_grad():
-        never_ends.target.table.weight[tokenizer().specials.eos] = 0.0  # tied: END gets a logit of 0
+        never_ends.target.embedding.weight[tokenizer().specials.eos] = 0.0  # tied: END gets a logit of 0
         for parameter in never_ends.decoder.layers[-1].parameters():
             parameter.mul_(3.0)
     never = 0
@@ -159,7 +159,7 @@ def test_the_model_is_left_as_it_was() -> None:
         translator.translate(["x"], longest=0)
     assert [module.training for module in model.modules()] == modes
     model(torch.tensor([[5, 6]]), torch.tensor([[7, 8]])).sum().backward()  # it goes on learning
-    assert model.head.words.weight.grad is not None
+    assert model.head.projection.weight.grad is not None
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -170,7 +170,7 @@ def test_what_is_no_text_is_never_written(beam: int) -> None:
     assert len(banned) == 7  # pad, begin, mask, classify, separate, two languages
     assert set(never_written(translator.vocabularies.target, torch.device("cpu")).tolist()) == banned
     with torch.no_grad():
-        translator.model.target.table.weight[sorted(banned)] *= 5.0  # tied: the model would love to write them
+        translator.model.target.embedding.weight[sorted(banned)] *= 5.0  # tied: the model would love to write them
     for found in translator.translate(MANY, beam=beam, longest=10):
         assert not banned & set(found.tokens)
 

@@ -12,8 +12,8 @@ from regard.decode.filters import Filters
 from regard.decode.lengths import gnmt
 from regard.decode.rerank import minimum_risk
 from regard.measure.likeness import sentence_chrf
-from regard.models.state import State
-from regard.models.swift import Swift
+from regard.models.state import DecodingState
+from regard.models.swift import CpuDecoder
 from regard.pipeline.answers import Translation, Written
 from regard.pipeline.insight import choices, traced
 from regard.pipeline.scorer import Scorer
@@ -183,13 +183,13 @@ def test_a_stream_is_the_translation_and_stops_when_nobody_asks(monkeypatch: pyt
         )
     assert list(translator.stream("  ")) == []
     steps: list[int] = []
-    step = Swift.step
+    step = CpuDecoder.step
 
-    def watched(self: Swift, tokens: torch.Tensor, state: State) -> torch.Tensor:
+    def watched(self: CpuDecoder, tokens: torch.Tensor, state: DecodingState) -> torch.Tensor:
         steps.append(1)
         return step(self, tokens, state)
 
-    monkeypatch.setattr(Swift, "step", watched)
+    monkeypatch.setattr(CpuDecoder, "step", watched)
     pieces = translator.stream(TEXTS[0], longest=50, filters=Filters(), seed=1)
     assert not steps
     next(pieces)

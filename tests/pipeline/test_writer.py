@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
 from regard.models.decoder_only import DecoderOnly
-from regard.models.state import State
+from regard.models.state import DecodingState
 from regard.pipeline.writer import Writer
 from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
@@ -51,7 +51,7 @@ def test_pieces_are_text_from_the_first_on(monkeypatch: pytest.MonkeyPatch) -> N
     writer = made()
     step = DecoderOnly.step
 
-    def watched(self: DecoderOnly, tokens: Tensor, state: State) -> Tensor:
+    def watched(self: DecoderOnly, tokens: Tensor, state: DecodingState) -> Tensor:
         assert torch.is_inference_mode_enabled()
         return step(self, tokens, state)
 

@@ -48,7 +48,7 @@ def reason(choice: Choice, begin: str) -> str:
 
 
 def parameters(choice: Choice) -> int:
-    return int(cost(choice.run.model, batch=1, source=1, target=1).parameters.total())
+    return int(cost(choice.run.model, batch_size=1, source=1, target=1).parameters.total())
 
 
 def translator(choice: Choice) -> EncoderDecoder:

@@ -10,8 +10,8 @@ from regard.base.errors import RegardError
 from regard.config.codec import parse
 from regard.config.training import AdamW, Muon
 from regard.models.build import build
-from regard.nn.attend import Sight, explicit
-from regard.nn.attention import Attention, keep_float32
+from regard.nn.attend import ResolvedMask, eager_attention
+from regard.nn.attention import Attention, set_attention_float32
 from regard.nn.norm import make_norm
 from regard.nn.positions import Rotary, Sinusoidal
 from regard.nn.record import Record
@@ -105,8 +105,10 @@ def test_the_explicit_softmax_is_rounded_once(precision: Precision) -> None:
     kind = getattr(torch, precision)
     query, key, value = (draw(1, 2, 5, 4).to(kind) for _ in range(3))
     with computing("cpu", precision):
-        _, weights = explicit(query, key, value, Sight(True, None, None, None), score := Score(0.5), dropout=0.0)
-        scores = score.pairs(query, key)
+        _, weights = eager_attention(
+            query, key, value, ResolvedMask(True, None, None, None), score := Score(0.5), dropout=0.0
+        )
+        scores = score.scores(query, key)
     hidden = scores.float().masked_fill(~torch.ones(5, 5, dtype=torch.bool).tril(), -torch.inf)
     assert torch.equal(weights, hidden.softmax(-1).to(kind))
 
@@ -126,25 +128,25 @@ def test_attention_may_stay_float32(family: str, score: str) -> None:
     plain = run(model, family)
     with computing("cpu", "bfloat16"):
         low = run(model, family)
-        keep_float32(model, True)
+        set_attention_float32(model, True)
         record = Record()
         kept = run(model, family, record=record)
-    output, again = record.attention["decoder.0.self"].output, record.recomputed_output("decoder.0.self")
+    output, again = record.attention["decoder.0.self"].output, record.recompute_output("decoder.0.self")
     assert {output.dtype, *(one.query.dtype for one in record.attention.values())} == {torch.float32}
     torch.testing.assert_close(again, output, atol=1e-5, rtol=0)
     assert kept.dtype == torch.bfloat16
     assert not torch.equal(kept, low)
     assert (kept.float() - plain).abs().max() < 0.05 * plain.abs().max()
     assert torch.equal(run(model, family), plain)  # without autocast it means nothing
-    keep_float32(model, False)
-    assert not any(module.in_float32 for module in model.modules() if isinstance(module, Attention))
+    set_attention_float32(model, False)
+    assert not any(module.should_upcast for module in model.modules() if isinstance(module, Attention))
     with computing("cpu", "bfloat16"):
         assert torch.equal(run(model, family), low)
 
 
 def test_attention_in_float32_is_exactly_that_of_widened_heads() -> None:
     model = make_model(BASE | {"family": "decoder_only", "position": "none"})
-    keep_float32(model, True)
+    set_attention_float32(model, True)
     record = Record()
     with computing("cpu", "bfloat16"):
         run(model, "decoder_only", record=record)
@@ -159,7 +161,7 @@ def test_attention_in_float32_is_exactly_that_of_widened_heads() -> None:
 def test_attention_in_float32_compiles_as_one_graph() -> None:
     torch.compiler.reset()
     model = make_model(BASE | {"family": "decoder_only", "position": "rotary"}, layers=1)
-    keep_float32(model, True)
+    set_attention_float32(model, True)
     compiled = torch.compile(model, fullgraph=True, backend="eager", dynamic=True)
     with computing("cpu", "bfloat16"):
         torch.testing.assert_close(compiled(random_tokens(3, 6, seed=2)), run(model, "decoder_only"))

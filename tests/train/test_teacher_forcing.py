@@ -15,7 +15,7 @@ from regard.data.batch import Batch
 from regard.data.rows import IGNORED
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.masks import everything
+from regard.nn.masks import no_mask
 from regard.text.vocabularies import TokenizerPair
 from regard.train.trainer import Trainer
 from tests.train.made import trainer
@@ -154,10 +154,10 @@ def test_without_the_mask_the_future_leaks(task: str, tmp_path: Path) -> None:
     of = made(task, tmp_path)
     of.model.eval()
     if isinstance(of.model, EncoderDecoder):
-        of.model.decoder_mask = everything()
+        of.model.decoder_mask = no_mask()
     else:
         assert isinstance(of.model, DecoderOnly)
-        of.model.mask = everything()
+        of.model.mask = no_mask()
     batch = next(batches(of))
     last = target(batch).clone()
     last[:, -1] = 5 + (last[:, -1] + 1) % 100

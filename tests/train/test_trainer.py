@@ -194,9 +194,9 @@ def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
     knobs |= {"train.agreement": 5.0, "device.attention": "float32"}
     made = trainer("translate", tmp_path, knobs)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
-    assert [stack.recompute for stack in stacks] == [True, True]
+    assert [stack.checkpoint_activations for stack in stacks] == [True, True]
     attentions = [module for module in made.model.modules() if isinstance(module, Attention)]
-    assert [attention.in_float32 for attention in attentions] == [True] * 3  # of each stack, and across
+    assert [attention.should_upcast for attention in attentions] == [True] * 3  # of each stack, and across
     assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
     assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
     assert made.loader.together == made.run.accumulate == 2

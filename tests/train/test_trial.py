@@ -85,7 +85,7 @@ def test_the_quickest_ways_are_found_and_set(words: int, tmp_path: Path, monkeyp
     tried: list[tuple[bool, int, int]] = []
 
     def seconds() -> float:
-        kept = {module.in_float32 for module in trial.model.modules() if isinstance(module, Attention)}
+        kept = {module.should_upcast for module in trial.model.modules() if isinstance(module, Attention)}
         tried.append((kept == {True}, torch.get_num_threads(), trial._objective.rows))
         in_float32, threads, rows = tried[-1]
         return 1.0 + in_float32 + (threads > 1) + (rows != 256)
@@ -145,4 +145,4 @@ def test_layers_that_compute_twice_are_timed_so(tmp_path: Path) -> None:
     for recompute in (False, True):
         run, read = ready(tmp_path / str(recompute), {"train.recompute": recompute})
         stacks = [module for module in trial_of(run, read).model.modules() if isinstance(module, Stack)]
-        assert {stack.recompute for stack in stacks} == {recompute}
+        assert {stack.checkpoint_activations for stack in stacks} == {recompute}

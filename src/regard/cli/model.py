@@ -31,7 +31,7 @@ def presets() -> None:
         model = codec.preset(name)
         stack = model.encoder if model.family == "encoder_only" else model.decoder
         layers = f"{model.encoder.layers}+{stack.layers}" if model.family == "encoder_decoder" else str(stack.layers)
-        size = cost(model, batch=1, source=1, target=1).parameters.total()
+        size = cost(model, batch_size=1, source=1, target=1).parameters.total()
         shape = (layers, str(model.width), f"{stack.placement} {stack.norm.kind}", stack.position.kind)
         table.add_row(name, model.family, *shape, f"{size:,}")
     _print(table)
@@ -68,7 +68,7 @@ def cost(
         target = 0
     if config.family == "decoder_only" and config.prefix is None:
         source = 0
-    known = costs.cost(config, batch=batch, source=source, target=target)
+    known = costs.cost(config, batch_size=batch, source=source, target=target)
     typer.echo(f"{batch} x {source} vectors read, {batch} x {target} tokens written, float32\n")
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     table.columns[1].justify = "right"
@@ -78,8 +78,8 @@ def cost(
         ("writing, with the cache", known.decoding, "FLOP"),
         ("writing, without it", known.decoding_uncached, "FLOP"),
         ("activations kept for training", known.activations, "B"),
-        ("attention weights of a layer, if written out", known.weights, "B"),
-        ("cache", known.cache, "B"),
+        ("attention weights of a layer, if written out", known.attention_weights, "B"),
+        ("cache", known.kv_cache, "B"),
     ):
         if parts.total():
             table.add_row(name, _short(parts.total(), unit), style="bold")

@@ -184,7 +184,7 @@ def _cost(run: Run, choice: "Choice | None") -> str:
     length = _length(run, choice)
     rows = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
-    known = cost(run.model, batch=rows, source=source, target=target)
+    known = cost(run.model, batch_size=rows, source=source, target=target)
     parameters, flops = known.parameters.total(), known.training.total() * run.accumulate * run.train.updates
     memory = 16 * parameters + known.activations.total()  # weights, gradients and two moments, and the activations
     return (

@@ -18,20 +18,20 @@ from regard.config import parts
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.models.heads import ClassHead, MaskedWordHead, TagHead, VectorHead, WordHead
-from regard.models.initial import initialise
+from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, TagHead
+from regard.models.initial import init_weights
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
 from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer, Residual
-from regard.nn.masks import Mask, causal, everything, window
+from regard.nn.masks import Mask, causal, no_mask, window
 from regard.nn.norm import make_norm
-from regard.nn.positions import Alibi, Learned, Position, Relative, Rotary, Sinusoidal
+from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal
 from regard.nn.scores import Additive, Concat, General, Score
 from regard.nn.stack import Stack
 
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
-SomeAttention = TypeVar("SomeAttention", bound=Attention)
+AttentionType = TypeVar("SomeAttention", bound=Attention)
 
 
 @overload
@@ -49,14 +49,14 @@ def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
     `initialise(model, settings)` fills the model once it has been materialised.
     """
     if torch.get_default_device().type == "meta":
-        with _Undrawn():
+        with _SkipInit():
             return _assemble(settings)
     model = _assemble(settings)
-    initialise(model, settings, seed)
+    init_weights(model, settings, seed)
     return model
 
 
-class _Undrawn(TorchFunctionMode):
+class _SkipInit(TorchFunctionMode):
     """Functions of `nn.init` do nothing: what has no numbers needs none, and torch would load its compiler for them."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -70,42 +70,46 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
     width = settings.width
     match settings:
         case config.EncoderDecoder():
-            source = _input(settings.source, width)
+            source = _make_input(settings.source, width)
             if isinstance(settings.target, config.Tokens):
-                target = _tokens(settings.target, width)
+                target = _make_token_input(settings.target, width)
             else:
                 assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
                 target = source
-            encoder = _stack("encoder", settings.encoder, width, is_decoder=False)
-            decoder = _stack("decoder", settings.decoder, width, is_decoder=True)
-            head = _words(target.table, width, settings.head.tied, settings.head.bias)
-            masks = (_mask(settings.encoder, everything()), _mask(settings.decoder, causal()))
+            encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
+            decoder = _make_stack("decoder", settings.decoder, width, is_decoder=True)
+            head = _make_lm_head(target.embedding, width, settings.head.tied, settings.head.bias)
+            masks = (_make_mask(settings.encoder, no_mask()), _make_mask(settings.decoder, causal()))
             return EncoderDecoder(source, target, encoder, decoder, head, *masks)
         case config.DecoderOnly():
-            prefix = None if settings.prefix is None else _media(settings.prefix, width)
-            tokens = _tokens(settings.tokens, width)
-            decoder = _stack("decoder", settings.decoder, width, is_decoder=True)
-            answer = _head(settings.head, tokens, width, settings.decoder.norm)
-            return DecoderOnly(prefix, tokens, decoder, answer, _mask(settings.decoder, causal()))
+            prefix = None if settings.prefix is None else _make_media_input(settings.prefix, width)
+            tokens = _make_token_input(settings.tokens, width)
+            decoder = _make_stack("decoder", settings.decoder, width, is_decoder=True)
+            output_head = _make_head(settings.head, tokens, width, settings.decoder.norm)
+            return DecoderOnly(prefix, tokens, decoder, output_head, _make_mask(settings.decoder, causal()))
         case config.EncoderOnly():
-            source = _input(settings.source, width)
-            encoder = _stack("encoder", settings.encoder, width, is_decoder=False)
-            answer = _head(settings.head, source, width, settings.encoder.norm)
-            return EncoderOnly(source, encoder, answer, _mask(settings.encoder, everything()))
+            source = _make_input(settings.source, width)
+            encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
+            output_head = _make_head(settings.head, source, width, settings.encoder.norm)
+            return EncoderOnly(source, encoder, output_head, _make_mask(settings.encoder, no_mask()))
         case _:
             assert_never(settings)
 
 
-def _input(settings: config.Input, width: int) -> TokenInput | PatchInput | MelInput:
-    return _tokens(settings, width) if isinstance(settings, config.Tokens) else _media(settings, width)
+def _make_input(settings: config.Input, width: int) -> TokenInput | PatchInput | MelInput:
+    return (
+        _make_token_input(settings, width)
+        if isinstance(settings, config.Tokens)
+        else _make_media_input(settings, width)
+    )
 
 
-def _tokens(settings: config.Tokens, width: int) -> TokenInput:
+def _make_token_input(settings: config.Tokens, width: int) -> TokenInput:
     types = nn.Embedding(settings.types, width) if settings.types else None
     return TokenInput(nn.Embedding(settings.vocabulary, width), types, settings.scale)
 
 
-def _media(settings: config.Patches | config.Mel, width: int) -> PatchInput | MelInput:
+def _make_media_input(settings: config.Patches | config.Mel, width: int) -> PatchInput | MelInput:
     match settings:
         case config.Patches(patch=patch, channels=channels):
             class_token = nn.Parameter(torch.empty(width)) if settings.class_token else None
@@ -116,91 +120,93 @@ def _media(settings: config.Patches | config.Mel, width: int) -> PatchInput | Me
             assert_never(settings)
 
 
-def _words(table: nn.Embedding, width: int, tied: bool, bias: bool) -> WordHead:
-    words = table if tied else nn.Linear(width, table.num_embeddings, bias=False)
-    return WordHead(words, nn.Parameter(torch.empty(table.num_embeddings)) if bias else None)
+def _make_lm_head(embedding: nn.Embedding, width: int, tied: bool, bias: bool) -> LMHead:
+    projection = embedding if tied else nn.Linear(width, embedding.num_embeddings, bias=False)
+    return LMHead(projection, nn.Parameter(torch.empty(embedding.num_embeddings)) if bias else None)
 
 
-def _head(
+def _make_head(
     settings: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
     source: TokenInput | PatchInput | MelInput,
     width: int,
     norm: parts.Norm,
-) -> WordHead | MaskedWordHead | ClassHead | TagHead | VectorHead:
+) -> LMHead | MLMHead | ClassHead | TagHead | IdentityHead:
     match settings:
         case config.LMHead() | config.MLMHead():
             assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
-            words = _words(source.table, width, settings.tied, settings.kind == "masked_words" or settings.bias)
+            lm_head = _make_lm_head(
+                source.embedding, width, settings.tied, settings.kind == "masked_words" or settings.bias
+            )
             if isinstance(settings, config.LMHead):
-                return words
-            return MaskedWordHead(nn.Linear(width, width), settings.activation, _norm(norm, width), words)
+                return lm_head
+            return MLMHead(nn.Linear(width, width), settings.activation, _make_norm(norm, width), lm_head)
         case config.Classes(labels=labels):
             dense = nn.Linear(width, width) if settings.hidden else None
             return ClassHead(dense, nn.Linear(width, len(labels)), settings.pool)
         case config.Tags(labels=labels):
             return TagHead(nn.Linear(width, len(labels)))
         case config.NoHead():
-            return VectorHead()
+            return IdentityHead()
         case _:
             assert_never(settings)
 
 
-def _mask(settings: parts.Stack, mask: Mask) -> Mask:
+def _make_mask(settings: parts.Stack, mask: Mask) -> Mask:
     return mask if settings.window is None else mask & window(settings.window)
 
 
-def _stack(name: str, settings: parts.Stack, width: int, is_decoder: bool) -> Stack:
+def _make_stack(name: str, settings: parts.Stack, width: int, is_decoder: bool) -> Stack:
     return Stack(
         name,
-        _position(settings, width, is_decoder),
-        _norm(settings.norm, width) if settings.input_norm else None,
+        _make_position(settings, width, is_decoder),
+        _make_norm(settings.norm, width) if settings.input_norm else None,
         settings.dropout.token,
         settings.dropout.embedding,
-        [_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)],
-        _norm(settings.norm, width) if settings.final_norm else None,
+        [_make_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)],
+        _make_norm(settings.norm, width) if settings.final_norm else None,
     )
 
 
-def _layer(name: str, index: int, settings: parts.Stack, width: int) -> Layer:
-    def around(place: str) -> Residual:
-        norm = _norm(settings.norm, width)
-        return Residual(f"{name}.{place}", norm, settings.placement == "pre", settings.dropout.sublayer)
+def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Layer:
+    def make_residual(sublayer: str) -> Residual:
+        norm = _make_norm(settings.norm, width)
+        return Residual(f"{name}.{sublayer}", norm, settings.placement == "pre", settings.dropout.sublayer)
 
     cross = settings.cross if isinstance(settings, parts.CrossStack) else None
     dropout = settings.dropout.attention
     return Layer(
-        _attention(SelfAttention, f"{name}.self", index, settings.attention, width, dropout),
-        around("self"),
-        None if cross is None else _attention(CrossAttention, f"{name}.cross", index, cross, width, dropout),
-        None if cross is None else around("cross"),
-        _feedforward(settings.feedforward, width, settings.dropout.feedforward),
-        around("feedforward"),
+        _make_attention(SelfAttention, f"{name}.self", index, settings.attention, width, dropout),
+        make_residual("self"),
+        None if cross is None else _make_attention(CrossAttention, f"{name}.cross", index, cross, width, dropout),
+        None if cross is None else make_residual("cross"),
+        _make_feedforward(settings.feedforward, width, settings.dropout.feedforward),
+        make_residual("feedforward"),
     )
 
 
-def _attention(
-    kind: type[SomeAttention], name: str, layer: int, settings: parts.Attention, width: int, dropout: float
-) -> SomeAttention:
+def _make_attention(
+    kind: type[AttentionType], name: str, layer_index: int, settings: parts.Attention, width: int, dropout: float
+) -> AttentionType:
     heads, groups, bias = settings.heads, settings.groups, settings.bias
     key_dim, value_dim = settings.dims(width)
     norm = settings.query_key_norm
     return kind(
         name,
-        layer,
+        layer_index,
         nn.Linear(width, heads * key_dim, bias=bias.query),
         nn.Linear(width, groups * key_dim, bias=bias.key),
         nn.Linear(width, groups * value_dim, bias=bias.value),
         nn.Linear(heads * value_dim, width, bias=bias.output),
         key_dim,
         value_dim,
-        _score(settings.score, heads, key_dim),
-        None if norm is None else _norm(norm, key_dim),
-        None if norm is None else _norm(norm, key_dim),
+        _make_score(settings.score, heads, key_dim),
+        None if norm is None else _make_norm(norm, key_dim),
+        None if norm is None else _make_norm(norm, key_dim),
         dropout,
     )
 
 
-def _score(settings: parts.Score, heads: int, key_dim: int) -> Score:
+def _make_score(settings: parts.Score, heads: int, key_dim: int) -> Score:
     match settings:
         case parts.ScaledDot(scale=scale):
             return Score(1 / math.sqrt(key_dim) if scale is None else scale)
@@ -216,7 +222,7 @@ def _score(settings: parts.Score, heads: int, key_dim: int) -> Score:
             assert_never(settings)
 
 
-def _position(stack: parts.Stack, width: int, is_decoder: bool) -> Position:
+def _make_position(stack: parts.Stack, width: int, is_decoder: bool) -> Position:
     settings, heads = stack.position, stack.attention.heads
     match settings:
         case parts.Sinusoidal():
@@ -229,14 +235,14 @@ def _position(stack: parts.Stack, width: int, is_decoder: bool) -> Position:
             return Alibi(heads)
         case parts.Relative(buckets=buckets, distance=distance):
             tables = 1 if settings.shared else stack.layers
-            return Relative(heads, buckets, distance, not is_decoder, tables)
+            return RelativeBias(heads, buckets, distance, not is_decoder, tables)
         case parts.NoPosition():
             return Position()
         case _:
             assert_never(settings)
 
 
-def _feedforward(settings: parts.FeedForward, width: int, dropout: float) -> FeedForward:
+def _make_feedforward(settings: parts.FeedForward, width: int, dropout: float) -> FeedForward:
     hidden, bias = settings.hidden, settings.bias
     up, down = nn.Linear(width, hidden, bias), nn.Linear(hidden, width, bias)
     match settings:
@@ -248,7 +254,7 @@ def _feedforward(settings: parts.FeedForward, width: int, dropout: float) -> Fee
             assert_never(settings)
 
 
-def _norm(settings: parts.Norm, size: int) -> nn.Module:
+def _make_norm(settings: parts.Norm, size: int) -> nn.Module:
     match settings:
         case parts.LayerNorm():
             return make_norm("layer", size, settings.eps, settings.bias)

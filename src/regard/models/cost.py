@@ -38,11 +38,13 @@ class Cost:
     decoding: Parts  # FLOPs of writing all target tokens one by one, with the cache
     decoding_uncached: Parts  # the same if every step starts anew
     activations: Parts  # bytes kept for the backward pass, where the fused kernel runs (see `_activations`)
-    weights: Parts  # bytes of one layer's attention weights (N^2 h), where the explicit path writes them out
-    cache: Parts  # bytes of keys and values once all target tokens are written
+    attention_weights: Parts  # bytes of one layer's attention weights (N^2 h), where the explicit path writes them out
+    kv_cache: Parts  # bytes of keys and values once all target tokens are written
 
 
-def cost(settings: config.AnyModel, *, batch: int, source: int = 0, target: int = 0, bytes_per_number: int = 4) -> Cost:
+def cost(
+    settings: config.AnyModel, *, batch_size: int, source: int = 0, target: int = 0, bytes_per_element: int = 4
+) -> Cost:
     """Costs for `batch` rows of `source` vectors read and `target` tokens written.
 
     For a decoder-only model `source` counts the vectors of the prefix; an encoder-only model has no target.
@@ -52,80 +54,82 @@ def cost(settings: config.AnyModel, *, batch: int, source: int = 0, target: int 
     parameters = Parts()
     for name, parameter in model.named_parameters():
         parameters[name.split(".")[0]] += parameter.numel()
-    forward = _forward(settings, batch, source, target)
-    trained = Parts({part: 3 * flops for part, flops in forward.items()})
-    trained["input"] = 2 * forward["input"]  # nobody asks for the gradient of an image
-    numbers = bytes_per_number
+    forward = _forward(settings, batch_size, source, target)
+    training = Parts({part: 3 * flops for part, flops in forward.items()})
+    training["input"] = 2 * forward["input"]  # nobody asks for the gradient of an image
+    element_size = bytes_per_element
     return Cost(
         parameters=parameters,
         forward=forward,
-        training=trained,
-        decoding=_decoding(settings, batch, source, target),
-        decoding_uncached=_decoding_uncached(settings, batch, source, target),
-        activations=_scaled(_activations(settings, batch, source, target), numbers),
-        weights=_scaled(_weights(settings, batch, source, target), numbers),
-        cache=_scaled(_cache(settings, batch, source, target), numbers),
+        training=training,
+        decoding=_decoding(settings, batch_size, source, target),
+        decoding_uncached=_decoding_uncached(settings, batch_size, source, target),
+        activations=_scale(_activations(settings, batch_size, source, target), element_size),
+        attention_weights=_scale(_attention_weights(settings, batch_size, source, target), element_size),
+        kv_cache=_scale(_kv_cache(settings, batch_size, source, target), element_size),
     )
 
 
-def _forward(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _forward(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     match settings:
         case config.EncoderDecoder():
             return (
-                _input(settings.source, settings.width, batch * source)
-                + _stack(settings.encoder, settings.width, batch, source, "source x source")
-                + _stack(settings.decoder, settings.width, batch, target, "target x target")
-                + _across(settings.decoder, settings.width, batch, target, source)
-                + _head(settings.head, settings.width, settings.target_tokens.vocabulary, batch, target)
+                _input(settings.source, settings.width, batch_size * source)
+                + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
+                + _stack(settings.decoder, settings.width, batch_size, target, "target x target")
+                + _cross_attention(settings.decoder, settings.width, batch_size, target, source)
+                + _head(settings.head, settings.width, settings.target_tokens.vocabulary, batch_size, target)
             )
         case config.DecoderOnly():
             return (
-                (_input(settings.prefix, settings.width, batch * source) if settings.prefix else Parts())
-                + _stack(settings.decoder, settings.width, batch, source + target, "target x target")
-                + _head(settings.head, settings.width, settings.tokens.vocabulary, batch, target)
+                (_input(settings.prefix, settings.width, batch_size * source) if settings.prefix else Parts())
+                + _stack(settings.decoder, settings.width, batch_size, source + target, "target x target")
+                + _head(settings.head, settings.width, settings.tokens.vocabulary, batch_size, target)
             )
         case config.EncoderOnly():
-            words = settings.source.vocabulary if isinstance(settings.source, config.Tokens) else 0
+            vocabulary = settings.source.vocabulary if isinstance(settings.source, config.Tokens) else 0
             return (
-                _input(settings.source, settings.width, batch * source)
-                + _stack(settings.encoder, settings.width, batch, source, "source x source")
-                + _head(settings.head, settings.width, words, batch, source)
+                _input(settings.source, settings.width, batch_size * source)
+                + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
+                + _head(settings.head, settings.width, vocabulary, batch_size, source)
             )
         case _:
             assert_never(settings)
 
 
-def _decoding(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     """Step t looks at t tokens: 1 + 2 + ... + M looks instead of M times M."""
     if isinstance(settings, config.EncoderOnly):
         return Parts()
-    before = source if isinstance(settings, config.DecoderOnly) else 0
-    steps = _forward(settings, batch, source, target)  # projections, feed-forward, head: once a token, as in one pass
-    looks = before * before + sum(range(before + 1, before + target + 1))
-    asked = before + sum(range(before + 1, before + target + 1))
+    prefix = source if isinstance(settings, config.DecoderOnly) else 0
+    steps = _forward(
+        settings, batch_size, source, target
+    )  # projections, feed-forward, head: once a token, as in one pass
+    pairs = prefix * prefix + sum(range(prefix + 1, prefix + target + 1))
+    keys = prefix + sum(range(prefix + 1, prefix + target + 1))
     stack = settings.decoder
-    steps["target x target"] = stack.layers * _looks(
-        stack.attention, settings.width, batch, looks, before + target, asked
+    steps["target x target"] = stack.layers * _attention_flops(
+        stack.attention, settings.width, batch_size, pairs, prefix + target, keys
     )
     if isinstance(stack, parts.CrossStack):
-        steps["target x source"] = stack.layers * _looks(
-            stack.cross, settings.width, batch, target * source, target, target * source
+        steps["target x source"] = stack.layers * _attention_flops(
+            stack.cross, settings.width, batch_size, target * source, target, target * source
         )
     return steps
 
 
-def _decoding_uncached(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     if isinstance(settings, config.EncoderOnly):
         return Parts()
     # A pass is a polynomial of second degree in what is written: three passes give the sum over all of them.
-    none, one, two = (_forward(settings, batch, source, written) for written in range(3))
+    at_0, at_1, at_2 = (_forward(settings, batch_size, source, length) for length in range(3))
     first, second, third = target, target * (target + 1) // 2, (target + 1) * target * (target - 1) // 6
     return Parts(
         {
-            part: none[part] * first
-            + (one[part] - none[part]) * second
-            + (two[part] - 2 * one[part] + none[part]) * third
-            for part in two
+            part: at_0[part] * first
+            + (at_1[part] - at_0[part]) * second
+            + (at_2[part] - 2 * at_1[part] + at_0[part]) * third
+            for part in at_2
         }
     )
 
@@ -142,66 +146,68 @@ def _input(settings: config.Input, width: int, vectors: int) -> Parts:
             assert_never(settings)
 
 
-def _stack(settings: parts.Stack, width: int, batch: int, tokens: int, looks: str) -> Parts:
+def _stack(settings: parts.Stack, width: int, batch_size: int, tokens: int, label: str) -> Parts:
     """Everything in a stack but its cross-attention."""
     matrices = 3 if settings.feedforward.kind == "gated" else 2
     attention = settings.attention
     layer = Parts(
         {
-            "projections": _projections(attention, width, batch * tokens, batch * tokens),
-            looks: _looks(attention, width, batch, tokens * tokens, tokens, tokens),
-            "feedforward": 2 * batch * tokens * matrices * width * settings.feedforward.hidden,
+            "projections": _projections(attention, width, batch_size * tokens, batch_size * tokens),
+            label: _attention_flops(attention, width, batch_size, tokens * tokens, tokens, tokens),
+            "feedforward": 2 * batch_size * tokens * matrices * width * settings.feedforward.hidden,
         }
     )
-    return _scaled(layer, settings.layers)
+    return _scale(layer, settings.layers)
 
 
-def _across(settings: parts.CrossStack, width: int, batch: int, target: int, source: int) -> Parts:
+def _cross_attention(settings: parts.CrossStack, width: int, batch_size: int, target: int, source: int) -> Parts:
     layer = Parts(
         {
-            "projections": _projections(settings.cross, width, batch * target, batch * source),
-            "target x source": _looks(settings.cross, width, batch, target * source, target, source),
+            "projections": _projections(settings.cross, width, batch_size * target, batch_size * source),
+            "target x source": _attention_flops(settings.cross, width, batch_size, target * source, target, source),
         }
     )
-    return _scaled(layer, settings.layers)
+    return _scale(layer, settings.layers)
 
 
-def _projections(attention: parts.Attention, width: int, asking: int, asked: int) -> int:
+def _projections(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
     """Queries and outputs for those who ask, keys and values for those who are asked; general's W on queries."""
     key_dim, value_dim = attention.dims(width)
-    one_query = attention.heads * (key_dim + value_dim) * width
+    per_query = attention.heads * (key_dim + value_dim) * width
     if attention.score.kind == "general":
-        one_query += attention.heads * key_dim * key_dim
-    return 2 * (asking * one_query + asked * attention.groups * (key_dim + value_dim) * width)
+        per_query += attention.heads * key_dim * key_dim
+    return 2 * (queries * per_query + keys * attention.groups * (key_dim + value_dim) * width)
 
 
-def _looks(attention: parts.Attention, width: int, batch: int, looks: int, asking: int, asked: int) -> int:
+def _attention_flops(
+    attention: parts.Attention, width: int, batch_size: int, pairs: int, queries: int, keys: int
+) -> int:
     """Scores and weighted sums. `looks` pairs a row, of `asking` queries and `asked` keys over all calls."""
     key_dim, value_dim = attention.dims(width)
     score = attention.score
     if isinstance(score, parts.Concat | parts.Additive):
-        scores = looks * score.hidden + (asking + asked) * key_dim * score.hidden
+        scores = pairs * score.hidden + (queries + keys) * key_dim * score.hidden
     else:
-        scores = looks * key_dim
-    return 2 * batch * attention.heads * (scores + looks * value_dim)
+        scores = pairs * key_dim
+    return 2 * batch_size * attention.heads * (scores + pairs * value_dim)
 
 
 def _head(
     head: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
     width: int,
-    words: int,
-    batch: int,
+    vocabulary: int,
+    batch_size: int,
     tokens: int,
 ) -> Parts:
     match head:
         case config.LMHead():
-            flops = 2 * batch * tokens * width * words
+            flops = 2 * batch_size * tokens * width * vocabulary
         case config.MLMHead():
-            flops = 2 * batch * tokens * width * (width + words)
+            flops = 2 * batch_size * tokens * width * (width + vocabulary)
         case config.Classes(labels=labels):
-            flops = 2 * batch * width * (len(labels) + (width if head.hidden else 0))
+            flops = 2 * batch_size * width * (len(labels) + (width if head.hidden else 0))
         case config.Tags(labels=labels):
-            flops = 2 * batch * tokens * width * len(labels)
+            flops = 2 * batch_size * tokens * width * len(labels)
         case config.NoHead():
             flops = 0
         case _:
@@ -209,95 +215,97 @@ def _head(
     return Parts({"head": flops})
 
 
-def _activations(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _activations(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     """Numbers kept for the backward pass where the fused kernel runs, with one noise tensor for every dropout.
 
     Not counted: what torch keeps of attention weights where it cannot run fused on a CPU (dropout on them, a learned
     bias, concat and additive scores; `weights` tells how many numbers they are), and the inside of norms on heads.
     """
     width = settings.width
-    kept = Parts()
+    activations = Parts()
     if isinstance(settings, config.EncoderDecoder | config.EncoderOnly):
-        kept["encoder"] = _stack_kept(settings.encoder, width, batch * source)
+        activations["encoder"] = _stack_activations(settings.encoder, width, batch_size * source)
     if isinstance(settings, config.EncoderDecoder):
         stack = settings.decoder
-        kept["decoder"] = _stack_kept(stack, width, batch * target) + stack.layers * (
-            _attention_kept(stack.cross, width, batch * target, batch * source)
-            + _residual_kept(stack, width, batch * target)
+        activations["decoder"] = _stack_activations(stack, width, batch_size * target) + stack.layers * (
+            _attention_activations(stack.cross, width, batch_size * target, batch_size * source)
+            + _residual_activations(stack, width, batch_size * target)
         )
-        kept["logits"] = batch * target * settings.target_tokens.vocabulary
+        activations["logits"] = batch_size * target * settings.target_tokens.vocabulary
     elif isinstance(settings, config.DecoderOnly):
-        kept["decoder"] = _stack_kept(settings.decoder, width, batch * (source + target))
+        activations["decoder"] = _stack_activations(settings.decoder, width, batch_size * (source + target))
         if isinstance(settings.head, config.LMHead):
-            kept["logits"] = batch * target * settings.tokens.vocabulary
+            activations["logits"] = batch_size * target * settings.tokens.vocabulary
     elif isinstance(settings.head, config.MLMHead) and isinstance(settings.source, config.Tokens):
-        kept["logits"] = batch * source * (settings.source.vocabulary + 4 * width)
-    return kept
+        activations["logits"] = batch_size * source * (settings.source.vocabulary + 4 * width)
+    return activations
 
 
-def _stack_kept(settings: parts.Stack, width: int, vectors: int) -> int:
+def _stack_activations(settings: parts.Stack, width: int, vectors: int) -> int:
     """A stack's layers (but for cross-attention), what enters and what leaves."""
     hidden = vectors * settings.feedforward.hidden
     if settings.feedforward.kind == "gated":
-        middle = 4 * hidden  # gate, bent gate, up, their product
+        feedforward = 4 * hidden  # gate, bent gate, up, their product
     else:
-        middle = hidden if settings.feedforward.activation == "relu" else 2 * hidden  # relu needs only its result
+        feedforward = hidden if settings.feedforward.activation == "relu" else 2 * hidden  # relu needs only its result
     if settings.dropout.feedforward:
-        middle += (2 if settings.feedforward.activation == "relu" else 1) * hidden  # noise, and what it changed
+        feedforward += (2 if settings.feedforward.activation == "relu" else 1) * hidden  # noise, and what it changed
     layer = (
-        _attention_kept(settings.attention, width, vectors, vectors)
-        + middle
-        + 2 * _residual_kept(settings, width, vectors)
+        _attention_activations(settings.attention, width, vectors, vectors)
+        + feedforward
+        + 2 * _residual_activations(settings, width, vectors)
     )
     ends = vectors * width * (1 + settings.input_norm + settings.final_norm + bool(settings.dropout.embedding))
     return settings.layers * layer + ends
 
 
-def _attention_kept(attention: parts.Attention, width: int, asking: int, asked: int) -> int:
+def _attention_activations(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
     """Queries, keys, values, the heads' outputs, and the softmax's denominators."""
     key_dim, value_dim = attention.dims(width)
-    return asking * attention.heads * (key_dim + value_dim + 1) + asked * attention.groups * (key_dim + value_dim)
+    return queries * attention.heads * (key_dim + value_dim + 1) + keys * attention.groups * (key_dim + value_dim)
 
 
-def _residual_kept(settings: parts.Stack, width: int, vectors: int) -> int:
+def _residual_activations(settings: parts.Stack, width: int, vectors: int) -> int:
     """What the norm and the projections read, and the dropout's noise."""
     return vectors * width * (3 if settings.dropout.sublayer else 2)
 
 
-def _weights(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _attention_weights(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     """Attention weights of one layer: one number a head for every look."""
     match settings:
         case config.EncoderDecoder():
             return Parts(
                 {
-                    "source x source": batch * settings.encoder.attention.heads * source * source,
-                    "target x target": batch * settings.decoder.attention.heads * target * target,
-                    "target x source": batch * settings.decoder.cross.heads * target * source,
+                    "source x source": batch_size * settings.encoder.attention.heads * source * source,
+                    "target x target": batch_size * settings.decoder.attention.heads * target * target,
+                    "target x source": batch_size * settings.decoder.cross.heads * target * source,
                 }
             )
         case config.DecoderOnly():
-            return Parts({"target x target": batch * settings.decoder.attention.heads * (source + target) ** 2})
+            return Parts({"target x target": batch_size * settings.decoder.attention.heads * (source + target) ** 2})
         case config.EncoderOnly():
-            return Parts({"source x source": batch * settings.encoder.attention.heads * source * source})
+            return Parts({"source x source": batch_size * settings.encoder.attention.heads * source * source})
         case _:
             assert_never(settings)
 
 
-def _cache(settings: config.AnyModel, batch: int, source: int, target: int) -> Parts:
+def _kv_cache(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     if isinstance(settings, config.EncoderOnly):
         return Parts()
     stack = settings.decoder
-    before = source if isinstance(settings, config.DecoderOnly) else 0
-    kept = Parts({"self": stack.layers * batch * (before + target) * _pair(stack.attention, settings.width)})
+    prefix = source if isinstance(settings, config.DecoderOnly) else 0
+    elements = Parts(
+        {"self": stack.layers * batch_size * (prefix + target) * _key_value_size(stack.attention, settings.width)}
+    )
     if isinstance(stack, parts.CrossStack):
-        kept["cross"] = stack.layers * batch * source * _pair(stack.cross, settings.width)
-    return kept
+        elements["cross"] = stack.layers * batch_size * source * _key_value_size(stack.cross, settings.width)
+    return elements
 
 
-def _pair(attention: parts.Attention, width: int) -> int:
+def _key_value_size(attention: parts.Attention, width: int) -> int:
     """Numbers in one token's key and value, all groups together."""
     return attention.groups * sum(attention.dims(width))
 
 
-def _scaled(counts: Parts, factor: int) -> Parts:
+def _scale(counts: Parts, factor: int) -> Parts:
     return Parts({part: factor * count for part, count in counts.items()})

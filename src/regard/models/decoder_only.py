@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from regard.base.errors import ShapeError
 from regard.models.heads import ClassHead, Head
 from regard.models.inputs import MelInput, PatchInput, TokenInput
-from regard.models.state import State
-from regard.nn.cache import Cache
+from regard.models.state import DecodingState
+from regard.nn.cache import KVCache
 from regard.nn.masks import Mask, padding, same_document
 from regard.nn.record import Record
 from regard.nn.stack import Stack
@@ -31,12 +31,12 @@ class DecoderOnly(nn.Module):
     def forward(
         self,
         tokens: Tensor,
-        real: Tensor | None = None,
+        valid: Tensor | None = None,
         *,
         positions: Tensor | None = None,
         documents: Tensor | None = None,
         prefix: Tensor | None = None,
-        prefix_real: Tensor | None = None,
+        prefix_valid: Tensor | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """Logits for every token (B, T, words), or the head's answer.
@@ -44,27 +44,27 @@ class DecoderOnly(nn.Module):
         Rows are padded on the right, where no earlier token looks; `real` (B, T) matters only to heads that
         pool. Packed texts are kept apart by `documents` (B, T), with `positions` (B, T) that restart.
         """
-        x = self.vectors(
+        x = self.hidden_states(
             tokens,
             positions=positions,
             documents=documents,
             prefix=prefix,
-            prefix_real=prefix_real,
+            prefix_valid=prefix_valid,
             record=record,
         )
-        return self.head(x, real)
+        return self.head(x, valid)
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def vectors(
+    def hidden_states(
         self,
         tokens: Tensor,
         *,
         positions: Tensor | None = None,
         documents: Tensor | None = None,
         prefix: Tensor | None = None,
-        prefix_real: Tensor | None = None,
+        prefix_valid: Tensor | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """What the head reads: (B, T, D), the prefix left out."""
@@ -74,34 +74,34 @@ class DecoderOnly(nn.Module):
             return self.decoder(x, mask, positions, record=record)
         if positions is not None or documents is not None:
             raise ShapeError("A prefix cannot be packed.", fix="Give one text a row.")
-        first, real = self._read_prefix(prefix, prefix_real)  # (B, P, D), (B, P)
-        joined = torch.cat((first, x), dim=1)  # (B, P + T, D)
-        if real is not None:
-            real = torch.cat((real, real.new_ones(tokens.shape)), dim=1)  # (B, P + T)
-            mask = mask & padding(real)
-            positions = (real.cumsum(dim=1) - 1).clamp(min=0)  # words go on where the real prefix ends
-        return self.decoder(joined, mask, positions, record=record)[:, first.size(1) :]  # (B, T, D)
+        prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D), (B, P)
+        inputs = torch.cat((prefix_states, x), dim=1)  # (B, P + T, D)
+        if valid is not None:
+            valid = torch.cat((valid, valid.new_ones(tokens.shape)), dim=1)  # (B, P + T)
+            mask = mask & padding(valid)
+            positions = (valid.cumsum(dim=1) - 1).clamp(min=0)  # words go on where the real prefix ends
+        return self.decoder(inputs, mask, positions, record=record)[:, prefix_states.size(1) :]  # (B, T, D)
 
-    def start(self, capacity: int, prefix: Tensor | None = None, prefix_real: Tensor | None = None) -> State:
+    def start(self, capacity: int, prefix: Tensor | None = None, prefix_valid: Tensor | None = None) -> DecodingState:
         """An empty state with room for `capacity` vectors a row; a prefix is read at once."""
         if isinstance(self.head, ClassHead):
             raise ShapeError("A classifier does not write.", fix="Call the model on the whole text.")
-        state = State(Cache(capacity), memory_real=None)
+        state = DecodingState(KVCache(capacity), memory_valid=None)
         if prefix is not None:
-            first, real = self._read_prefix(prefix, prefix_real)  # (B, P, D)
-            self.decoder(first, self.mask, cache=state.cache)
-            if real is not None:
-                if bool((real[:, 1:] & ~real[:, :-1]).any()):
+            prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D)
+            self.decoder(prefix_states, self.mask, cache=state.kv_cache)
+            if valid is not None:
+                if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
                     raise ShapeError("A prefix has a hole.", fix="Pad prefixes on the right, after all that is real.")
-                state.crop(real.sum(dim=1).tolist())
+                state.crop(valid.sum(dim=1).tolist())
         return state
 
-    def step(self, tokens: Tensor, state: State, record: Record | None = None) -> Tensor:
+    def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:
         """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
         x, _ = self.tokens(tokens)  # (B, k, D)
-        return self.head(self.decoder(x, self.mask, cache=state.cache, record=record))
+        return self.head(self.decoder(x, self.mask, cache=state.kv_cache, record=record))
 
-    def _read_prefix(self, prefix: Tensor, real: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _read_prefix(self, prefix: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if self.prefix is None:
             raise ShapeError("A prefix was given, but the model has none.", fix="Build it with a `prefix` input.")
-        return self.prefix(prefix, real)
+        return self.prefix(prefix, valid)

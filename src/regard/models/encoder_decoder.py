@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from regard.models.heads import WordHead
+from regard.models.heads import LMHead
 from regard.models.inputs import Input, TokenInput
-from regard.models.state import State
-from regard.nn.cache import Cache
-from regard.nn.masks import Mask, everything, padding
+from regard.models.state import DecodingState
+from regard.nn.cache import KVCache
+from regard.nn.masks import Mask, no_mask, padding
 from regard.nn.record import Record
 from regard.nn.stack import Stack
 
@@ -24,7 +24,7 @@ class EncoderDecoder(nn.Module):
         target: TokenInput,
         encoder: Stack,
         decoder: Stack,
-        head: WordHead,
+        head: LMHead,
         encoder_mask: Mask,
         decoder_mask: Mask,
     ) -> None:
@@ -41,7 +41,7 @@ class EncoderDecoder(nn.Module):
         self,
         source: Tensor,
         target: Tensor,
-        source_real: Tensor | None = None,
+        source_valid: Tensor | None = None,
         *,
         record: Record | None = None,
     ) -> Tensor:
@@ -50,48 +50,48 @@ class EncoderDecoder(nn.Module):
         `source_real` is False for padding in the source. Targets are padded on the right, where no earlier
         token looks.
         """
-        return self.head(self.vectors(source, target, source_real, record=record))
+        return self.head(self.hidden_states(source, target, source_valid, record=record))
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def vectors(
+    def hidden_states(
         self,
         source: Tensor,
         target: Tensor,
-        source_real: Tensor | None = None,
+        source_valid: Tensor | None = None,
         *,
         record: Record | None = None,
     ) -> Tensor:
         """What the head reads: (B, T, D)."""
-        memory = self.encode(source, source_real, record=record)
+        memory = self.encode(source, source_valid, record=record)
         return self.decode(target, memory, record=record)
 
-    def encode(self, source: Tensor, real: Tensor | None = None, *, record: Record | None = None) -> Memory:
+    def encode(self, source: Tensor, valid: Tensor | None = None, *, record: Record | None = None) -> Memory:
         """The memory (B, S, D) of a source, and which of it is real."""
-        x, real = self.source(source, real)  # (B, S, D), (B, S)
-        return self.encoder(x, self.encoder_mask & _seen(real), record=record), real
+        x, valid = self.source(source, valid)  # (B, S, D), (B, S)
+        return self.encoder(x, self.encoder_mask & _padding_mask(valid), record=record), valid
 
     def decode(self, target: Tensor, memory: Memory, *, record: Record | None = None) -> Tensor:
         """The decoder's vectors (B, T, D) over a memory."""
         x, _ = self.target(target)  # (B, T, D)
-        vectors, real = memory
-        return self.decoder(x, self.decoder_mask, None, vectors, _seen(real), record=record)
+        hidden_states, valid = memory
+        return self.decoder(x, self.decoder_mask, None, hidden_states, _padding_mask(valid), record=record)
 
-    def start(self, source: Tensor, source_real: Tensor | None = None, *, capacity: int) -> State:
+    def start(self, source: Tensor, source_valid: Tensor | None = None, *, capacity: int) -> DecodingState:
         """Read the source once; room for `capacity` target tokens a row."""
-        memory, real = self.encode(source, source_real)
-        state = State(Cache(capacity), real)
-        self.decoder.remember(memory, state.cache)
+        memory, valid = self.encode(source, source_valid)
+        state = DecodingState(KVCache(capacity), valid)
+        self.decoder.cache_memory(memory, state.kv_cache)
         return state
 
-    def step(self, tokens: Tensor, state: State, record: Record | None = None) -> Tensor:
+    def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:
         """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
         x, _ = self.target(tokens)  # (B, k, D)
-        seen = _seen(state.memory_real)
-        x = self.decoder(x, self.decoder_mask, memory_mask=seen, cache=state.cache, record=record)
+        memory_mask = _padding_mask(state.memory_valid)
+        x = self.decoder(x, self.decoder_mask, memory_mask=memory_mask, cache=state.kv_cache, record=record)
         return self.head(x)
 
 
-def _seen(real: Tensor | None) -> Mask:
-    return everything() if real is None else padding(real)
+def _padding_mask(valid: Tensor | None) -> Mask:
+    return no_mask() if valid is None else padding(valid)

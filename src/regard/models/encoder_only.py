@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard.models.heads import Head
 from regard.models.inputs import Input
-from regard.nn.masks import Mask, everything, padding, same_document
+from regard.nn.masks import Mask, no_mask, padding, same_document
 from regard.nn.record import Record
 from regard.nn.stack import Stack
 
@@ -24,7 +24,7 @@ class EncoderOnly(nn.Module):
     def forward(
         self,
         source: Tensor,
-        real: Tensor | None = None,
+        valid: Tensor | None = None,
         *,
         types: Tensor | None = None,
         positions: Tensor | None = None,
@@ -32,16 +32,18 @@ class EncoderOnly(nn.Module):
         record: Record | None = None,
     ) -> Tensor:
         """The head's logits; `real` is False for padding, `documents` (B, T) keeps packed texts apart."""
-        x, real = self.vectors(source, real, types=types, positions=positions, documents=documents, record=record)
-        return self.head(x, real)
+        x, valid = self.hidden_states(
+            source, valid, types=types, positions=positions, documents=documents, record=record
+        )
+        return self.head(x, valid)
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def vectors(
+    def hidden_states(
         self,
         source: Tensor,
-        real: Tensor | None = None,
+        valid: Tensor | None = None,
         *,
         types: Tensor | None = None,
         positions: Tensor | None = None,
@@ -49,8 +51,8 @@ class EncoderOnly(nn.Module):
         record: Record | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """What the head reads: (B, T, D), and which of it is real."""
-        x, real = self.source(source, real, types)  # (B, T, D), (B, T)
-        mask = self.mask & (everything() if real is None else padding(real))
+        x, valid = self.source(source, valid, types)  # (B, T, D), (B, T)
+        mask = self.mask & (no_mask() if valid is None else padding(valid))
         if documents is not None:
             mask = mask & same_document(documents)
-        return self.encoder(x, mask, positions, record=record), real
+        return self.encoder(x, mask, positions, record=record), valid

@@ -14,43 +14,43 @@ from torch.nn import functional as F
 from regard.nn.feedforward import ACTIVATIONS
 
 
-class WordHead(nn.Module):
+class LMHead(nn.Module):
     """A score for every word at every position, by an own matrix or the tied embedding table.
 
     The table's module is shared, not its parameter: a tie that survives moving the model to another device.
     """
 
-    def __init__(self, words: nn.Linear | nn.Embedding, bias: nn.Parameter | None) -> None:
+    def __init__(self, projection: nn.Linear | nn.Embedding, bias: nn.Parameter | None) -> None:
         super().__init__()
-        self.words = words  # its weight is (words, D)
+        self.projection = projection  # its weight is (words, D)
         self.bias = bias  # (words)
 
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(B, T, D) -> (B, T, words)."""
-        return F.linear(x, self.words.weight, self.bias)
+        return F.linear(x, self.projection.weight, self.bias)
 
     if TYPE_CHECKING:
         __call__ = forward
 
 
-class MaskedWordHead(nn.Module):
+class MLMHead(nn.Module):
     """A dense layer, a bend and a norm before the words: what BERT fills gaps with."""
 
-    def __init__(self, dense: nn.Linear, activation: str, norm: nn.Module, words: WordHead) -> None:
+    def __init__(self, dense: nn.Linear, activation: str, norm: nn.Module, lm_head: LMHead) -> None:
         super().__init__()
         self.dense = dense
         self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[activation]
         self.norm = norm
-        self.words = words
+        self.lm_head = lm_head
 
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, T, words)."""
-        return self.words(self.readied(x), real)
+        return self.lm_head(self.transform(x), valid)
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def readied(self, x: Tensor) -> Tensor:
+    def transform(self, x: Tensor) -> Tensor:
         """What the output matrix reads: (..., D) -> (..., D)."""
         return self.norm(self.activation(self.dense(x)))
 
@@ -64,9 +64,9 @@ class ClassHead(nn.Module):
         self.classes = classes
         self.pool = pool
 
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, labels)."""
-        pooled = self.pooled(x, real)  # (B, D)
+        pooled = self.pool_states(x, valid)  # (B, D)
         if self.dense is not None:
             pooled = torch.tanh(self.dense(pooled))
         return self.classes(pooled)
@@ -74,19 +74,19 @@ class ClassHead(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward
 
-    def pooled(self, x: Tensor, real: Tensor | None) -> Tensor:
+    def pool_states(self, x: Tensor, valid: Tensor | None) -> Tensor:
         """The vector that speaks for the sequence, (B, D)."""
         if self.pool == "first":
             return x[:, 0]
         if self.pool == "last":
-            if real is None:
+            if valid is None:
                 return x[:, -1]
             index = torch.arange(x.size(1), device=x.device)
-            last = torch.where(real, index, 0).argmax(dim=1)  # (B)
+            last = torch.where(valid, index, 0).argmax(dim=1)  # (B)
             return x[torch.arange(x.size(0), device=x.device), last]
-        if real is None:
+        if valid is None:
             return x.mean(dim=1)
-        return (x * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).clamp(min=1)
+        return (x * valid[..., None]).sum(dim=1) / valid.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 class TagHead(nn.Module):
@@ -96,7 +96,7 @@ class TagHead(nn.Module):
         super().__init__()
         self.tags = tags
 
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(B, T, D) -> (B, T, labels)."""
         return self.tags(x)
 
@@ -104,10 +104,10 @@ class TagHead(nn.Module):
         __call__ = forward
 
 
-class VectorHead(nn.Module):
+class IdentityHead(nn.Module):
     """Nothing to add."""
 
-    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(B, T, D) as it is."""
         return x
 
@@ -115,4 +115,4 @@ class VectorHead(nn.Module):
         __call__ = forward
 
 
-Head = WordHead | MaskedWordHead | ClassHead | TagHead | VectorHead
+Head = LMHead | MLMHead | ClassHead | TagHead | IdentityHead

@@ -14,15 +14,15 @@ from torch import Tensor, nn
 
 from regard.config import model as config
 from regard.config import parts
-from regard.models.heads import WordHead
+from regard.models.heads import LMHead
 from regard.models.inputs import PatchInput
-from regard.nn.positions import Relative
+from regard.nn.positions import RelativeBias
 from regard.nn.scores import Additive, Concat, General
 
-Draw = Callable[[Tensor], object]
+Initializer = Callable[[Tensor], object]
 
 
-def initialise(model: nn.Module, settings: config.AnyModel, seed: int | None = None) -> None:
+def init_weights(model: nn.Module, settings: config.AnyModel, seed: int | None = None) -> None:
     """Draw every parameter of `model` anew; the same seed draws the same weights on the same device."""
     generator = torch.Generator(device=next(model.parameters()).device)
     if seed is None:  # take one from torch's own generator, so that `torch.manual_seed` is honoured
@@ -36,43 +36,47 @@ def initialise(model: nn.Module, settings: config.AnyModel, seed: int | None = N
         else:
             nn.init.xavier_uniform_(weight, generator=generator)
 
-    def normal(std: float) -> Draw:
+    def normal(std: float) -> Initializer:
         return lambda weight: nn.init.normal_(weight, std=std, generator=generator)
 
     initial = settings.initial
     with torch.no_grad():
         match initial:
             case config.Xavier():
-                _draw(model, matrix=xavier, table=xavier)
-                _uniform_biases(model, generator)
+                _init_modules(model, matrix=xavier, embedding=xavier)
+                _init_uniform_biases(model, generator)
             case config.ScaledResidual(std=std):
-                residuals = {stack: normal(std / math.sqrt(count)) for stack, count in _sublayers(settings).items()}
-                _draw(model, matrix=normal(std), table=normal(std), residuals=residuals)
+                residuals = {
+                    stack: normal(std / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
+                }
+                _init_modules(model, matrix=normal(std), embedding=normal(std), residuals=residuals)
             case config.SmallEmbedding():
-                table = normal(1 / math.sqrt(settings.width))
-                _draw(model, matrix=xavier, table=table)
+                embedding = normal(1 / math.sqrt(settings.width))
+                _init_modules(model, matrix=xavier, embedding=embedding)
             case _:
                 assert_never(initial)
 
 
-def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residuals: dict[str, Draw] | None = None) -> None:
+def _init_modules(
+    model: nn.Module, *, matrix: Initializer, embedding: Initializer, residuals: dict[str, Initializer] | None = None
+) -> None:
     """Matrices, tables and what writes to a stack's residual as told; norms start as they are, biases at zero."""
     residuals = residuals or {}
-    outputs = {id(module.words) for module in model.modules() if isinstance(module, WordHead)}
+    head_projections = {id(module.projection) for module in model.modules() if isinstance(module, LMHead)}
     for name, module in model.named_modules():
         match module:
-            case nn.Linear() if id(module) in outputs:  # a matrix of words is drawn as a table of words
-                table(module.weight)
+            case nn.Linear() if id(module) in head_projections:  # a matrix of words is drawn as a table of words
+                embedding(module.weight)
             case nn.Linear():
-                writes = name.endswith((".output", ".down"))
-                (residuals.get(name.split(".")[0], matrix) if writes else matrix)(module.weight)
+                is_residual_output = name.endswith((".output", ".down"))
+                (residuals.get(name.split(".")[0], matrix) if is_residual_output else matrix)(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             case nn.Embedding():
-                table(module.weight)
+                embedding(module.weight)
             case nn.LayerNorm() | nn.RMSNorm():
                 module.reset_parameters()
-            case WordHead() if module.bias is not None:
+            case LMHead() if module.bias is not None:
                 nn.init.zeros_(module.bias)
             case General():
                 matrix(module.weight)
@@ -83,25 +87,25 @@ def _draw(model: nn.Module, *, matrix: Draw, table: Draw, residuals: dict[str, D
                 matrix(module.query_weight)
                 matrix(module.key_weight)
                 matrix(module.vector)
-            case Relative():
-                for one in module.tables:
-                    table(one)
+            case RelativeBias():
+                for bias_table in module.tables:
+                    embedding(bias_table)
             case PatchInput() if module.class_token is not None:
                 nn.init.zeros_(module.class_token)
             case _:
                 pass
 
 
-def _uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
+def _init_uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
     """What `nn.Linear` does by itself, and the lectures' code leaves: uniform in +-1/sqrt(fan-in)."""
     for module in model.modules():
-        if isinstance(module, nn.Linear | WordHead) and module.bias is not None:
-            weight = module.words.weight if isinstance(module, WordHead) else module.weight
+        if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
+            weight = module.projection.weight if isinstance(module, LMHead) else module.weight
             bound = 1 / math.sqrt(weight.size(1))
             nn.init.uniform_(module.bias, -bound, bound, generator=generator)
 
 
-def _sublayers(settings: config.AnyModel) -> dict[str, int]:
+def _count_sublayers(settings: config.AnyModel) -> dict[str, int]:
     """How often each stack adds to its residual: 2 times a layer, 3 where there is cross-attention."""
     stacks: dict[str, parts.Stack] = {}
     if not isinstance(settings, config.DecoderOnly):

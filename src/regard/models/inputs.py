@@ -8,28 +8,28 @@ from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
 
-Vectors = tuple[Tensor, Tensor | None]  # (B, T, D) and (B, T), True where there is something
+EmbeddedInput = tuple[Tensor, Tensor | None]  # (B, T, D) and (B, T), True where there is something
 
 
 class TokenInput(nn.Module):
     """Words: a row of the table for each, times sqrt(D) by choice, plus the token type where there are types."""
 
-    def __init__(self, table: nn.Embedding, types: nn.Embedding | None, scale: bool) -> None:
+    def __init__(self, embedding: nn.Embedding, types: nn.Embedding | None, scale: bool) -> None:
         super().__init__()
-        self.table = table
+        self.embedding = embedding
         self.types = types
-        self.scale = math.sqrt(table.embedding_dim) if scale else None
+        self.scale = math.sqrt(embedding.embedding_dim) if scale else None
 
-    def forward(self, tokens: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+    def forward(self, tokens: Tensor, valid: Tensor | None = None, types: Tensor | None = None) -> EmbeddedInput:
         """Tokens (B, T) -> (B, T, D)."""
-        x = self.table(tokens)  # (B, T, D)
+        x = self.embedding(tokens)  # (B, T, D)
         if self.scale is not None:
             x = x * self.scale
         if self.types is not None:
             x = x + self.types(torch.zeros_like(tokens) if types is None else types)
         elif types is not None:
             raise ShapeError("Token types were given, but the model has none.", fix="Build it with types > 0.")
-        return x, real
+        return x, valid
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -44,7 +44,7 @@ class PatchInput(nn.Module):
         self.patch = patch
         self.class_token = class_token  # (D)
 
-    def forward(self, image: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+    def forward(self, image: Tensor, valid: Tensor | None = None, types: Tensor | None = None) -> EmbeddedInput:
         """Images (B, channels, height, width) -> (B, squares, D), row by row; `real` (B, squares)."""
         if image.size(-2) % self.patch or image.size(-1) % self.patch:
             raise ShapeError(
@@ -54,15 +54,15 @@ class PatchInput(nn.Module):
         if image.size(1) * self.patch**2 != self.project.in_features:
             channels = self.project.in_features // self.patch**2
             raise ShapeError(f"Images of {image.size(1)} channels, but the model was built for {channels}.")
-        _no_types(types)
-        squares = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
-        squares = squares.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
-        x = self.project(squares)  # (B, h w, D)
+        _reject_types(types)
+        patches = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
+        patches = patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
+        x = self.project(patches)  # (B, h w, D)
         if self.class_token is not None:
             x = torch.cat((self.class_token.expand(x.size(0), 1, -1), x), dim=1)  # (B, 1 + h w, D)
-            if real is not None:
-                real = torch.cat((real.new_ones(real.size(0), 1), real), dim=1)  # (B, 1 + h w)
-        return x, real
+            if valid is not None:
+                valid = torch.cat((valid.new_ones(valid.size(0), 1), valid), dim=1)  # (B, 1 + h w)
+        return x, valid
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -77,19 +77,19 @@ class MelInput(nn.Module):
         self.bins = bins
         self.frames = frames
 
-    def forward(self, mel: Tensor, real: Tensor | None = None, types: Tensor | None = None) -> Vectors:
+    def forward(self, mel: Tensor, valid: Tensor | None = None, types: Tensor | None = None) -> EmbeddedInput:
         """Spectrograms (B, time, bins) -> (B, time / frames, D); `real` (B, time). The end is filled up."""
         if mel.size(-1) != self.bins:
             raise ShapeError(f"{mel.size(-1)} frequencies, but the model was built for {self.bins}.")
-        _no_types(types)
-        if real is not None:
-            mel = mel.masked_fill(~real[..., None], 0.0)  # padding in a group that is partly real must say nothing
-        missing = -mel.size(1) % self.frames
-        mel = nn.functional.pad(mel, (0, 0, 0, missing))  # (B, time', bins)
+        _reject_types(types)
+        if valid is not None:
+            mel = mel.masked_fill(~valid[..., None], 0.0)  # padding in a group that is partly real must say nothing
+        padding = -mel.size(1) % self.frames
+        mel = nn.functional.pad(mel, (0, 0, 0, padding))  # (B, time', bins)
         x = self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)
-        if real is not None:
-            real = nn.functional.pad(real, (0, missing)).unflatten(1, (-1, self.frames)).any(dim=-1)
-        return x, real
+        if valid is not None:
+            valid = nn.functional.pad(valid, (0, padding)).unflatten(1, (-1, self.frames)).any(dim=-1)
+        return x, valid
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -98,6 +98,6 @@ class MelInput(nn.Module):
 Input = TokenInput | PatchInput | MelInput
 
 
-def _no_types(types: Tensor | None) -> None:
+def _reject_types(types: Tensor | None) -> None:
     if types is not None:
         raise ShapeError("Only words have token types.")

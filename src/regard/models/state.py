@@ -5,27 +5,27 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.nn.cache import Cache
+from regard.nn.cache import KVCache
 
 
 @dataclass
-class State:
+class DecodingState:
     """The rows being written: their cache, and which parts of their memory are real."""
 
-    cache: Cache
-    memory_real: Tensor | None  # (B, S), a row for each row of the cache's memory
+    kv_cache: KVCache
+    memory_valid: Tensor | None  # (B, S), a row for each row of the cache's memory
 
     def reorder(self, index: Tensor) -> None:
         """Row i becomes what row index[i] was; rows may be repeated, dropped or moved. (On the CPU nobody waits.)"""
-        left = self.cache.reorder(index)  # (B)
-        if self.memory_real is not None and left is not None:
-            self.memory_real = self.memory_real.index_select(0, left)
+        kept_rows = self.kv_cache.reorder(index)  # (B)
+        if self.memory_valid is not None and kept_rows is not None:
+            self.memory_valid = self.memory_valid.index_select(0, kept_rows)
 
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Take back all tokens beyond these lengths: one for all rows, or one for each."""
-        self.cache.crop(lengths)
+        self.kv_cache.crop(lengths)
 
     @property
     def bytes(self) -> int:
         """What the state's cache occupies."""
-        return self.cache.bytes
+        return self.kv_cache.bytes

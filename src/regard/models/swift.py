@@ -22,31 +22,31 @@ from torch import Tensor, nn
 
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import WordHead
-from regard.models.state import State
+from regard.models.heads import LMHead
+from regard.models.state import DecodingState
 from regard.nn.attention import Attention, CrossAttention
-from regard.nn.cache import Cache
+from regard.nn.cache import KVCache
 from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer, Residual
 from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
 from regard.nn.scores import Score
 
-Bend = Callable[[Tensor], Tensor]
+TensorFn = Callable[[Tensor], Tensor]
 SAMPLED = 8  # numbers of a tensor by which it is known again
 
 
-class Swift:
+class CpuDecoder:
     """A model that writes, prepared for steps of one token."""
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         self.model = model
         self._known = _Known(model)
-        self._lists = _Lists(model) if _has_list(model) else None
+        self._plan = _Plan(model) if _is_supported(model) else None
 
     @property
-    def ready(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether there is a list of calls for this kind of model; else every step is the model's own."""
-        return self._lists is not None
+        return self._plan is not None
 
     def fits(self) -> bool:
         """Whether the model still has the weights that were copied.
@@ -56,19 +56,24 @@ class Swift:
         """
         return self._known.again(self.model)
 
-    def step(self, tokens: Tensor, state: State) -> Tensor:
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """Logits (R, k, words) for the next k tokens (R, k) of each row; the state moves on."""
-        cache = state.cache
-        if self._lists is None or tokens.size(1) != 1 or cache.lengths is not None or torch.is_autocast_enabled("cpu"):
+        kv_cache = state.kv_cache
+        if (
+            self._plan is None
+            or tokens.size(1) != 1
+            or kv_cache.lengths is not None
+            or torch.is_autocast_enabled("cpu")
+        ):
             return self.model.step(tokens, state)
-        limit = self.model.decoder.position.limit
-        if limit is not None and cache.filled >= limit:
+        max_positions = self.model.decoder.position.max_positions
+        if max_positions is not None and kv_cache.length >= max_positions:
             return self.model.step(tokens, state)  # which says what is wrong
-        return self._lists.step(tokens[:, 0], state)[:, None]  # (R, 1, words)
+        return self._plan.step(tokens[:, 0], state)[:, None]  # (R, 1, words)
 
 
 @dataclass(frozen=True)
-class _Product:
+class _PackedLinear:
     """x W + b, with W as few rows like it: (in, out)."""
 
     weight: Tensor
@@ -79,199 +84,201 @@ class _Product:
         return torch.mm(x, self.weight) if self.bias is None else torch.addmm(self.bias, x, self.weight)
 
 
-class _Lists:
+class _Plan:
     """What a step does, in the order in which it does it."""
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
-        self.table, self.scale = tokens.table.weight, tokens.scale
+        self.embedding, self.scale = tokens.embedding.weight, tokens.scale
         self.stack = model.decoder
         self.layers = [_Layer(layer) for layer in model.decoder.layers]
-        self.final_norm = _norm(model.decoder.final_norm)
-        self.input_norm = _norm(model.decoder.input_norm)
+        self.final_norm = _norm_function(model.decoder.final_norm)
+        self.input_norm = _norm_function(model.decoder.input_norm)
         head = model.head
-        assert isinstance(head, WordHead)  # noqa: S101 - `_has_list` has looked
-        self.head = _Product(_turned(head.words.weight), None if head.bias is None else head.bias.detach())
-        self.places = _Places(model.decoder.position, self.table)
+        assert isinstance(head, LMHead)  # noqa: S101 - `_has_list` has looked
+        self.head = _PackedLinear(_turned(head.projection.weight), None if head.bias is None else head.bias.detach())
+        self.positions = _PositionTable(model.decoder.position, self.embedding)
 
-    def step(self, tokens: Tensor, state: State) -> Tensor:
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """(R) -> (R, words)."""
-        cache = state.cache
-        x = nn.functional.embedding(tokens, self.table)  # (R, D)
-        place = self.places.vector(cache.filled)  # (D)
-        if place is not None:
-            x = torch.add(place, x, alpha=self.scale or 1)
+        kv_cache = state.kv_cache
+        x = nn.functional.embedding(tokens, self.embedding)  # (R, D)
+        position_vector = self.positions.vector(kv_cache.length)  # (D)
+        if position_vector is not None:
+            x = torch.add(position_vector, x, alpha=self.scale or 1)
         elif self.scale is not None:
             x = x * self.scale
         if self.input_norm is not None:
             x = self.input_norm(x)
-        turn = self.places.turn(cache.filled)
-        hidden = None if state.memory_real is None else self._hidden(state.memory_real, x)
+        rotate = self.positions.rotation(kv_cache.length)
+        mask_bias = None if state.memory_valid is None else self._mask_bias(state.memory_valid, x)
         for layer in self.layers:
-            x = layer(x, cache, turn, hidden)
-        cache.advance(1)
+            x = layer(x, kv_cache, rotate, mask_bias)
+        kv_cache.advance(1)
         if self.final_norm is not None:
             x = self.final_norm(x)
         return self.head(x)
 
-    def _hidden(self, real: Tensor, x: Tensor) -> Tensor:
+    def _mask_bias(self, valid: Tensor, x: Tensor) -> Tensor:
         """What is added to the scores of a memory (B, 1, S): nothing, and for padding so much that it is not seen."""
-        known = self._known_hidden
-        if known is None or known[0] is not real:
-            added = torch.zeros(real.shape, dtype=x.dtype).masked_fill_(~real, -math.inf)[:, None]
-            known = self._known_hidden = (real, added)  # at once: another thread may be reading other sources
-        return known[1]
+        cached_bias = self._cached_mask_bias
+        if cached_bias is None or cached_bias[0] is not valid:
+            bias = torch.zeros(valid.shape, dtype=x.dtype).masked_fill_(~valid, -math.inf)[:, None]
+            cached_bias = self._cached_mask_bias = (valid, bias)  # at once: another thread may be reading other sources
+        return cached_bias[1]
 
-    _known_hidden: tuple[Tensor, Tensor] | None = None
+    _cached_mask_bias: tuple[Tensor, Tensor] | None = None
 
 
 class _Layer:
     """A layer's products and norms."""
 
     def __init__(self, layer: Layer) -> None:
-        self.attention = _Self(layer.attention, layer.around_attention)
+        self.attention = _SelfAttention(layer.attention, layer.attention_residual)
         self.cross = None
-        if layer.cross is not None and layer.around_cross is not None:
-            self.cross = _Cross(layer.cross, layer.around_cross)
-        self.feedforward = _FeedForward(layer.feedforward, layer.around_feedforward)
+        if layer.cross is not None and layer.cross_residual is not None:
+            self.cross = _CrossAttention(layer.cross, layer.cross_residual)
+        self.feedforward = _FeedForward(layer.feedforward, layer.feedforward_residual)
 
-    def __call__(self, x: Tensor, cache: Cache, turn: "Bend | None", hidden: Tensor | None) -> Tensor:
-        x = self.attention(x, cache, turn)
+    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: "TensorFn | None", mask_bias: Tensor | None) -> Tensor:
+        x = self.attention(x, kv_cache, rotate)
         if self.cross is not None:
-            x = self.cross(x, cache, hidden)
+            x = self.cross(x, kv_cache, mask_bias)
         return self.feedforward(x)
 
 
 class _Sublayer:
     """x + f(norm(x)) or norm(x + f(x))."""
 
-    def __init__(self, around: Residual) -> None:
-        norm = _norm(around.norm)
-        self.before = norm if around.before else None
-        self.after = None if around.before else norm
+    def __init__(self, residual: Residual) -> None:
+        norm = _norm_function(residual.norm)
+        self.pre_norm = norm if residual.is_pre_norm else None
+        self.post_norm = None if residual.is_pre_norm else norm
 
-    def enter(self, x: Tensor) -> Tensor:
-        return x if self.before is None else self.before(x)
+    def apply_pre_norm(self, x: Tensor) -> Tensor:
+        return x if self.pre_norm is None else self.pre_norm(x)
 
-    def leave(self, x: Tensor, new: Tensor) -> Tensor:
-        new.add_(x)
-        return new if self.after is None else self.after(new)
+    def add_residual(self, x: Tensor, update: Tensor) -> Tensor:
+        update.add_(x)
+        return update if self.post_norm is None else self.post_norm(update)
 
 
-class _Self(_Sublayer):
+class _SelfAttention(_Sublayer):
     """Self-attention of one token: R rows, each with its own past."""
 
-    def __init__(self, attention: Attention, around: Residual) -> None:
-        super().__init__(around)
+    def __init__(self, attention: Attention, residual: Residual) -> None:
+        super().__init__(residual)
         self.name = attention.name
         self.key_dim, self.value_dim = attention.key_dim, attention.value_dim
         scale = attention.score.scale
         assert scale is not None  # noqa: S101 - `_has_list` has looked
-        self.projections = _joined((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
-        self.output = _joined((attention.output, 1.0))
-        self.parts = [linear.out_features for linear in (attention.query, attention.key, attention.value)]
+        self.qkv = _pack((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
+        self.output = _pack((attention.output, 1.0))
+        self.split_sizes = [linear.out_features for linear in (attention.query, attention.key, attention.value)]
 
-    def __call__(self, x: Tensor, cache: Cache, turn: "Bend | None") -> Tensor:
-        rows, end, size = x.size(0), cache.filled + 1, self.key_dim
-        joined = self.projections(self.enter(x))  # (R, H K + G K + G V)
-        query, key, value = joined.split_with_sizes(self.parts, dim=1)
+    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: "TensorFn | None") -> Tensor:
+        rows, end, size = x.size(0), kv_cache.length + 1, self.key_dim
+        packed = self.qkv(self.apply_pre_norm(x))  # (R, H K + G K + G V)
+        query, key, value = packed.split_with_sizes(self.split_sizes, dim=1)
         query, key = query.view(rows, -1, 1, size), key.view(rows, -1, 1, size)  # (R, H, 1, K), (R, G, 1, K)
         value = value.view(rows, -1, 1, self.value_dim)  # (R, G, 1, V)
-        if turn is not None:
-            query, key = turn(query), turn(key)
-        keys, values = cache.room(self.name, key, value)  # (R, G, capacity, ...)
-        keys[:, :, cache.filled : end] = key
-        values[:, :, cache.filled : end] = value
+        if rotate is not None:
+            query, key = rotate(query), rotate(key)
+        keys, values = kv_cache.buffers(self.name, key, value)  # (R, G, capacity, ...)
+        keys[:, :, kv_cache.length : end] = key
+        values[:, :, kv_cache.length : end] = value
         count = rows * keys.size(1)
         query = query.reshape(count, -1, size)  # (R G, H / G, K)
         scores = torch.bmm(query, keys.flatten(0, 1)[:, :end].transpose(1, 2))  # (R G, H / G, S)
-        answer = torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1)[:, :end])  # (R G, H / G, V)
-        return self.leave(x, self.output(answer.view(rows, -1)))
+        output = torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1)[:, :end])  # (R G, H / G, V)
+        return self.add_residual(x, self.output(output.view(rows, -1)))
 
 
-class _Cross(_Sublayer):
+class _CrossAttention(_Sublayer):
     """Attention of one token to a memory, which `group` rows share."""
 
-    def __init__(self, attention: CrossAttention, around: Residual) -> None:
-        super().__init__(around)
+    def __init__(self, attention: CrossAttention, residual: Residual) -> None:
+        super().__init__(residual)
         self.name, self.key_dim = attention.name, attention.key_dim
         scale = attention.score.scale
         assert scale is not None  # noqa: S101 - `_has_list` has looked
-        self.query = _joined((attention.query, scale))
-        self.output = _joined((attention.output, 1.0))
+        self.query = _pack((attention.query, scale))
+        self.output = _pack((attention.output, 1.0))
 
-    def __call__(self, x: Tensor, cache: Cache, hidden: Tensor | None) -> Tensor:
-        keys, values = cache.recall(self.name)  # (B, G, S, K), (B, G, S, V)
-        sentences, groups, length, size = keys.shape
-        query = self.query(self.enter(x)).view(sentences, -1, groups, self.query_heads(groups), size)
-        together = query.transpose(1, 2).reshape(sentences * groups, -1, size)  # (B G, W H / G, K)
-        scores = torch.bmm(together, keys.flatten(0, 1).transpose(1, 2))  # (B G, W H / G, S)
-        if hidden is not None:
-            scores.view(sentences, -1, length).add_(hidden)
-        answer = torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1))  # (B G, W H / G, V)
-        answer = answer.view(sentences, groups, -1, self.query_heads(groups) * values.size(3)).transpose(1, 2)
-        return self.leave(x, self.output(answer.reshape(x.size(0), -1)))  # (B, W, G, H / G V) -> (R, H V)
+    def __call__(self, x: Tensor, kv_cache: KVCache, mask_bias: Tensor | None) -> Tensor:
+        keys, values = kv_cache.memory(self.name)  # (B, G, S, K), (B, G, S, V)
+        batch_size, groups, length, size = keys.shape
+        query = self.query(self.apply_pre_norm(x)).view(batch_size, -1, groups, self.heads_per_group(groups), size)
+        merged_query = query.transpose(1, 2).reshape(batch_size * groups, -1, size)  # (B G, W H / G, K)
+        scores = torch.bmm(merged_query, keys.flatten(0, 1).transpose(1, 2))  # (B G, W H / G, S)
+        if mask_bias is not None:
+            scores.view(batch_size, -1, length).add_(mask_bias)
+        output = torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1))  # (B G, W H / G, V)
+        output = output.view(batch_size, groups, -1, self.heads_per_group(groups) * values.size(3)).transpose(1, 2)
+        return self.add_residual(x, self.output(output.reshape(x.size(0), -1)))  # (B, W, G, H / G V) -> (R, H V)
 
-    def query_heads(self, groups: int) -> int:
+    def heads_per_group(self, groups: int) -> int:
         return self.query.weight.size(1) // (groups * self.key_dim)
 
 
 class _FeedForward(_Sublayer):
     """Widen, bend, narrow."""
 
-    def __init__(self, feedforward: FeedForward, around: Residual) -> None:
-        super().__init__(around)
-        first = (feedforward.up,) if feedforward.gate is None else (feedforward.gate, feedforward.up)
-        self.wide = _joined(*((linear, 1.0) for linear in first))
-        self.gated = feedforward.gate is not None
-        self.bend = torch.relu_ if feedforward.activation is nn.functional.relu else feedforward.activation
-        self.narrow = _joined((feedforward.down, 1.0))
+    def __init__(self, feedforward: FeedForward, residual: Residual) -> None:
+        super().__init__(residual)
+        up_projections = (feedforward.up,) if feedforward.gate is None else (feedforward.gate, feedforward.up)
+        self.up = _pack(*((linear, 1.0) for linear in up_projections))
+        self.is_gated = feedforward.gate is not None
+        self.activation = torch.relu_ if feedforward.activation is nn.functional.relu else feedforward.activation
+        self.down = _pack((feedforward.down, 1.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        hidden = self.wide(self.enter(x))  # (R, hidden), or twice that
-        if self.gated:
+        hidden = self.up(self.apply_pre_norm(x))  # (R, hidden), or twice that
+        if self.is_gated:
             gate, up = hidden.chunk(2, dim=1)
-            hidden = self.bend(gate) * up
+            hidden = self.activation(gate) * up
         else:
-            hidden = self.bend(hidden)
-        return self.leave(x, self.narrow(hidden))
+            hidden = self.activation(hidden)
+        return self.add_residual(x, self.down(hidden))
 
 
-class _Places:
+class _PositionTable:
     """What positions say of one token, kept for all places up to a length that doubles when it is reached."""
 
-    def __init__(self, position: Position, table: Tensor) -> None:
-        self.position, self.table = position, table
+    def __init__(self, position: Position, embedding: Tensor) -> None:
+        self.position, self.embedding = position, embedding
         self.vectors: Tensor | None = None
         self.angles: tuple[Tensor, Tensor] | None = None
-        self.known = 0
+        self.length = 0
 
-    def vector(self, place: int) -> Tensor | None:
+    def vector(self, position: int) -> Tensor | None:
         """What is added to the token's vector, (D)."""
-        self._learn(place)
-        return None if self.vectors is None else self.vectors[place]
+        self._extend(position)
+        return None if self.vectors is None else self.vectors[position]
 
-    def turn(self, place: int) -> "Bend | None":
+    def rotation(self, position: int) -> "TensorFn | None":
         """What turns queries and keys."""
         if self.angles is None:
             return None
-        angles = (self.angles[0][:, :, place : place + 1], self.angles[1][:, :, place : place + 1])
+        angles = (self.angles[0][:, :, position : position + 1], self.angles[1][:, :, position : position + 1])
         return lambda heads: self.position.on_heads(heads, angles)
 
-    def _learn(self, place: int) -> None:
-        if place < self.known:
+    def _extend(self, position: int) -> None:
+        if position < self.length:
             return
-        count = max(128, 2 * place)
-        if self.position.limit is not None:
-            count = min(count, self.position.limit)
-        places = torch.arange(count)[None]
+        count = max(128, 2 * position)
+        if self.position.max_positions is not None:
+            count = min(count, self.position.max_positions)
+        positions = torch.arange(count)[None]
         if isinstance(self.position, Sinusoidal | Learned):
-            self.vectors = self.position.on_input(self.table.new_zeros(1, count, self.table.size(1)), places)[0]
-        self.angles = self.position.angles(places)
-        self.known = count  # last: another thread may look in between
+            self.vectors = self.position.on_input(
+                self.embedding.new_zeros(1, count, self.embedding.size(1)), positions
+            )[0]
+        self.angles = self.position.angles(positions)
+        self.length = count  # last: another thread may look in between
 
 
-def _has_list(model: EncoderDecoder | DecoderOnly) -> bool:
+def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
     """Whether every part is of a kind that is written down above, and on the CPU."""
     decoder = model.decoder
     tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
@@ -283,11 +290,14 @@ def _has_list(model: EncoderDecoder | DecoderOnly) -> bool:
         all(parameter.device.type == "cpu" for parameter in model.parameters())
         and type(decoder.position) in (Position, Sinusoidal, Learned, Rotary)
         and tokens.types is None
-        and type(model.head) is WordHead
+        and type(model.head) is LMHead
         and mask.is_at_most_causal
         and mask.causal
-        and all(type(one.score) is Score and one.score.scale is not None for one in (*attentions, *crosses))
-        and all(one.query_norm is None and one.key_norm is None for one in (*attentions, *crosses))
+        and all(
+            type(attention.score) is Score and attention.score.scale is not None
+            for attention in (*attentions, *crosses)
+        )
+        and all(attention.query_norm is None and attention.key_norm is None for attention in (*attentions, *crosses))
         and all(type(linear) is nn.Linear for linear in linears)
     )
 
@@ -299,24 +309,24 @@ def _linears(layer: Layer) -> list[nn.Module]:
     return [*linears, feedforward.up, feedforward.down, *((feedforward.gate,) if feedforward.gate is not None else ())]
 
 
-def _joined(*parts: tuple[nn.Linear, float]) -> _Product:
+def _pack(*parts: tuple[nn.Linear, float]) -> _PackedLinear:
     """Products of the same vectors as one, each with a factor."""
     weight = torch.cat([linear.weight.detach() * factor for linear, factor in parts])  # (out, in)
     biases: list[tuple[Tensor | None, float]] = [(linear.bias, factor) for linear, factor in parts]
     if all(bias is None for bias, _ in biases):
-        return _Product(_turned(weight), None)
-    parted = weight.new_zeros(weight.size(0)).split([linear.out_features for linear, _ in parts])
-    for zeros, (bias, factor) in zip(parted, biases, strict=True):
+        return _PackedLinear(_turned(weight), None)
+    bias_parts = weight.new_zeros(weight.size(0)).split([linear.out_features for linear, _ in parts])
+    for zeros, (bias, factor) in zip(bias_parts, biases, strict=True):
         if bias is not None:
             zeros.add_(bias.detach(), alpha=factor)
-    return _Product(_turned(weight), torch.cat(parted))
+    return _PackedLinear(_turned(weight), torch.cat(bias_parts))
 
 
 def _turned(weight: Tensor) -> Tensor:
     return weight.detach().t().contiguous()
 
 
-def _norm(norm: nn.Module | None) -> Bend | None:
+def _norm_function(norm: nn.Module | None) -> TensorFn | None:
     """A norm as a function, without the ceremony of calling a module."""
     if norm is None:
         return None

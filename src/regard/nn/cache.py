@@ -16,68 +16,68 @@ from torch import Tensor
 
 from regard.base.errors import ShapeError
 
-Pair = tuple[Tensor, Tensor]  # keys (B, G, S, K) and values (B, G, S, V)
-Numbers = NDArray[np.int64]
+KeyValue = tuple[Tensor, Tensor]  # keys (B, G, S, K) and values (B, G, S, V)
+IntArray = NDArray[np.int64]
 
 
-class Cache:
+class KVCache:
     """Room for `capacity` tokens a row, taken at the first `append`."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self.filled = 0  # the length of the longest row
+        self.length = 0  # the length of the longest row
         self.lengths: list[int] | None = None  # one for each row, where rows differ
         self.rows = 0  # how many rows of the room are used
-        self.group = 1  # how many rows share one row of the memory
-        self._ends: Tensor | None = None  # the lengths (B), where the rows are
-        self._written: dict[str, Pair] = {}  # self-attention, preallocated
-        self._memory: dict[str, Pair] = {}  # cross-attention, written once
+        self.rows_per_memory = 1  # how many rows share one row of the memory
+        self._device_lengths: Tensor | None = None  # the lengths (B), where the rows are
+        self._buffers: dict[str, KeyValue] = {}  # self-attention, preallocated
+        self._memory: dict[str, KeyValue] = {}  # cross-attention, written once
 
     def positions(self, count: int, device: torch.device) -> Tensor:
         """Where the next `count` tokens of each row stand, (1 or B, count)."""
-        if self._ends is None:
-            return torch.arange(self.filled, self.filled + count, device=device)[None]
-        return self._ends[:, None] + torch.arange(count, device=device)
+        if self._device_lengths is None:
+            return torch.arange(self.length, self.length + count, device=device)[None]
+        return self._device_lengths[:, None] + torch.arange(count, device=device)
 
-    def append(self, name: str, keys: Tensor, values: Tensor) -> Pair:
+    def append(self, name: str, keys: Tensor, values: Tensor) -> KeyValue:
         """Write new keys and values (B, G, T, ...) behind the old ones; all of them come back."""
-        count, end = keys.size(2), self.filled + keys.size(2)
-        rooms = self.room(name, keys, values)
-        for store, new in zip(rooms, (keys, values), strict=True):
-            if self._ends is None:
-                store[:, :, self.filled : end] = new
+        count, end = keys.size(2), self.length + keys.size(2)
+        buffers = self.buffers(name, keys, values)
+        for buffer, new in zip(buffers, (keys, values), strict=True):
+            if self._device_lengths is None:
+                buffer[:, :, self.length : end] = new
             else:
-                store[:, :, self.filled : end] = 0  # short rows do not reach here; 0 times a stray NaN would be NaN
-                rows = torch.arange(store.size(0), device=store.device)[:, None]
-                store[rows, :, self.positions(count, store.device)] = new.transpose(1, 2)
-        return rooms[0][:, :, :end], rooms[1][:, :, :end]  # (B, G, S, ...)
+                buffer[:, :, self.length : end] = 0  # short rows do not reach here; 0 times a stray NaN would be NaN
+                rows = torch.arange(buffer.size(0), device=buffer.device)[:, None]
+                buffer[rows, :, self.positions(count, buffer.device)] = new.transpose(1, 2)
+        return buffers[0][:, :, :end], buffers[1][:, :, :end]  # (B, G, S, ...)
 
-    def room(self, name: str, keys: Tensor, values: Tensor) -> Pair:
+    def buffers(self, name: str, keys: Tensor, values: Tensor) -> KeyValue:
         """All the room (B, G, capacity, ...) of an attention, which is taken if it is not there yet."""
-        end = self.filled + keys.size(2)
+        end = self.length + keys.size(2)
         if end > self.capacity:
             raise ShapeError(
                 f"The cache has room for {self.capacity} tokens a row, and {end} are needed.",
                 fix="Start with a larger capacity.",
             )
-        if name not in self._written:
+        if name not in self._buffers:
             self.rows = keys.size(0)
-            self._written[name] = (self._new(self.rows, keys), self._new(self.rows, values))
-        pair = self._written[name]
+            self._buffers[name] = (self._allocate(self.rows, keys), self._allocate(self.rows, values))
+        pair = self._buffers[name]
         return pair if pair[0].size(0) == self.rows else (pair[0][: self.rows], pair[1][: self.rows])
 
     def advance(self, count: int) -> None:
         """All layers have written `count` tokens: move on."""
-        self.filled += count
-        if self.lengths is not None and self._ends is not None:
+        self.length += count
+        if self.lengths is not None and self._device_lengths is not None:
             self.lengths = [length + count for length in self.lengths]
-            self._ends = self._ends + count
+            self._device_lengths = self._device_lengths + count
 
-    def remember(self, name: str, keys: Tensor, values: Tensor) -> None:
+    def store_memory(self, name: str, keys: Tensor, values: Tensor) -> None:
         """Keep the keys and values of a memory, which never change."""
         self._memory[name] = (keys.contiguous(), values.contiguous())
 
-    def recall(self, name: str) -> Pair:
+    def memory(self, name: str) -> KeyValue:
         """The keys and values of the memory: a row for each `group` rows of tokens."""
         return self._memory[name]
 
@@ -88,95 +88,102 @@ class Cache:
         be waited for: give it on the CPU. Comes back: which rows of the memory are left (None: all of them, as they
         were).
         """
-        chosen: Numbers = index.cpu().numpy()
-        left = self._shared(chosen)
-        device = next(iter(self._written.values()))[0].device if self._written else index.device
-        choice = _Choice(chosen, device)
-        for name, (keys, values) in self._written.items():
-            if choice.count > keys.size(0):
-                self._written[name] = (self._grown(keys, choice), self._grown(values, choice))
+        row_index: IntArray = index.cpu().numpy()
+        kept_rows = self._regroup_memory(row_index)
+        device = next(iter(self._buffers.values()))[0].device if self._buffers else index.device
+        selection = _RowSelection(row_index, device)
+        for name, (keys, values) in self._buffers.items():
+            if selection.count > keys.size(0):
+                self._buffers[name] = (self._grow(keys, selection), self._grow(values, selection))
             else:
-                for store in (keys, values):
-                    choice.of(store[:, :, : self.filled])
-        self.rows = chosen.size
+                for buffer in (keys, values):
+                    selection.select(buffer[:, :, : self.length])
+        self.rows = row_index.size
         if self.lengths is not None:
-            self._set([self.lengths[row] for row in chosen])
-        return left
+            self._set_lengths([self.lengths[row] for row in row_index])
+        return kept_rows
 
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Forget all beyond these lengths: one for all rows (shorter rows stay as they are), or one for each."""
-        now = self.lengths or [self.filled] * self.rows
+        current_lengths = self.lengths or [self.length] * self.rows
         if isinstance(lengths, int):
-            if not 0 <= lengths <= self.filled:
-                raise ShapeError(f"Rows of {self.filled} tokens cannot be cropped to {lengths}.")
-            wanted = [min(lengths, length) for length in now]
+            if not 0 <= lengths <= self.length:
+                raise ShapeError(f"Rows of {self.length} tokens cannot be cropped to {lengths}.")
+            new_lengths = [min(lengths, length) for length in current_lengths]
         else:
-            wanted = list(lengths)
-            if len(wanted) != len(now):
-                raise ShapeError(f"{len(wanted)} lengths for {len(now)} rows.", fix="Give one length for each row.")
-            if any(not 0 <= length <= known for length, known in zip(wanted, now, strict=True)):
-                raise ShapeError(f"Rows of {now} tokens cannot be cropped to {wanted}.")
-        self._set(wanted)
+            new_lengths = list(lengths)
+            if len(new_lengths) != len(current_lengths):
+                raise ShapeError(
+                    f"{len(new_lengths)} lengths for {len(current_lengths)} rows.", fix="Give one length for each row."
+                )
+            if any(
+                not 0 <= length <= current_length
+                for length, current_length in zip(new_lengths, current_lengths, strict=True)
+            ):
+                raise ShapeError(f"Rows of {current_lengths} tokens cannot be cropped to {new_lengths}.")
+        self._set_lengths(new_lengths)
 
     @property
     def bytes(self) -> int:
         """What the cache occupies, empty room included."""
-        pairs = [*self._written.values(), *self._memory.values()]
+        pairs = [*self._buffers.values(), *self._memory.values()]
         return sum(part.numel() * part.element_size() for pair in pairs for part in pair)
 
-    def _set(self, lengths: list[int]) -> None:
+    def _set_lengths(self, lengths: list[int]) -> None:
         """Take these lengths; where they are all the same, one number says it."""
-        self.filled = max(lengths, default=0)
-        if min(lengths, default=0) == self.filled:
-            self.lengths = self._ends = None
+        self.length = max(lengths, default=0)
+        if min(lengths, default=0) == self.length:
+            self.lengths = self._device_lengths = None
         else:
             self.lengths = lengths
-            self._ends = torch.tensor(lengths, device=next(iter(self._written.values()))[0].device)
+            self._device_lengths = torch.tensor(lengths, device=next(iter(self._buffers.values()))[0].device)
 
-    def _new(self, rows: int, like: Tensor) -> Tensor:
+    def _allocate(self, rows: int, like: Tensor) -> Tensor:
         _, groups, _, size = like.shape
         return like.new_empty(rows, groups, self.capacity, size)
 
-    def _grown(self, store: Tensor, choice: "_Choice") -> Tensor:
+    def _grow(self, buffer: Tensor, selection: "_RowSelection") -> Tensor:
         """Room for more rows than there were."""
-        grown = self._new(choice.count, store)
-        grown[:, :, : self.filled] = choice.of(store[:, :, : self.filled])
-        return grown
+        larger_buffer = self._allocate(selection.count, buffer)
+        larger_buffer[:, :, : self.length] = selection.select(buffer[:, :, : self.length])
+        return larger_buffer
 
-    def _shared(self, chosen: Numbers) -> Tensor | None:
+    def _regroup_memory(self, row_index: IntArray) -> Tensor | None:
         """Let as many rows as possible share a row of the memory, and forget what nobody needs."""
-        if not self._memory or not chosen.size:
+        if not self._memory or not row_index.size:
             return None
-        owners = chosen // self.group  # (R) the memory of each row
-        changes = np.flatnonzero(owners != owners[0])
-        group = int(changes[0]) if changes.size else chosen.size
-        if chosen.size % group or bool((owners.reshape(-1, group) != owners[::group, None]).any()):
-            group = 1
-        self.group = group
-        left = owners[::group]  # (B)
-        first = next(iter(self._memory.values()))[0]
-        if left.size == first.size(0) and bool((left == np.arange(left.size)).all()):
+        memory_rows = row_index // self.rows_per_memory  # (R) the memory of each row
+        changes = np.flatnonzero(memory_rows != memory_rows[0])
+        rows_per_memory = int(changes[0]) if changes.size else row_index.size
+        if row_index.size % rows_per_memory or bool(
+            (memory_rows.reshape(-1, rows_per_memory) != memory_rows[::rows_per_memory, None]).any()
+        ):
+            rows_per_memory = 1
+        self.rows_per_memory = rows_per_memory
+        kept_rows = memory_rows[::rows_per_memory]  # (B)
+        first_keys = next(iter(self._memory.values()))[0]
+        if kept_rows.size == first_keys.size(0) and bool((kept_rows == np.arange(kept_rows.size)).all()):
             return None
-        choice = _Choice(left, first.device)
+        selection = _RowSelection(kept_rows, first_keys.device)
         for name, (keys, values) in self._memory.items():
-            self._memory[name] = (choice.of(keys), choice.of(values))
-        return choice.rows
+            self._memory[name] = (selection.select(keys), selection.select(values))
+        return selection.rows
 
 
-class _Choice:
+class _RowSelection:
     """Some rows of several stores, in an order."""
 
-    def __init__(self, chosen: Numbers, device: torch.device) -> None:
-        moved = np.flatnonzero(chosen != np.arange(chosen.size))
-        self.count, self.moves = chosen.size, moved.size > 0
-        self.rows = torch.from_numpy(chosen).to(device)
-        self.places = torch.from_numpy(moved).to(device)  # that are taken by another row
-        self.takers = torch.from_numpy(chosen[moved]).to(device)
+    def __init__(self, row_index: IntArray, device: torch.device) -> None:
+        moved_rows = np.flatnonzero(row_index != np.arange(row_index.size))
+        self.count, self.has_moves = row_index.size, moved_rows.size > 0
+        self.rows = torch.from_numpy(row_index).to(device)
+        self.targets = torch.from_numpy(moved_rows).to(device)  # that are taken by another row
+        self.sources = torch.from_numpy(row_index[moved_rows]).to(device)
 
-    def of(self, store: Tensor) -> Tensor:
+    def select(self, buffer: Tensor) -> Tensor:
         """The rows of a store, which is written over where it has room for them: only those that move are copied."""
-        if self.count > store.size(0):
-            return store.index_select(0, self.rows)
-        if self.moves:
-            store.index_copy_(0, self.places, store.index_select(0, self.takers))
-        return store[: self.count]
+        if self.count > buffer.size(0):
+            return buffer.index_select(0, self.rows)
+        if self.has_moves:
+            buffer.index_copy_(0, self.targets, buffer.index_select(0, self.sources))
+        return buffer[: self.count]

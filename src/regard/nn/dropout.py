@@ -32,7 +32,7 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(x, self.rate)
-        return x * noise_like(x, self.rate)
+        return x * dropout_mask(x, self.rate)
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -42,16 +42,16 @@ class Dropout(nn.Module):
         return f"rate={self.rate}"
 
 
-def noise_like(x: Tensor, rate: float) -> Tensor:
+def dropout_mask(x: Tensor, rate: float) -> Tensor:
     """Zeros and 1 / (1 - rate), drawn from torch's own generator.
 
     >>> _ = torch.manual_seed(0)
     >>> noise_like(torch.ones(5), 0.5)
     tensor([0., 0., 2., 0., 0.])
     """
-    dropped = min(round(rate * LEVELS), LEVELS - 1)  # a rate next to 1 keeps something
-    words = x.new_empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)  # all 64 bits
-    bits = words.view(torch.int16)[: x.numel()].view(x.shape)
+    threshold = min(round(rate * LEVELS), LEVELS - 1)  # a rate next to 1 keeps something
+    random_int64 = x.new_empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)  # all 64 bits
+    bits = random_int64.view(torch.int16)[: x.numel()].view(x.shape)
     # 16 bits are read as a number from -32768 to 32767; the answer is written as 0 or 1 in x's own type.
-    survives = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty_like(x, memory_format=torch.contiguous_format))
-    return survives.mul_(LEVELS / (LEVELS - dropped))
+    mask = torch.ge(bits, threshold - LEVELS // 2, out=torch.empty_like(x, memory_format=torch.contiguous_format))
+    return mask.mul_(LEVELS / (LEVELS - threshold))

@@ -28,16 +28,16 @@ class Sublayer(Protocol):
 class Residual(nn.Module):
     """x + sublayer(norm(x)) or norm(x + sublayer(x)): written once."""
 
-    def __init__(self, name: str, norm: nn.Module, before: bool, dropout: float) -> None:
+    def __init__(self, name: str, norm: nn.Module, is_pre_norm: bool, dropout: float) -> None:
         super().__init__()
         self.name = name
         self.norm = norm
-        self.before = before
+        self.is_pre_norm = is_pre_norm
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer, context: Context) -> Tensor:
         """The stream (B, T, D) after this sublayer."""
-        if self.before:
+        if self.is_pre_norm:
             x = x + self.dropout(sublayer(self.norm(x), context))
         else:
             x = self.norm(x + self.dropout(sublayer(x, context)))
@@ -55,23 +55,23 @@ class Layer(nn.Module):
     def __init__(
         self,
         attention: SelfAttention,
-        around_attention: Residual,
+        attention_residual: Residual,
         cross: CrossAttention | None,
-        around_cross: Residual | None,
+        cross_residual: Residual | None,
         feedforward: FeedForward,
-        around_feedforward: Residual,
+        feedforward_residual: Residual,
     ) -> None:
         super().__init__()
-        self.attention, self.around_attention = attention, around_attention
-        self.cross, self.around_cross = cross, around_cross
-        self.feedforward, self.around_feedforward = feedforward, around_feedforward
+        self.attention, self.attention_residual = attention, attention_residual
+        self.cross, self.cross_residual = cross, cross_residual
+        self.feedforward, self.feedforward_residual = feedforward, feedforward_residual
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        x = self.around_attention(x, self.attention, context)
-        if self.cross is not None and self.around_cross is not None:
-            x = self.around_cross(x, self.cross, context)
-        return self.around_feedforward(x, self.feedforward, context)
+        x = self.attention_residual(x, self.attention, context)
+        if self.cross is not None and self.cross_residual is not None:
+            x = self.cross_residual(x, self.cross, context)
+        return self.feedforward_residual(x, self.feedforward, context)
 
     if TYPE_CHECKING:
         __call__ = forward

@@ -23,23 +23,25 @@ class Mask:
 
     causal: bool
     window: int | None
-    real: Tensor | None  # (B, S) True where a key is a token and not padding
+    valid: Tensor | None  # (B, S) True where a key is a token and not padding
     documents: tuple[Tensor, ...]  # each (B, S): the document that a token belongs to
 
     def __and__(self, other: "Mask") -> "Mask":
         windows = [width for width in (self.window, other.window) if width is not None]
-        reals = [real for real in (self.real, other.real) if real is not None]
+        valid_masks = [valid for valid in (self.valid, other.valid) if valid is not None]
         return Mask(
             causal=self.causal or other.causal,
             window=min(windows) if windows else None,
-            real=reals[0] & reals[1] if len(reals) == 2 else (reals[0] if reals else None),
+            valid=valid_masks[0] & valid_masks[1]
+            if len(valid_masks) == 2
+            else (valid_masks[0] if valid_masks else None),
             documents=self.documents + other.documents,
         )
 
     @property
     def is_at_most_causal(self) -> bool:
         """Nothing is hidden but, perhaps, the future."""
-        return self.window is None and self.real is None and not self.documents
+        return self.window is None and self.valid is None and not self.documents
 
     def dense(
         self,
@@ -52,48 +54,48 @@ class Mask:
 
         A window is measured in positions, where they differ from places in the row: padding has no width.
         """
-        table: Tensor | None = None
+        allowed: Tensor | None = None
         if self.causal:
-            table = _both(table, _distance(query_index, key_index) >= 0)
+            allowed = _and(allowed, _distance(query_index, key_index) >= 0)
         if self.window is not None:
             queries = query_index if query_positions is None else query_positions
             keys = key_index if key_positions is None else key_positions
-            table = _both(table, _distance(queries, keys).abs() < self.window)
+            allowed = _and(allowed, _distance(queries, keys).abs() < self.window)
         for documents in self.documents:
-            table = _both(table, documents[:, None, :, None] == documents[:, None, None, :])
-        if self.real is not None:
-            table = _both(table, self.real[:, None, None, :])
-        return table
+            allowed = _and(allowed, documents[:, None, :, None] == documents[:, None, None, :])
+        if self.valid is not None:
+            allowed = _and(allowed, self.valid[:, None, None, :])
+        return allowed
 
 
-def everything() -> Mask:
+def no_mask() -> Mask:
     """All see all."""
-    return Mask(causal=False, window=None, real=None, documents=())
+    return Mask(causal=False, window=None, valid=None, documents=())
 
 
 def causal() -> Mask:
     """Each sees itself and what came before."""
-    return Mask(causal=True, window=None, real=None, documents=())
+    return Mask(causal=True, window=None, valid=None, documents=())
 
 
-def padding(real: Tensor) -> Mask:
+def padding(valid: Tensor) -> Mask:
     """Nobody sees padding; `real` (B, S) is True for tokens."""
-    return Mask(causal=False, window=None, real=real, documents=())
+    return Mask(causal=False, window=None, valid=valid, documents=())
 
 
 def window(width: int) -> Mask:
     """Nobody looks further than `width` - 1 tokens."""
-    return Mask(causal=False, window=width, real=None, documents=())
+    return Mask(causal=False, window=width, valid=None, documents=())
 
 
 def same_document(documents: Tensor) -> Mask:
     """Texts packed into one row do not see each other; `documents` (B, S) numbers them."""
-    return Mask(causal=False, window=None, real=None, documents=(documents,))
+    return Mask(causal=False, window=None, valid=None, documents=(documents,))
 
 
 def _distance(queries: Tensor, keys: Tensor) -> Tensor:
     return queries[:, None, :, None] - keys[:, None, None, :]  # (1|B, 1, T, S)
 
 
-def _both(table: Tensor | None, allowed: Tensor) -> Tensor:
-    return allowed if table is None else torch.logical_and(table, allowed)
+def _and(allowed: Tensor | None, condition: Tensor) -> Tensor:
+    return condition if allowed is None else torch.logical_and(allowed, condition)

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 
-class RmsNorm(nn.RMSNorm):
+class RMSNorm(nn.RMSNorm):
     """Divide by the root of the mean square, and scale."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -14,5 +14,5 @@ class RmsNorm(nn.RMSNorm):
 def make_norm(kind: str, size: int, eps: float, bias: bool) -> nn.Module:
     """`layer`: subtract the mean, divide by the deviation, scale and shift. `rms`: divide and scale only."""
     if kind == "rms":
-        return RmsNorm(size, eps=eps)
+        return RMSNorm(size, eps=eps)
     return nn.LayerNorm(size, eps=eps, bias=bias)

@@ -19,7 +19,7 @@ Angles = tuple[Tensor, Tensor]  # cosines and signed sines, (1|B, 1, T, K)
 class Position(nn.Module):
     """No position: the default answer at all three points."""
 
-    limit: int | None = None  # the first position that cannot be told
+    max_positions: int | None = None  # the first position that cannot be told
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG002
         """Add to the vectors (B, T, D)."""
@@ -53,10 +53,10 @@ class Sinusoidal(Position):
 
     def encode(self, positions: Tensor) -> Tensor:
         """The vectors (1|B, T, D) of positions (1|B, T)."""
-        waves = _waves(positions, self.width, self.base)  # (1|B, T, D/2)
+        phases = _phases(positions, self.width, self.base)  # (1|B, T, D/2)
         if self.interleaved:
-            return torch.stack((waves.sin(), waves.cos()), dim=-1).flatten(-2)  # (1|B, T, D)
-        return torch.cat((waves.sin(), waves.cos()), dim=-1)  # (1|B, T, D)
+            return torch.stack((phases.sin(), phases.cos()), dim=-1).flatten(-2)  # (1|B, T, D)
+        return torch.cat((phases.sin(), phases.cos()), dim=-1)  # (1|B, T, D)
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add the waves."""
@@ -69,7 +69,7 @@ class Learned(Position):
     def __init__(self, width: int, length: int, offset: int) -> None:
         super().__init__()
         self.table = nn.Embedding(length + offset, width)
-        self.limit = length
+        self.max_positions = length
         self.offset = offset
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -88,17 +88,17 @@ class Rotary(Position):
 
     def angles(self, positions: Tensor) -> Angles:
         """Cosines and sines of every position's angles, for each dimension of a head; -sine for the first of a pair."""
-        waves = _waves(positions, self.key_dim, self.theta)  # (1|B, T, K/2)
-        cosines, sines = waves.cos(), waves.sin()
+        phases = _phases(positions, self.key_dim, self.theta)  # (1|B, T, K/2)
+        cosines, sines = phases.cos(), phases.sin()
         if self.interleaved:
-            return cosines.repeat_interleave(2, dim=-1)[:, None], _interleaved(-sines, sines)[:, None]  # (1|B, 1, T, K)
+            return cosines.repeat_interleave(2, dim=-1)[:, None], _interleave(-sines, sines)[:, None]  # (1|B, 1, T, K)
         return torch.cat((cosines, cosines), dim=-1)[:, None], torch.cat((-sines, sines), dim=-1)[:, None]
 
     def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:
         """Turn each pair (a, b) into (a cos - b sin, b cos + a sin); narrow heads are turned in float32."""
         cosines, sines = angles
         if self.interleaved:
-            swapped = _interleaved(heads[..., 1::2], heads[..., 0::2])  # (B, H, T, K)
+            swapped = _interleave(heads[..., 1::2], heads[..., 0::2])  # (B, H, T, K)
         else:
             swapped = heads.roll(self.key_dim // 2, dims=-1)  # (B, H, T, K)
         return (heads * cosines + swapped * sines).to(heads.dtype)
@@ -118,14 +118,14 @@ class Alibi(Position):
         return (-slopes[None, :, None, None] * distance[:, None],)  # (1|B, H, T, S)
 
 
-class Relative(Position):
+class RelativeBias(Position):
     """A learned number per head and distance bucket: near distances exactly, far ones by their logarithm."""
 
-    def __init__(self, heads: int, buckets: int, distance: int, two_sided: bool, tables: int) -> None:
+    def __init__(self, heads: int, buckets: int, distance: int, is_bidirectional: bool, tables: int) -> None:
         super().__init__()
         self.buckets = buckets
         self.distance = distance
-        self.two_sided = two_sided
+        self.is_bidirectional = is_bidirectional
         self.tables = nn.Parameter(torch.empty(tables, buckets, heads))
 
     def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
@@ -135,19 +135,19 @@ class Relative(Position):
 
     def bucket(self, offset: Tensor) -> Tensor:
         """The bucket of key position minus query position."""
-        if self.two_sided:  # half of the buckets for each direction
+        if self.is_bidirectional:  # half of the buckets for each direction
             count = self.buckets // 2
             start = (offset > 0).long() * count
-            far = offset.abs()
+            distance = offset.abs()
         else:  # the future is masked anyway
             count = self.buckets
             start = torch.zeros_like(offset)
-            far = (-offset).clamp(min=0)
+            distance = (-offset).clamp(min=0)
         exact = count // 2
         # In T5's order of operations: another order rounds to the neighbouring bucket at some distances.
-        logs = far.clamp(min=1).float().div(exact).log() / math.log(self.distance / exact) * (count - exact)
-        logarithmic = exact + logs.long()
-        return start + torch.where(far < exact, far, logarithmic.clamp(max=count - 1))
+        scaled_log = distance.clamp(min=1).float().div(exact).log() / math.log(self.distance / exact) * (count - exact)
+        logarithmic = exact + scaled_log.long()
+        return start + torch.where(distance < exact, distance, logarithmic.clamp(max=count - 1))
 
 
 def alibi_slopes(heads: int) -> list[float]:
@@ -163,12 +163,12 @@ def alibi_slopes(heads: int) -> list[float]:
     return slopes
 
 
-def _interleaved(first: Tensor, second: Tensor) -> Tensor:
+def _interleave(first: Tensor, second: Tensor) -> Tensor:
     """One of each in turn, (..., K/2) twice -> (..., K)."""
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
-def _waves(positions: Tensor, width: int, base: float) -> Tensor:
+def _phases(positions: Tensor, width: int, base: float) -> Tensor:
     """Position times falling frequencies, (1|B, T) -> (1|B, T, width/2)."""
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32) / width
     return positions[..., None].float() * base**-exponents

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.nn.attend import Sight, explicit
+from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.scores import Score
 
 
 @dataclass(frozen=True)
-class Attended:
+class AttentionRecord:
     """One attention, as it happened."""
 
     query: Tensor  # (B, H, T, K) after position and score have changed it
     key: Tensor  # (B, G, S, K)
     value: Tensor  # (B, G, S, V)
-    seen: Sight
+    mask: ResolvedMask
     score: Score
     output: Tensor  # (B, H, T, V) before any replacement
 
@@ -36,27 +36,29 @@ class Record:
     """
 
     def __init__(self, replace: Mapping[str, Callable[[Tensor], Tensor]] | None = None) -> None:
-        self.attention: dict[str, Attended] = {}
+        self.attention: dict[str, AttentionRecord] = {}
         self.residuals: dict[str, Tensor] = {}  # (B, T, D) by place: "encoder.input", "encoder.0.self", ...
-        self._replace = dict(replace or {})
+        self._replacements = dict(replace or {})
 
-    def attended(self, name: str, attended: Attended) -> Tensor:
+    def add_attention(self, name: str, attention: AttentionRecord) -> Tensor:
         """Write down one attention; what comes back is its output, or what replaces it."""
-        self.attention[name] = attended
-        change = self._replace.get(name)
-        return attended.output if change is None else change(attended.output)
+        self.attention[name] = attention
+        replacement = self._replacements.get(name)
+        return attention.output if replacement is None else replacement(attention.output)
 
     def weights(self, name: str) -> Tensor:
         """Who looked at whom, (B, H, T, S): recomputed, and without dropout."""
         return self._recompute(name)[1]
 
-    def recomputed_output(self, name: str) -> Tensor:
+    def recompute_output(self, name: str) -> Tensor:
         """The heads' output (B, H, T, V) by the explicit path: equal to `attention[name].output`."""
         return self._recompute(name)[0]
 
     def _recompute(self, name: str) -> tuple[Tensor, Tensor]:
         if name not in self.attention:
-            known = ", ".join(self.attention) or "none"
-            raise RegardError(f"No attention '{name}' was recorded.", fix=f"Recorded: {known}.")
-        kept = self.attention[name]
-        return explicit(kept.query, kept.key, kept.value, kept.seen, kept.score, dropout=0.0)
+            names = ", ".join(self.attention) or "none"
+            raise RegardError(f"No attention '{name}' was recorded.", fix=f"Recorded: {names}.")
+        attention = self.attention[name]
+        return eager_attention(
+            attention.query, attention.key, attention.value, attention.mask, attention.score, dropout=0.0
+        )

@@ -25,7 +25,7 @@ class Score(nn.Module):
         """Change the query (B, H, T, K) so that a dot product is all that is left."""
         return query
 
-    def pairs(self, query: Tensor, key: Tensor) -> Tensor:
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """Scores (B, H, T, S) of a changed query (B, H, T, K) and a key for each head (B, H, S, K)."""
         assert self.scale is not None  # noqa: S101 - kinds without a scale have their own `pairs`
         return (query @ key.transpose(-2, -1)) * self.scale  # (B, H, T, S)
@@ -51,10 +51,10 @@ class Concat(Score):
         self.weight = nn.Parameter(torch.empty(heads, hidden, 2 * key_dim))
         self.vector = nn.Parameter(torch.empty(heads, hidden))
 
-    def pairs(self, query: Tensor, key: Tensor) -> Tensor:
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """W [q; k] is the left half of W times q plus the right half times k: no pair is ever built."""
         left, right = self.weight.chunk(2, dim=-1)  # (H, hidden, K) each
-        return _bend(query @ left.transpose(1, 2), key @ right.transpose(1, 2), self.vector)
+        return _tanh_scores(query @ left.transpose(1, 2), key @ right.transpose(1, 2), self.vector)
 
 
 class Additive(Score):
@@ -66,13 +66,13 @@ class Additive(Score):
         self.key_weight = nn.Parameter(torch.empty(heads, hidden, key_dim))
         self.vector = nn.Parameter(torch.empty(heads, hidden))
 
-    def pairs(self, query: Tensor, key: Tensor) -> Tensor:
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """Every query with every key, through the layer."""
         left = query @ self.query_weight.transpose(1, 2)  # (B, H, T, hidden)
         right = key @ self.key_weight.transpose(1, 2)  # (B, H, S, hidden)
-        return _bend(left, right, self.vector)
+        return _tanh_scores(left, right, self.vector)
 
 
-def _bend(left: Tensor, right: Tensor, vector: Tensor) -> Tensor:
-    pairs = torch.tanh(left[:, :, :, None] + right[:, :, None])  # (B, H, T, S, hidden)
-    return torch.einsum("bhtsa,ha->bhts", pairs, vector)  # (B, H, T, S)
+def _tanh_scores(left: Tensor, right: Tensor, vector: Tensor) -> Tensor:
+    hidden = torch.tanh(left[:, :, :, None] + right[:, :, None])  # (B, H, T, S, hidden)
+    return torch.einsum("bhtsa,ha->bhts", hidden, vector)  # (B, H, T, S)

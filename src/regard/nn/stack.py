@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from regard.base.errors import ShapeError
-from regard.nn.attend import Sight, sights
-from regard.nn.cache import Cache
+from regard.nn.attend import ResolvedMask, resolve_mask
+from regard.nn.cache import KVCache
 from regard.nn.context import Context
 from regard.nn.dropout import Dropout
 from regard.nn.layer import Layer
@@ -20,7 +20,7 @@ from regard.nn.record import Record
 class Stack(nn.Module):
     """Positions, layers, norms. What can be worked out once for all layers is worked out here."""
 
-    recompute = False  # in training, forget what is inside a layer and compute it again on the way back
+    checkpoint_activations = False  # in training, forget what is inside a layer and compute it again on the way back
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Stack(nn.Module):
         positions: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Mask | None = None,
-        cache: Cache | None = None,
+        kv_cache: KVCache | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """(B, T, D) -> (B, T, D).
@@ -56,43 +56,49 @@ class Stack(nn.Module):
         Positions (1 or B, T) count from 0 unless given, as for packed texts. With a cache they count from its end,
         the new tokens are written behind the old ones, and the memory must have been remembered (`remember`).
         """
-        if cache is not None:
-            self._check_length(cache.filled + x.size(1))
-            positions = cache.positions(x.size(1), x.device)  # (1|B, T)
+        if kv_cache is not None:
+            self._check_length(kv_cache.length + x.size(1))
+            positions = kv_cache.positions(x.size(1), x.device)  # (1|B, T)
         elif positions is None:
             self._check_length(x.size(1))
             positions = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
-        elif self.position.limit is not None and positions.device.type == "cpu" and not torch.compiler.is_compiling():
+        elif (
+            self.position.max_positions is not None
+            and positions.device.type == "cpu"
+            and not torch.compiler.is_compiling()
+        ):
             self._check_length(int(positions.max()) + 1)  # on other devices this look would have to wait
         context = Context(
             position=self.position,
-            angles=self.position.angles(positions),
-            own=self._own_sights(x, mask, positions, cache),
-            across=None if memory_mask is None else _across_sight(x, memory_mask),
+            rotary=self.position.angles(positions),
+            self_masks=self._resolve_self_masks(x, mask, positions, kv_cache),
+            cross_mask=None if memory_mask is None else _resolve_cross_mask(x, memory_mask),
             memory=memory,
-            cache=cache,
+            kv_cache=kv_cache,
             record=record,
         )
-        x = self._enter(x, positions)
+        x = self._embed(x, positions)
         if record is not None:
             record.residuals[f"{self.name}.input"] = x
-        forgetting = self.recompute and self.training and cache is None and record is None  # both want a layer run once
+        checkpointing = (
+            self.checkpoint_activations and self.training and kv_cache is None and record is None
+        )  # both want a layer run once
         for layer in self.layers:
-            x = checkpoint(layer, x, context, use_reentrant=False) if forgetting else layer(x, context)
-        if cache is not None:
-            cache.advance(x.size(1))
+            x = checkpoint(layer, x, context, use_reentrant=False) if checkpointing else layer(x, context)
+        if kv_cache is not None:
+            kv_cache.advance(x.size(1))
         return x if self.final_norm is None else self.final_norm(x)
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def remember(self, memory: Tensor, cache: Cache) -> None:
+    def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
         """Write every cross-attention's keys and values of a memory (B, S, D), once for all steps."""
         for layer in self.layers:
             if layer.cross is not None:
-                cache.remember(layer.cross.name, *layer.cross.answer(memory))
+                kv_cache.store_memory(layer.cross.name, *layer.cross.project_key_value(memory))
 
-    def _enter(self, x: Tensor, positions: Tensor) -> Tensor:
+    def _embed(self, x: Tensor, positions: Tensor) -> Tensor:
         if torch.is_autocast_enabled(x.device.type):  # a projected image comes narrow; what all layers add to is wide
             x = x.float()
         if self.training and self.token_dropout.rate:
@@ -102,34 +108,36 @@ class Stack(nn.Module):
             x = self.input_norm(x)
         return self.dropout(x)
 
-    def _own_sights(self, x: Tensor, mask: Mask, positions: Tensor, cache: Cache | None) -> tuple[Sight, ...]:
+    def _resolve_self_masks(
+        self, x: Tensor, mask: Mask, positions: Tensor, kv_cache: KVCache | None
+    ) -> tuple[ResolvedMask, ...]:
         """Who sees whom in self-attention: one answer for all layers, or one for each that has its own bias."""
-        if cache is None:
+        if kv_cache is None:
             key_positions = positions
             key_index = query_index = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
         else:
             query_index = positions  # (1|B, T)
-            key_positions = key_index = torch.arange(cache.filled + x.size(1), device=x.device)[None]  # (1, S)
-        fresh = cache is None or cache.filled == 0
-        return sights(
+            key_positions = key_index = torch.arange(kv_cache.length + x.size(1), device=x.device)[None]  # (1, S)
+        is_square = kv_cache is None or kv_cache.length == 0
+        return resolve_mask(
             mask,
             query_index,
             key_index,
-            fresh=fresh,
+            is_square=is_square,
             positions=(positions, key_positions),
             biases=self.position.on_scores(positions, key_positions),
         )
 
     def _check_length(self, length: int) -> None:
-        limit = self.position.limit
-        if limit is not None and not torch.compiler.is_compiling() and length > limit:
+        max_positions = self.position.max_positions
+        if max_positions is not None and not torch.compiler.is_compiling() and length > max_positions:
             raise ShapeError(
-                f"{length} tokens, but the learned positions end at {limit}.",
+                f"{length} tokens, but the learned positions end at {max_positions}.",
                 where=self.name,
                 fix="Shorten the text, or build the model with a larger position length.",
             )
 
 
-def _across_sight(x: Tensor, memory_mask: Mask) -> Sight:
+def _resolve_cross_mask(x: Tensor, memory_mask: Mask) -> ResolvedMask:
     index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # a memory has no order to hide
-    return sights(memory_mask, index, index, fresh=False)[0]
+    return resolve_mask(memory_mask, index, index, is_square=False)[0]

@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.decode.alternatives import alternatives
 from regard.decode.lengths import Alpha
 from regard.decode.trace import Look, Trace
-from regard.models.state import State
+from regard.models.state import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.answers import Translation, answer
 from regard.pipeline.chance import generator_of
@@ -102,7 +102,7 @@ def traced(
     model, record = translator.model, Record()
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
 
-    def step(tokens: Tensor, state: State) -> Tensor:
+    def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
     look: Look = lambda: torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()  # noqa: E731

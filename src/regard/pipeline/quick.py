@@ -9,7 +9,7 @@ import torch
 from regard.decode.step import Step
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.swift import Swift
+from regard.models.swift import CpuDecoder
 from regard.pipeline.quiet import quiet
 
 
@@ -21,7 +21,7 @@ class Quick:
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         self._model = model
-        self._swift: Swift | None = None
+        self._swift: CpuDecoder | None = None
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -30,7 +30,7 @@ class Quick:
         with quiet(self._model):
             if learning or self._swift is None or not self._swift.fits():
                 with torch.inference_mode():
-                    self._swift = Swift(self._model)
+                    self._swift = CpuDecoder(self._model)
             try:
                 yield
             finally:

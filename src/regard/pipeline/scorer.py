@@ -219,9 +219,9 @@ class Scorer:
     def _vectors(self, rows: list[Row], device: torch.device) -> Tensor:
         reads, _ = padded([row.reads for row in rows], self.vocabularies.target.specials.pad, device)  # (B, T)
         if isinstance(self.model, DecoderOnly):
-            return self.model.vectors(reads)
+            return self.model.hidden_states(reads)
         source, real = padded([row.source for row in rows], self.vocabularies.source.specials.pad, device)  # (B, S)
-        return self.model.vectors(source, reads, real)
+        return self.model.hidden_states(source, reads, real)
 
     def _logits(self, vectors: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits (n, V) and labels (n), no more of them at once than memory likes."""

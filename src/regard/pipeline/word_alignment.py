@@ -84,7 +84,7 @@ def _weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:
     vocabularies, record = translator.vocabularies, Record()
     source, real = padded([pair.source for pair in pairs], vocabularies.source.specials.pad, device)  # (B, S)
     reads, _ = padded([pair.reads for pair in pairs], vocabularies.target.specials.pad, device)  # (B, T)
-    translator.model.vectors(source, reads, real, record=record)
+    translator.model.hidden_states(source, reads, real, record=record)
     return record.weights(name).mean(dim=1).cpu()  # (B, H, T, S) -> (B, T, S)
 
 

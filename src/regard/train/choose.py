@@ -254,7 +254,7 @@ class Draft:
     def _why(self, row: Row, model: AnyModel) -> str:
         from regard.models.cost import cost  # torch: only when it is needed
 
-        parameters = cost(model, batch=1, source=1, target=1).parameters.total()
+        parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
         short = self.found.content != "text" and self.found.usual < SENTENCE
         counted = _counted(self.found) + f" of {self.found.usual:.0f} characters" * short
         figure = f"{counted}: preset {row.preset} ({many(parameters)} parameters)"

@@ -3,13 +3,13 @@
 from torch import nn
 
 from regard.config.run import Run
-from regard.nn.attention import keep_float32
+from regard.nn.attention import set_attention_float32
 from regard.nn.stack import Stack
 
 
 def use_kernels(model: nn.Module, run: Run) -> None:
     """Attention in float32 or in the run's precision; the inside of layers kept or computed again on the way back."""
-    keep_float32(model, run.device.attention == "float32")
+    set_attention_float32(model, run.device.attention == "float32")
     for module in model.modules():
         if isinstance(module, Stack):
-            module.recompute = run.train.checkpoint_activations
+            module.checkpoint_activations = run.train.checkpoint_activations

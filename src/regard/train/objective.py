@@ -15,7 +15,7 @@ from regard.data.rows import IGNORED
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import MaskedWordHead, WordHead
+from regard.models.heads import LMHead, MLMHead
 from regard.train.agreement import agreeing_class_loss, agreeing_word_loss
 from regard.train.loss import WordLoss, class_loss, word_loss
 
@@ -44,14 +44,14 @@ class Objective:
     def _below_head(self, batch: Batch) -> Tensor:
         model = self.model
         if isinstance(model, EncoderDecoder):
-            return model.vectors(_given(batch.source), _given(batch.target), batch.source_real)  # (B, T, D)
+            return model.hidden_states(_given(batch.source), _given(batch.target), batch.source_real)  # (B, T, D)
         if isinstance(model, DecoderOnly):
-            return model.vectors(_given(batch.target), positions=batch.positions, documents=batch.documents)
-        return model.vectors(_given(batch.source), batch.source_real)[0]
+            return model.hidden_states(_given(batch.target), positions=batch.positions, documents=batch.documents)
+        return model.hidden_states(_given(batch.source), batch.source_real)[0]
 
     def _loss(self, x: Tensor, labels: Tensor, real: Tensor | None) -> WordLoss:
         head: nn.Module = self.model.head
-        if not isinstance(head, WordHead | MaskedWordHead):  # few classes: nothing to save
+        if not isinstance(head, LMHead | MLMHead):  # few classes: nothing to save
             logits = head(x, None if real is None else real.to(x.device)).flatten(0, -2)  # (N, classes)
             labels = labels.flatten().to(x.device)  # (N)
             if self.agreement:
@@ -61,9 +61,9 @@ class Objective:
         places = (labels != IGNORED).nonzero()[:, 0]
         if places.numel() < labels.numel():
             x, labels = x.index_select(0, places.to(x.device)), labels[places]  # (N, D), (N)
-        if isinstance(head, MaskedWordHead):
-            x, head = head.readied(x), head.words
-        labels, weight, bias = labels.to(x.device), head.words.weight, head.bias
+        if isinstance(head, MLMHead):
+            x, head = head.transform(x), head.lm_head
+        labels, weight, bias = labels.to(x.device), head.projection.weight, head.bias
         if self.agreement:
             return agreeing_word_loss(x, labels, weight, bias, self.smoothing, self.rows, self.agreement)
         return word_loss(x, labels, weight, bias, self.smoothing, self.rows)

@@ -41,7 +41,7 @@ def flops(run: Run, length: int) -> float:
     """Arithmetic of forward and backward through one batch."""
     rows = max(1, run.data.batch_tokens // length) * (2 if run.train.r_drop else 1)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
-    return float(cost(run.model, batch=rows, source=source, target=target).training.total())
+    return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 
 
 def invented(run: Run, rows: int, length: int) -> Batch:

@@ -16,8 +16,8 @@ import torch
 from regard.config.run import Run
 from regard.data.batch import Batch
 from regard.models.build import build
-from regard.models.heads import MaskedWordHead, WordHead
-from regard.nn.attention import keep_float32
+from regard.models.heads import LMHead, MLMHead
+from regard.nn.attention import set_attention_float32
 from regard.train.device import wait
 from regard.train.engine import cut_rows, is_out_of_memory
 from regard.train.kernels import use_kernels
@@ -59,7 +59,9 @@ class Trial:
         """The fastest ways where the settings leave a choice, by their names in [device]; they are set from here on."""
         device, found = self._run.device, dict[str, Any]()
         if device.attention is None:
-            ways = {name: partial(keep_float32, self.model, name == "float32") for name in ("float32", "compute")}
+            ways = {
+                name: partial(set_attention_float32, self.model, name == "float32") for name in ("float32", "compute")
+            }
             found["attention"] = "compute" if self._run.train.precision == "float32" else self.fastest(ways)
         if device.threads is None:
             threads = [torch.get_num_threads(), *([1] if self._device.type == "cpu" else [])]
@@ -123,8 +125,8 @@ class Trial:
     def _words(self) -> int:
         """The rows of the output matrix; 0 where there are only labels."""
         head = self.model.head
-        head = head.words if isinstance(head, MaskedWordHead) else head
-        return int(head.words.weight.size(0)) if isinstance(head, WordHead) else 0
+        head = head.lm_head if isinstance(head, MLMHead) else head
+        return int(head.projection.weight.size(0)) if isinstance(head, LMHead) else 0
 
     def _use_rows(self, rows: int) -> None:
         self._objective.rows = rows
