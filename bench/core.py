@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench import lean, rivals
-from bench.timing import again_with_tuned_malloc, race, ratio, table
+from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.exchange.names import torch_decoder, torch_encoder
 from regard.exchange.rules import to_theirs
@@ -42,7 +42,7 @@ from regard.models.build import build
 
 OURS = "regard"
 IGNORED = -100  # the label of padding
-CLOSE = 1e-4
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Contestant:
 
 
 @dataclass(frozen=True)
-class Contest:
+class ModelContest:
     """Contestants over the same batch, ours first."""
 
     name: str
@@ -83,55 +83,55 @@ class Contest:
             contestant.model.eval().zero_grad(set_to_none=True)
             loss = self.loss(contestant)
             loss.backward()
-            norm = nn.utils.get_total_norm(_gradients(contestant.model))
-            learned, fixed = _sizes(contestant.model)
-            also = f" + {fixed:,} fixed" if fixed else ""
-            summary = f"{learned:,} parameters{also}, loss {loss.item():.6f}, gradient {norm.item():.6f}"
+            norm = nn.utils.get_total_norm(_collect_gradients(contestant.model))
+            trainable, fixed = _count_parameters(contestant.model)
+            fixed_note = f" + {fixed:,} fixed" if fixed else ""
+            summary = f"{trainable:,} parameters{fixed_note}, loss {loss.item():.6f}, gradient {norm.item():.6f}"
             print(f"  {contestant.name:<10}{summary}{'. ' * bool(contestant.difference)}{contestant.difference}")
-            result = (loss.item(), norm.item())
-            reference = result if reference is None else reference
+            values = (loss.item(), norm.item())
+            reference = values if reference is None else reference
             if any(
-                abs(actual - expected) > CLOSE * max(1.0, abs(expected))
-                for actual, expected in zip(result, reference, strict=True)
+                abs(value - expected) > TOLERANCE * max(1.0, abs(expected))
+                for value, expected in zip(values, reference, strict=True)
             ):
                 raise SystemExit(f"{self.name}: {contestant.name} computes something else than {OURS}.")
 
 
-Plan = tuple[tuple[Callable[[int, bool], Contest], int, float], ...]  # the contest, its rows, its seconds
+Plan = tuple[tuple[Callable[[int, bool], ModelContest], int, float], ...]  # the contest, its rows, its seconds
 
 
-def tiny(rows: int, with_hugging_face: bool) -> Contest:
+def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
     """Translation, with padding."""
-    vocabulary, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
+    vocabulary_size, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
     generator = torch.Generator().manual_seed(0)
-    source, source_valid = _random_rows(rows, length, 10, vocabulary, generator)
-    target, target_valid = _random_rows(rows, length, 12, vocabulary, generator)
-    labels = torch.randint(4, vocabulary, target.shape, generator=generator).masked_fill(~target_valid, IGNORED)
+    source, source_valid = _make_rows(rows, length, 10, vocabulary_size, generator)
+    target, target_valid = _make_rows(rows, length, 12, vocabulary_size, generator)
+    labels = torch.randint(4, vocabulary_size, target.shape, generator=generator).masked_fill(~target_valid, IGNORED)
     print(
         f"\ntiny: {rows} rows, {source_valid.sum()} real source and {target_valid.sum()} real target tokens "
         f"of {source.numel()} each"
     )
 
-    ours = _perturb(build(preset("tiny"), seed=0))
-    shape = (vocabulary, width, heads, hidden, layers, dropout, length)
-    bare = lean.Translator(*shape)
-    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
-    plain = rivals.TorchTranslator(*shape)
-    rivals.copy_weights(ours, plain, rivals.TRANSLATOR_TABLE)
-    rivals.copy_stack(ours.get_submodule("encoder"), plain.encoder, torch_encoder(final_norm=False))
-    rivals.copy_stack(ours.get_submodule("decoder"), plain.decoder, torch_decoder(final_norm=False))
+    ours = _perturb_vectors(build(preset("tiny"), seed=0))
+    shape = (vocabulary_size, width, heads, hidden, layers, dropout, length)
+    minimal = lean.Translator(*shape)
+    rivals.copy_weights(ours, minimal, {**rivals.MINIMAL_NAMES, **rivals.TRANSLATOR_NAMES})
+    torch_model = rivals.TorchTranslator(*shape)
+    rivals.copy_weights(ours, torch_model, rivals.TRANSLATOR_NAMES)
+    rivals.copy_stack(ours.get_submodule("encoder"), torch_model.encoder, torch_encoder(final_norm=False))
+    rivals.copy_stack(ours.get_submodule("decoder"), torch_model.decoder, torch_decoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(source, target, source_valid)
 
     contestants = [
         Contestant(OURS, ours, call, "Dropout's noise by regard.nn.dropout"),
-        Contestant("lean", bare, call),
-        Contestant("torch_nn", plain, call, "Its other dropouts are set to 0"),
+        Contestant("lean", minimal, call),
+        Contestant("torch_nn", torch_model, call, "Its other dropouts are set to 0"),
     ]
     if with_hugging_face:
-        theirs = rivals.marian(*shape)
-        theirs.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
+        hf_model = rivals.make_marian(*shape)
+        hf_model.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
             return model(
@@ -139,23 +139,23 @@ def tiny(rows: int, with_hugging_face: bool) -> Contest:
             ).logits
 
         note = "Fixed are its tables of sines; it adds a bias that does not learn to the logits"
-        contestants.append(Contestant("hf", theirs, logits, note))
-    return Contest("tiny", contestants, labels, smoothing=0.1)
+        contestants.append(Contestant("hf", hf_model, logits, note))
+    return ModelContest("tiny", contestants, labels, smoothing=0.1)
 
 
-def lm(rows: int, with_hugging_face: bool) -> Contest:
+def lm(rows: int, with_hugging_face: bool) -> ModelContest:
     """Characters, without padding."""
-    vocabulary, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
+    vocabulary_size, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
     generator = torch.Generator().manual_seed(0)
-    tokens = torch.randint(vocabulary, (rows, length), generator=generator)
-    labels = torch.randint(vocabulary, (rows, length), generator=generator)
+    tokens = torch.randint(vocabulary_size, (rows, length), generator=generator)
+    labels = torch.randint(vocabulary_size, (rows, length), generator=generator)
     print(f"\nlm: {rows} rows of {length} tokens")
 
     settings = preset(
         "gpt2",
         {
             "width": width,
-            "tokens.vocabulary": vocabulary,
+            "tokens.vocabulary": vocabulary_size,
             "decoder.layers": layers,
             "decoder.position.length": length,
             "decoder.attention.heads": heads,
@@ -163,28 +163,28 @@ def lm(rows: int, with_hugging_face: bool) -> Contest:
             "decoder.dropout": {},
         },
     )
-    ours = _perturb(build(settings, seed=0))
-    shape = (vocabulary, width, heads, hidden, layers, length)
-    bare = lean.LanguageModel(*shape)
-    rivals.copy_weights(ours, bare, {**rivals.LEAN_NAMES, **rivals.LANGUAGE_MODEL_TABLES})
-    plain = rivals.TorchLanguageModel(*shape)
-    rivals.copy_weights(ours, plain, rivals.LANGUAGE_MODEL_TABLES)
-    rivals.copy_stack(ours.get_submodule("decoder"), plain.encoder, torch_encoder(final_norm=False))
+    ours = _perturb_vectors(build(settings, seed=0))
+    shape = (vocabulary_size, width, heads, hidden, layers, length)
+    minimal = lean.LanguageModel(*shape)
+    rivals.copy_weights(ours, minimal, {**rivals.MINIMAL_NAMES, **rivals.LANGUAGE_MODEL_NAMES})
+    torch_model = rivals.TorchLanguageModel(*shape)
+    rivals.copy_weights(ours, torch_model, rivals.LANGUAGE_MODEL_NAMES)
+    rivals.copy_stack(ours.get_submodule("decoder"), torch_model.encoder, torch_encoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(tokens)
 
     contestants = [
         Contestant(OURS, ours, call),
-        Contestant("lean", bare, call),
-        Contestant("torch_nn", plain, call),
+        Contestant("lean", minimal, call),
+        Contestant("torch_nn", torch_model, call),
     ]
     if with_hugging_face:
-        theirs = rivals.gpt2(*shape)
-        theirs.load_state_dict(to_theirs(gpt2(tied=True), ours.state_dict()))
+        hf_model = rivals.make_gpt2(*shape)
+        hf_model.load_state_dict(to_theirs(gpt2(tied=True), ours.state_dict()))
         note = "GELU by torch's kernel"
-        contestants.append(Contestant("hf", theirs, lambda model: model(tokens, use_cache=False).logits, note))
-    return Contest("lm", contestants, labels, smoothing=0.0)
+        contestants.append(Contestant("hf", hf_model, lambda model: model(tokens, use_cache=False).logits, note))
+    return ModelContest("lm", contestants, labels, smoothing=0.0)
 
 
 def main() -> None:
@@ -198,8 +198,8 @@ def main() -> None:
     parser.add_argument("--control", action="store_true", help="race a copy of ours too: how far it is from 1 is noise")
     options = parser.parse_args()
     if not options.plain_malloc:
-        again_with_tuned_malloc()
-    began = time.perf_counter()
+        restart_with_tuned_malloc()
+    start_time = time.perf_counter()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with_hugging_face = importlib.util.find_spec("transformers") is not None
@@ -208,39 +208,39 @@ def main() -> None:
     if not with_hugging_face:
         print("transformers is not installed, so hf is left out: pip install 'regard[bench]'")
 
-    quick: Plan = ((tiny, 64, 12.0), (lm, 2, 12.0))
-    whole: Plan = ((tiny, 256, 130.0), (lm, 16, 180.0))
+    quick_plan: Plan = ((tiny, 64, 12.0), (lm, 2, 12.0))
+    full_plan: Plan = ((tiny, 256, 130.0), (lm, 16, 180.0))
     results: dict[str, float] = {}
-    for make, rows, seconds in quick if options.quick else whole:
+    for make, rows, seconds in quick_plan if options.quick else full_plan:
         if options.only not in (None, make.__name__):
             continue
         contest = make(rows, with_hugging_face)
         if options.control:
-            first = contest.contestants[0]
-            contest.contestants.append(replace(first, name="control", model=copy.deepcopy(first.model)))
+            ours = contest.contestants[0]
+            contest.contestants.append(replace(ours, name="control", model=copy.deepcopy(ours.model)))
         contest.check()
         for contestant in contest.contestants:
             contestant.model.train(not options.no_dropout)
         steps = {contestant.name: partial(contest.step, contestant) for contestant in contest.contestants}
         times = race(steps, seconds=seconds)
-        print(table(times, ours=OURS))
-        for name, theirs in times.items():
+        print(format_table(times, ours=OURS))
+        for name, their_times in times.items():
             if name not in (OURS, "control"):
-                results[f"{contest.name}/{name}"] = round(ratio(theirs, times[OURS]), 3)
-    print(f"\n{time.perf_counter() - began:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
+                results[f"{contest.name}/{name}"] = round(ratio(their_times, times[OURS]), 3)
+    print(f"\n{time.perf_counter() - start_time:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
     print(json.dumps(results))
 
 
-def _random_rows(
-    rows: int, length: int, min_length: int, vocabulary: int, generator: torch.Generator
+def _make_rows(
+    rows: int, length: int, min_length: int, vocabulary_size: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Tokens (B, T) with lengths from `shortest` to `length`, padded by 0 on the right, and which are real."""
     lengths = torch.randint(min_length, length + 1, (rows, 1), generator=generator)
     valid = torch.arange(length) < lengths
-    return torch.randint(4, vocabulary, (rows, length), generator=generator).masked_fill(~valid, 0), valid
+    return torch.randint(4, vocabulary_size, (rows, length), generator=generator).masked_fill(~valid, 0), valid
 
 
-def _perturb(model: nn.Module) -> nn.Module:
+def _perturb_vectors(model: nn.Module) -> nn.Module:
     """Biases and norms start at 0 and 1: move them, so that a copy in the wrong place is found."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -249,14 +249,14 @@ def _perturb(model: nn.Module) -> nn.Module:
     return model
 
 
-def _gradients(model: nn.Module) -> list[Tensor]:
+def _collect_gradients(model: nn.Module) -> list[Tensor]:
     return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
 
 
-def _sizes(model: nn.Module) -> tuple[int, int]:
+def _count_parameters(model: nn.Module) -> tuple[int, int]:
     """How many numbers learn, and how many parameters do not."""
-    learned = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    return learned, sum(parameter.numel() for parameter in model.parameters()) - learned
+    trainable = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return trainable, sum(parameter.numel() for parameter in model.parameters()) - trainable
 
 
 if __name__ == "__main__":

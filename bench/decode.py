@@ -38,9 +38,9 @@ import torch
 from torch import Tensor, nn
 
 from bench import rivals
-from bench.growth import measure_growth
+from bench.growth import measure_cache_growth
 from bench.peers import ROOT
-from bench.timing import again_with_tuned_malloc, race, ratio, table
+from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoder as Settings
 from regard.decode.beam import beam
@@ -54,18 +54,18 @@ from regard.store.model_folder import read_model
 
 OURS = "regard"
 SENTENCES = ROOT / "../shared/data/multi30k/test_2016_flickr.en.gz"
-STEPS, SIZE = 16, 4
+STEPS, BEAM_SIZE = 16, 4
 POSITIONS = 256  # of Hugging Face's table of sines
-AT_ONCE = {"b1": 4, "b64": 64}  # sentences between two looks at the clock
+BATCH_SIZES = {"b1": 4, "b64": 64}  # sentences between two looks at the clock
 QUICK_STEPS, QUICK_ROWS = 4, 16  # of base with --quick: figures that only show that it runs
-SAME = 0.97  # the share of texts that all must write alike
+MIN_IDENTICAL_SHARE = 0.97  # the share of texts that all must write alike
 
 Rows = list[list[int]]
-Writer = Callable[[Rows, int], Rows]  # sources, size of the beam -> texts
+TranslateFn = Callable[[Rows, int], Rows]  # sources, size of the beam -> texts
 
 
 @dataclass(frozen=True)
-class Shape:
+class DecodingCase:
     """A model of ours, what it reads, and how much it may write."""
 
     name: str
@@ -73,27 +73,27 @@ class Shape:
     model: EncoderDecoder
     sources: Rows
     pad: int
-    begin: int
-    end: int
+    bos: int
+    eos: int
     steps: int | None  # None: until END
 
-    def longest(self, sources: Rows) -> int:
+    def max_length(self, sources: Rows) -> int:
         """The same for all sentences of a batch: nobody else has a limit for each."""
         return self.steps or min(2 * max(map(len, sources)) + 50, POSITIONS)
 
 
-def trained(name: str, folder: Path, count: int) -> Shape:
+def load_trained_case(name: str, folder: Path, count: int) -> DecodingCase:
     """A model that has learned to translate."""
     stored = read_model(folder)
     if not isinstance(stored.settings, Settings) or not isinstance(stored.model, EncoderDecoder):
         raise SystemExit(f"{folder} does not translate.")
     tokenizer, specials = stored.tokenizers.source, stored.tokenizers.target.specials
-    sources = [[*ids, tokenizer.specials.eos] for ids in tokenizer.encode_ids(_lines()[:count])]
-    specials_ids = (specials.pad, specials.bos, specials.eos)
-    return Shape(name, stored.settings, stored.model, _sorted(sources), *specials_ids, steps=None)
+    sources = [[*ids, tokenizer.specials.eos] for ids in tokenizer.encode_ids(_read_lines()[:count])]
+    special_ids = (specials.pad, specials.bos, specials.eos)
+    return DecodingCase(name, stored.settings, stored.model, _sort_by_length(sources), *special_ids, steps=None)
 
 
-def drawn(name: str, count: int, steps: int = STEPS) -> Shape:
+def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
     """A model that has learned nothing, and never writes END.
 
     Its last norm says 20 in the first dimension, whatever came in; there all words have 0, and END -10: a logit of
@@ -102,130 +102,144 @@ def drawn(name: str, count: int, steps: int = STEPS) -> Shape:
     settings = preset(name)
     assert isinstance(settings, Settings)  # noqa: S101
     model = build(settings, seed=0).eval()
-    pad, begin, end = 0, 1, 2
+    pad, bos, eos = 0, 1, 2
     with torch.no_grad():
         norm: Any = model.decoder.layers[-1].feedforward_residual.norm
         norm.weight[0], norm.bias[0] = 0.0, 20.0
         model.target.embedding.weight[:, 0] = 0.0
-        model.target.embedding.weight[[pad, begin, end], 0] = -10.0
-    draw = random.Random(0)  # noqa: S311
-    words = settings.target_tokens.vocabulary
-    sources = [[*(draw.randrange(4, words) for _ in line.split()), end] for line in _lines()[:count]]
-    return Shape(name, settings, model, _sorted(sources), pad, begin, end, steps=steps)
+        model.target.embedding.weight[[pad, bos, eos], 0] = -10.0
+    rng = random.Random(0)  # noqa: S311
+    vocabulary_size = settings.target_tokens.vocabulary
+    sources = [[*(rng.randrange(4, vocabulary_size) for _ in line.split()), eos] for line in _read_lines()[:count]]
+    return DecodingCase(name, settings, model, _sort_by_length(sources), pad, bos, eos, steps=steps)
 
 
-def ours(shape: Shape) -> Writer:
+def make_regard(case: DecodingCase) -> TranslateFn:
     """Regard: what `Translator` does between its tokenizers."""
-    swift = CpuDecoder(shape.model)
+    cpu_decoder = CpuDecoder(case.model)
 
     @torch.inference_mode()
-    def write(sources: Rows, size: int) -> Rows:
-        if not swift.fits():
+    def translate(sources: Rows, beam_size: int) -> Rows:
+        if not cpu_decoder.fits():
             raise SystemExit("Somebody has changed the weights.")
-        source, real = _padded(sources, shape.pad)
-        longest = [shape.longest(sources)] * len(sources)
-        state = shape.model.start(source, real, capacity=longest[0])
-        first = torch.full((len(sources), 1), shape.begin)
-        if size == 1:
-            texts = greedy(swift.step, state, first, end=shape.end, longest=longest)
+        source, valid = _pad(sources, case.pad)
+        max_lengths = [case.max_length(sources)] * len(sources)
+        state = case.model.start(source, valid, capacity=max_lengths[0])
+        prompt = torch.full((len(sources), 1), case.bos)
+        if beam_size == 1:
+            best_hypotheses = greedy(cpu_decoder.step, state, prompt, eos=case.eos, max_lengths=max_lengths)
         else:
-            found = beam(swift.step, state, first, size=size, end=shape.end, longest=longest, enough=size)
-            texts = [hypotheses[0] for hypotheses in found]
-        return [list(text.text) for text in texts]
+            hypotheses_by_sentence = beam(
+                cpu_decoder.step,
+                state,
+                prompt,
+                beam_size=beam_size,
+                eos=case.eos,
+                max_lengths=max_lengths,
+                stop_after=beam_size,
+            )
+            best_hypotheses = [hypotheses[0] for hypotheses in hypotheses_by_sentence]
+        return [list(hypothesis.without_eos) for hypothesis in best_hypotheses]
 
-    return write
+    return translate
 
 
-def hugging_face(shape: Shape) -> tuple[Writer, Any]:
+def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     """`MarianMTModel.generate`, and the model itself."""
-    settings = shape.settings
+    settings = case.settings
     stack = settings.decoder
     sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
-    theirs: Any = rivals.marian(settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS)
+    hf_model: Any = rivals.make_marian(settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS)
     names = marian(bias=settings.head.bias, max_positions=POSITIONS)
-    theirs.load_state_dict(to_theirs(names, shape.model.state_dict()))
-    theirs.eval()
-    theirs.generation_config.pad_token_id = shape.pad
-    theirs.generation_config.eos_token_id = shape.end
-    theirs.generation_config.decoder_start_token_id = shape.begin
+    hf_model.load_state_dict(to_theirs(names, case.model.state_dict()))
+    hf_model.eval()
+    hf_model.generation_config.pad_token_id = case.pad
+    hf_model.generation_config.eos_token_id = case.eos
+    hf_model.generation_config.decoder_start_token_id = case.bos
 
     @torch.inference_mode()
-    def write(sources: Rows, size: int) -> Rows:
-        source, real = _padded(sources, shape.pad)
-        mask = torch.ones_like(source) if real is None else real.long()
-        longest = shape.longest(sources)
-        options = {"num_beams": size, "length_penalty": 1.0, "early_stopping": True} if size > 1 else {}
-        texts = theirs.generate(source, attention_mask=mask, max_new_tokens=longest, do_sample=False, **options)
-        return [_until(text[1:], shape) for text in texts.tolist()]
+    def translate(sources: Rows, beam_size: int) -> Rows:
+        source, valid = _pad(sources, case.pad)
+        mask = torch.ones_like(source) if valid is None else valid.long()
+        max_length = case.max_length(sources)
+        options = {"num_beams": beam_size, "length_penalty": 1.0, "early_stopping": True} if beam_size > 1 else {}
+        texts = hf_model.generate(source, attention_mask=mask, max_new_tokens=max_length, do_sample=False, **options)
+        return [_truncate_at_eos(text[1:], case) for text in texts.tolist()]
 
-    return write, theirs
+    return translate, hf_model
 
 
-def ctranslate2(shape: Shape, theirs: Any, folder: Path) -> Writer:
+def make_ctranslate2(case: DecodingCase, hf_model: Any, folder: Path) -> TranslateFn:
     """CTranslate2 by its own converter, from the model of Hugging Face; words are numbers, written out."""
     import ctranslate2  # type: ignore[import-untyped,unused-ignore]
     from ctranslate2.converters.transformers import BartLoader  # type: ignore[import-untyped,unused-ignore]
 
-    config = theirs.config
+    config = hf_model.config
     config.normalize_before = config.normalize_embedding = False
     with torch.no_grad():
-        spec = BartLoader().get_model_spec(theirs)  # Marian's own would start from zeros and drop a word
-    words = [str(word) for word in range(config.vocab_size)]
-    spec.register_source_vocabulary(words)
-    spec.register_target_vocabulary(words)
-    spec.config.bos_token = spec.config.decoder_start_token = words[shape.begin]
-    spec.config.eos_token, spec.config.unk_token = words[shape.end], words[shape.pad]
+        spec = BartLoader().get_model_spec(hf_model)  # Marian's own would start from zeros and drop a word
+    token_strings = [str(token_id) for token_id in range(config.vocab_size)]
+    spec.register_source_vocabulary(token_strings)
+    spec.register_target_vocabulary(token_strings)
+    spec.config.bos_token = spec.config.decoder_start_token = token_strings[case.bos]
+    spec.config.eos_token, spec.config.unk_token = token_strings[case.eos], token_strings[case.pad]
     spec.validate()
     spec.save(str(folder))
     engine = ctranslate2.Translator(str(folder), compute_type="float32", inter_threads=1, intra_threads=1)
 
-    def write(sources: Rows, size: int) -> Rows:
-        rows = [[words[token] for token in source] for source in sources]
-        longest = shape.longest(sources)
-        found = engine.translate_batch(rows, beam_size=size, length_penalty=1.0, max_decoding_length=longest)
-        return [[int(word) for word in one.hypotheses[0]] for one in found]
+    def translate(sources: Rows, beam_size: int) -> Rows:
+        rows = [[token_strings[token] for token in source] for source in sources]
+        max_length = case.max_length(sources)
+        results = engine.translate_batch(rows, beam_size=beam_size, length_penalty=1.0, max_decoding_length=max_length)
+        return [[int(token_string) for token_string in result.hypotheses[0]] for result in results]
 
-    return write
+    return translate
 
 
-class Contest:
+class DecodingContest:
     """Writers that go through the same sentences, each at its own pace."""
 
-    def __init__(self, shape: Shape, writers: dict[str, Writer], at_once: str, size: int) -> None:
-        self.writers, self.size = writers, size
-        self.count = min(AT_ONCE[at_once], len(shape.sources))
-        self.rows = 1 if at_once == "b1" else self.count
-        sources = shape.sources
-        if at_once == "b1":  # each look at the clock sees short and long sentences
+    def __init__(self, case: DecodingCase, translators: dict[str, TranslateFn], batching: str, beam_size: int) -> None:
+        self.translators, self.beam_size = translators, beam_size
+        self.sentence_count = min(BATCH_SIZES[batching], len(case.sources))
+        self.batch_size = 1 if batching == "b1" else self.sentence_count
+        sources = case.sources
+        if batching == "b1":  # each look at the clock sees short and long sentences
             random.Random(0).shuffle(sources := list(sources))  # noqa: S311
-        whole = len(sources) - len(sources) % self.count
-        self.turns = [sources[begin : begin + self.count] for begin in range(0, whole, self.count)]
+        used_count = len(sources) - len(sources) % self.sentence_count
+        self.chunks = [
+            sources[start : start + self.sentence_count] for start in range(0, used_count, self.sentence_count)
+        ]
 
     def check(self) -> None:
         """All write the same, or nearly."""
-        turns = self.turns[:: max(1, len(self.turns) // 2)][:2]
-        texts = {name: [text for turn in turns for text in self.write(name, turn)] for name in self.writers}
-        wanted = texts.pop(OURS)
-        for name, found in texts.items():
-            same = sum(one == other for one, other in zip(wanted, found, strict=True))
-            print(f"  {name:<10}writes {same} of {len(wanted)} texts as {OURS} does, {sum(map(len, found))} tokens")
-            if same < SAME * len(wanted):
+        chunks = self.chunks[:: max(1, len(self.chunks) // 2)][:2]
+        texts = {name: [text for chunk in chunks for text in self.translate(name, chunk)] for name in self.translators}
+        expected = texts.pop(OURS)
+        for name, outputs in texts.items():
+            identical_count = sum(
+                output == expected_output for output, expected_output in zip(expected, outputs, strict=True)
+            )
+            print(
+                f"  {name:<10}writes {identical_count} of {len(expected)} texts as {OURS} does, {sum(map(len, outputs))} tokens"
+            )
+            if identical_count < MIN_IDENTICAL_SHARE * len(expected):
                 raise SystemExit(f"{name} writes something else than {OURS}.")
 
-    def write(self, name: str, sources: Rows) -> Rows:
+    def translate(self, name: str, sources: Rows) -> Rows:
         """What one of them makes of some sentences."""
         texts: Rows = []
-        for begin in range(0, len(sources), self.rows):
-            texts += self.writers[name](sources[begin : begin + self.rows], self.size)
+        for start in range(0, len(sources), self.batch_size):
+            texts += self.translators[name](sources[start : start + self.batch_size], self.beam_size)
         return texts
 
     def steps(self) -> dict[str, Callable[[], object]]:
         """What the clock sees: the next sentences."""
 
-        def step(name: str, turns: Iterator[Rows]) -> Callable[[], object]:
-            return lambda: self.write(name, next(turns))
+        def make_step(name: str, chunks: Iterator[Rows]) -> Callable[[], object]:
+            return lambda: self.translate(name, next(chunks))
 
-        return {name: step(name, cycle(self.turns)) for name in self.writers}
+        return {name: make_step(name, cycle(self.chunks)) for name in self.translators}
 
 
 def main() -> None:
@@ -238,17 +252,17 @@ def main() -> None:
     parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
     options = parser.parse_args()
     if not options.plain_malloc:
-        again_with_tuned_malloc()
-    began = time.perf_counter()
+        restart_with_tuned_malloc()
+    start_time = time.perf_counter()
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, float32, 1 thread")
     if options.growth:
-        measure_growth(max_length=2048, stride=256 if options.quick else 128)
+        measure_cache_growth(max_length=2048, stride=256 if options.quick else 128)
         return
     folder = os.environ.get("REGARD_MODEL")
     results: dict[str, float] = {}
     for name in ("tiny", "base"):
-        keys = [f"{name}/{at_once}/{search}" for at_once in AT_ONCE for search in ("greedy", f"beam{SIZE}")]
+        keys = [f"{name}/{batching}/{search}" for batching in BATCH_SIZES for search in ("greedy", f"beam{BEAM_SIZE}")]
         keys = [key for key in keys if key.startswith(options.only)]
         if not keys:
             continue
@@ -256,57 +270,65 @@ def main() -> None:
         if options.quick:
             count = 256 if name == "tiny" else QUICK_ROWS
         steps = QUICK_STEPS if options.quick and name == "base" else STEPS
-        shape = trained(name, Path(folder), count) if folder and name == "tiny" else drawn(name, count, steps)
+        case = (
+            load_trained_case(name, Path(folder), count)
+            if folder and name == "tiny"
+            else make_random_case(name, count, steps)
+        )
         with tempfile.TemporaryDirectory() as scratch:
-            writers = _writers(shape, options.rivals.split(","), Path(scratch))
+            translators = _make_translators(case, options.rivals.split(","), Path(scratch))
             for key in keys:
                 seconds = options.seconds or (2.5 if options.quick else 60.0)
-                results |= _run(key, shape, writers, seconds)
-    print(f"\n{time.perf_counter() - began:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
+                results |= _run_contest(key, case, translators, seconds)
+    print(f"\n{time.perf_counter() - start_time:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
     print(json.dumps(results))
 
 
-def _run(key: str, shape: Shape, writers: dict[str, Writer], seconds: float) -> dict[str, float]:
-    _, at_once, search = key.split("/")
-    contest = Contest(shape, writers, at_once, 1 if search == "greedy" else SIZE)
-    print(f"\n{key}: {len(shape.sources)} sentences, {'until END' if shape.steps is None else f'{shape.steps} steps'}")
+def _run_contest(key: str, case: DecodingCase, translators: dict[str, TranslateFn], seconds: float) -> dict[str, float]:
+    _, batching, search = key.split("/")
+    contest = DecodingContest(case, translators, batching, 1 if search == "greedy" else BEAM_SIZE)
+    print(f"\n{key}: {len(case.sources)} sentences, {'until END' if case.steps is None else f'{case.steps} steps'}")
     contest.check()
     times = race(contest.steps(), seconds=seconds, warm_up=1)
-    print(table(times, ours=OURS))
-    rates = {name: 1000 * contest.count * len(spent) / sum(spent) for name, spent in times.items()}
-    print("  sentences per CPU-second: " + ", ".join(f"{name} {rate:.1f}" for name, rate in rates.items()))
-    return {f"{key}/{name}": round(ratio(spent, times[OURS]), 3) for name, spent in times.items() if name != OURS}
+    print(format_table(times, ours=OURS))
+    speeds = {
+        name: 1000 * contest.sentence_count * len(cpu_times) / sum(cpu_times) for name, cpu_times in times.items()
+    }
+    print("  sentences per CPU-second: " + ", ".join(f"{name} {speed:.1f}" for name, speed in speeds.items()))
+    return {
+        f"{key}/{name}": round(ratio(cpu_times, times[OURS]), 3) for name, cpu_times in times.items() if name != OURS
+    }
 
 
-def _writers(shape: Shape, names: Sequence[str], folder: Path) -> dict[str, Writer]:
-    writers = {OURS: ours(shape)}
-    generate, theirs = hugging_face(shape)
+def _make_translators(case: DecodingCase, names: Sequence[str], folder: Path) -> dict[str, TranslateFn]:
+    translators = {OURS: make_regard(case)}
+    generate, hf_model = make_hugging_face(case)
     if "hf" in names:
-        writers["hf"] = generate
+        translators["hf"] = generate
     if "ct2" in names:
-        writers["ct2"] = ctranslate2(shape, theirs, folder)
-    return writers
+        translators["ct2"] = make_ctranslate2(case, hf_model, folder)
+    return translators
 
 
-def _lines() -> list[str]:
+def _read_lines() -> list[str]:
     with gzip.open(SENTENCES, "rt", encoding="utf-8") as file:
         return [line.rstrip("\n") for line in file]
 
 
-def _sorted(sources: Rows) -> Rows:
+def _sort_by_length(sources: Rows) -> Rows:
     return sorted(sources, key=len, reverse=True)
 
 
-def _padded(sources: Rows, pad: int) -> tuple[Tensor, Tensor | None]:
+def _pad(sources: Rows, pad: int) -> tuple[Tensor, Tensor | None]:
     source = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in sources], batch_first=True, padding_value=pad)
     lengths = torch.tensor([len(row) for row in sources])
-    real = torch.arange(source.size(1)) < lengths[:, None]
-    return source, None if bool(real.all()) else real
+    valid = torch.arange(source.size(1)) < lengths[:, None]
+    return source, None if bool(valid.all()) else valid
 
 
-def _until(text: list[int], shape: Shape) -> list[int]:
+def _truncate_at_eos(text: list[int], case: DecodingCase) -> list[int]:
     """Without END and what follows it."""
-    return text[: text.index(shape.end)] if shape.end in text else text
+    return text[: text.index(case.eos)] if case.eos in text else text
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor, bias: Tensor | None, is_causal: bool) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        rows, queries, width = x.shape
-        keys, size = memory.size(1), width // self.heads
-        q = self.q(x).view(rows, queries, self.heads, size).transpose(1, 2)
-        k = self.k(memory).view(rows, keys, self.heads, size).transpose(1, 2)
-        v = self.v(memory).view(rows, keys, self.heads, size).transpose(1, 2)
+        batch_size, query_length, width = x.shape
+        key_length, head_size = memory.size(1), width // self.heads
+        q = self.q(x).view(batch_size, query_length, self.heads, head_size).transpose(1, 2)
+        k = self.k(memory).view(batch_size, key_length, self.heads, head_size).transpose(1, 2)
+        v = self.v(memory).view(batch_size, key_length, self.heads, head_size).transpose(1, 2)
         heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=is_causal)
-        return self.o(heads.transpose(1, 2).reshape(rows, queries, width))
+        return self.o(heads.transpose(1, 2).reshape(batch_size, query_length, width))
 
 
 class TranslationLayer(nn.Module):
@@ -64,14 +64,14 @@ class Translator(nn.Module):
     """Encoder and decoder over one table, which is the output matrix too."""
 
     def __init__(
-        self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
+        self, vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
     ) -> None:
         super().__init__()
         self.dropout = dropout
         self.scale = math.sqrt(width)
-        self.table = nn.Embedding(vocabulary, width)
-        self.waves: Tensor
-        self.register_buffer("waves", sinusoids(length, width), persistent=False)
+        self.embedding = nn.Embedding(vocabulary_size, width)
+        self.sinusoids: Tensor
+        self.register_buffer("waves", make_sinusoids(length, width), persistent=False)
         self.encoder = nn.ModuleList(TranslationLayer(width, heads, hidden, dropout, False) for _ in range(layers))
         self.decoder = nn.ModuleList(TranslationLayer(width, heads, hidden, dropout, True) for _ in range(layers))
 
@@ -84,11 +84,11 @@ class Translator(nn.Module):
         x = self.embed(target)
         for layer in self.decoder:
             x = layer(x, bias, memory)
-        return F.linear(x, self.table.weight)
+        return F.linear(x, self.embedding.weight)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Tokens (B, T) -> (B, T, D)."""
-        x = self.table(tokens) * self.scale + self.waves[: tokens.size(1)]
+        x = self.embedding(tokens) * self.scale + self.sinusoids[: tokens.size(1)]
         return F.dropout(x, self.dropout, self.training)
 
 
@@ -113,22 +113,22 @@ class LanguageModelLayer(nn.Module):
 class LanguageModel(nn.Module):
     """GPT-2's shape without dropout."""
 
-    def __init__(self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
+    def __init__(self, vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(vocabulary, width)
-        self.places = nn.Embedding(length, width)
+        self.embedding = nn.Embedding(vocabulary_size, width)
+        self.position_embedding = nn.Embedding(length, width)
         self.decoder = nn.ModuleList(LanguageModelLayer(width, heads, hidden) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, T, words)."""
-        x = self.table(tokens) + self.places.weight[: tokens.size(1)]
+        x = self.embedding(tokens) + self.position_embedding.weight[: tokens.size(1)]
         for layer in self.decoder:
             x = layer(x)
-        return F.linear(self.norm(x), self.table.weight)
+        return F.linear(self.norm(x), self.embedding.weight)
 
 
-def sinusoids(length: int, width: int) -> Tensor:
+def make_sinusoids(length: int, width: int) -> Tensor:
     """Sines, then cosines, of every position."""
     angles = torch.arange(length)[:, None] * 10000.0 ** -(torch.arange(0, width, 2) / width)
     return torch.cat((angles.sin(), angles.cos()), dim=-1)

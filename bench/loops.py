@@ -31,33 +31,33 @@ from regard.train.trainer import Trainer
 ADAM = Adam()
 
 
-class Ours:
+class RegardLoop:
     """The trainer's updates, and what comes before them: batches are built from the shards each time."""
 
-    def __init__(self, trainer: Trainer, heard: list[Event], updates: int) -> None:
-        self.trainer, self.heard, self._updates = trainer, heard, updates
+    def __init__(self, trainer: Trainer, events: list[Event], updates: int) -> None:
+        self.trainer, self.events, self._updates = trainer, events, updates
         self._calls = 0
         self.rewind()
 
     def rewind(self) -> None:
         """Let the data begin anew."""
-        self._works = _again_and_again(self.trainer.loader, self._updates)
+        self._update_iterator = _cycle_updates(self.trainer.loader, self._updates)
 
     def __call__(self) -> None:
         """One update."""
         self._calls += 1
-        self.trainer._update(next(self._works))
+        self.trainer._update(next(self._update_iterator))
 
     @property
-    def last(self) -> Updated:
+    def last_event(self) -> Updated:
         """What the last update told its listeners; a spike would have been told instead."""
-        told = self.heard[-1]
-        if not isinstance(told, Updated) or told.update != self._calls:
-            raise SystemExit(f"The trainer did not make every update: {told}.")
-        return told
+        event = self.events[-1]
+        if not isinstance(event, Updated) or event.update != self._calls:
+            raise SystemExit(f"The trainer did not make every update: {event}.")
+        return event
 
 
-class Idle(Engine):
+class IdleUpdater(Engine):
     """An engine that computes nothing: what is left of an update is what the trainer does around it."""
 
     def gradients(self, batches: Sequence[Batch], epoch: int) -> Gradients:
@@ -67,51 +67,58 @@ class Idle(Engine):
         loss, norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
         return Gradients(loss, loss, sum(batch.count for batch in batches), norm)
 
-    def step(self, rate: float) -> None:
+    def step(self, learning_rate: float) -> None:
         """Nobody learns."""
 
 
-def idle(trainer: Trainer) -> Engine:
+def make_idle_updater(trainer: Trainer) -> Engine:
     """In the place of the trainer's engine."""
-    return Idle(trainer.objective, trainer.engine.optimizers, seed=0)
+    return IdleUpdater(trainer.objective, trainer.engine.optimizers, seed=0)
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedBatch:
     """A batch with everything worked out that can be before the clock runs."""
 
-    whole: Batch  # as the loader built it
-    batch: Batch  # without masks that hide nothing
-    places: Tensor | None  # (N) where something must come out; None is everywhere
+    original: Batch  # as the loader built it
+    simplified: Batch  # without masks that hide nothing
+    label_positions: Tensor | None  # (N) where something must come out; None is everywhere
     labels: Tensor  # (N)
 
 
-def ready(whole: Batch) -> Ready:
+def prepare_batch(batch: Batch) -> PreparedBatch:
     """A bare loop's batch."""
-    flat = whole.labels.flatten()  # (B T)
-    places = (flat != IGNORED).nonzero()[:, 0]
-    return Ready(whole, _simplest(whole), None if places.numel() == flat.numel() else places, flat[places])
+    flat = batch.labels.flatten()  # (B T)
+    label_positions = (flat != IGNORED).nonzero()[:, 0]
+    return PreparedBatch(
+        batch,
+        _simplest(batch),
+        None if label_positions.numel() == flat.numel() else label_positions,
+        flat[label_positions],
+    )
 
 
-def prebuilt(loader: Loader, updates: int) -> list[list[Ready]]:
+def prebuild_updates(loader: Loader, updates: int) -> list[list[PreparedBatch]]:
     """The first updates of a loader, all of them in memory."""
-    return [[ready(batch) for batch in work.batches] for work in islice(loader.updates(), updates)]
+    return [[prepare_batch(batch) for batch in update.batches] for update in islice(loader.updates(), updates)]
 
 
-class Bare:
+class BareLoop:
     """What one writes without a library: forward, backward, clip, step. No records, no files, no seeds."""
 
     def __init__(
         self,
         model: nn.Module,
-        loss: Callable[[Ready], Tensor],  # summed over a batch
-        updates: Sequence[Sequence[Ready]],
-        rate: float,
+        loss: Callable[[PreparedBatch], Tensor],  # summed over a batch
+        updates: Sequence[Sequence[PreparedBatch]],
+        learning_rate: float,
         clip: float,
     ) -> None:
         self.model, self.loss, self.updates, self._clip = model, loss, updates, clip
         self._parameters = list(model.parameters())
-        self._optimizer = torch.optim.Adam(self._parameters, lr=rate, betas=ADAM.betas, eps=ADAM.eps, fused=True)
+        self._optimizer = torch.optim.Adam(
+            self._parameters, lr=learning_rate, betas=ADAM.betas, eps=ADAM.eps, fused=True
+        )
         self.rewind()
 
     def rewind(self) -> None:
@@ -122,12 +129,12 @@ class Bare:
         """One update: its loss and the norm of its gradient. With a seed, dropout draws as it does in Regard's."""
         update = self.updates[self._calls % len(self.updates)]
         self._calls += 1
-        tokens = sum(ready.labels.numel() for ready in update)
+        tokens = sum(prepared.labels.numel() for prepared in update)
         total = torch.zeros(())
-        for ready in update:
+        for prepared in update:
             if seed is not None:
-                seed_batch(seed, 0, ready.whole.number)
-            loss = self.loss(ready) / tokens
+                seed_batch(seed, 0, prepared.original.number)
+            loss = self.loss(prepared) / tokens
             loss.backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(self._parameters, self._clip)
@@ -136,12 +143,12 @@ class Bare:
         return total, norm
 
 
-def same_kernels(model: AnyModel, smoothing: float, rows: int) -> Callable[[Ready], Tensor]:
+def make_kernel_loss(model: AnyModel, label_smoothing: float, logit_rows: int) -> Callable[[PreparedBatch], Tensor]:
     """The loss of a model of Regard's, by the same calls that the trainer ends up with."""
     head = cast("LMHead", model.head)
 
-    def loss(ready: Ready) -> Tensor:
-        batch = ready.batch
+    def loss(prepared: PreparedBatch) -> Tensor:
+        batch = prepared.simplified
         if isinstance(model, EncoderDecoder):
             assert batch.source is not None and batch.target is not None  # noqa: S101, PT018
             x = model.hidden_states(batch.source, batch.target, batch.source_real)  # (B, T, D)
@@ -149,18 +156,18 @@ def same_kernels(model: AnyModel, smoothing: float, rows: int) -> Callable[[Read
             assert isinstance(model, DecoderOnly) and batch.target is not None  # noqa: S101, PT018
             x = model.hidden_states(batch.target, positions=batch.positions, documents=batch.documents)
         x = x.flatten(0, 1)  # (B T, D)
-        if ready.places is not None:
-            x = x.index_select(0, ready.places)  # (N, D)
-        return word_loss(x, ready.labels, head.projection.weight, head.bias, smoothing, rows).total
+        if prepared.label_positions is not None:
+            x = x.index_select(0, prepared.label_positions)  # (N, D)
+        return word_loss(x, prepared.labels, head.projection.weight, head.bias, label_smoothing, logit_rows).total
 
     return loss
 
 
-def plain_pieces(model: nn.Module, smoothing: float) -> Callable[[Ready], Tensor]:
+def make_plain_loss(model: nn.Module, label_smoothing: float) -> Callable[[PreparedBatch], Tensor]:
     """The loss of a lean model, over the logits of all places, padding included."""
 
-    def loss(ready: Ready) -> Tensor:
-        batch = ready.whole
+    def loss(prepared: PreparedBatch) -> Tensor:
+        batch = prepared.original
         if isinstance(model, lean.Translator):
             logits = model(batch.source, batch.target, batch.source_real)  # (B, T, words)
         else:
@@ -169,13 +176,13 @@ def plain_pieces(model: nn.Module, smoothing: float) -> Callable[[Ready], Tensor
             logits.flatten(0, 1),
             batch.labels.flatten(),
             ignore_index=IGNORED,
-            label_smoothing=smoothing,
+            label_smoothing=label_smoothing,
             reduction="sum",
         )
 
     return loss
 
 
-def _again_and_again(loader: Loader, updates: int) -> Iterator[Update]:
+def _cycle_updates(loader: Loader, updates: int) -> Iterator[Update]:
     while True:
         yield from islice(loader.updates(), updates)

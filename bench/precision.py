@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from bench.timing import Times, again_with_tuned_malloc, quartiles, race, ratio
+from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
 from regard.config.training import Constant, Device, Training
@@ -44,38 +44,38 @@ CASES = (
     Case("reader", 2048, 30),
     Case("reader", 4096, 128),
 )
-QUICK = CASES[:3]
+QUICK_CASES = CASES[:3]
 
 
 def main() -> None:
     """Print the table and one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="under a minute")
-    asked = parser.parse_args()
-    again_with_tuned_malloc()
+    options = parser.parse_args()
+    restart_with_tuned_malloc()
     torch.set_num_threads(1)
     units = "has" if has_bfloat16("cpu") else "has no"
     print(f"this processor {units} units for bfloat16; CPU ms a batch, quartiles\n", flush=True)
     print(f"{'preset':8} {'batch':>10}  {'float32':>22} {'bfloat16':>22}  gain", flush=True)
     gains: dict[str, float] = {}
-    for case in QUICK if asked.quick else CASES:
-        times = _race(case, 10 if asked.quick else 15)
+    for case in QUICK_CASES if options.quick else CASES:
+        times = _race_precisions(case, 10 if options.quick else 15)
         gain = ratio(times["float32"], times["bfloat16"])
         rows = f"{case.tokens // case.length} x {case.length}"
-        shown = " ".join(f"{'{:.1f} {:.1f} {:.1f}'.format(*quartiles(times[name])):>22}" for name in times)
-        print(f"{case.preset:8} {rows:>10}  {shown}  {gain:.2f}", flush=True)
+        quartile_columns = " ".join(f"{'{:.1f} {:.1f} {:.1f}'.format(*quartiles(times[name])):>22}" for name in times)
+        print(f"{case.preset:8} {rows:>10}  {quartile_columns}  {gain:.2f}", flush=True)
         gains[f"{case.preset}_{case.tokens}/float32"] = round(gain, 3)
     print(json.dumps(gains))
 
 
-def _race(case: Case, seconds: float) -> Times:
-    trials = {precision: _trial(case, precision) for precision in ("float32", "bfloat16")}
-    for trial in trials.values():
-        trial.settle()
-    return race({precision: trial.seconds for precision, trial in trials.items()}, seconds=seconds)
+def _race_precisions(case: Case, seconds: float) -> Times:
+    timers = {precision: _make_timer(case, precision) for precision in ("float32", "bfloat16")}
+    for timer in timers.values():
+        timer.settle()
+    return race({precision: timer.seconds for precision, timer in timers.items()}, seconds=seconds)
 
 
-def _trial(case: Case, precision: Any) -> Trial:
+def _make_timer(case: Case, precision: Any) -> Trial:
     run = Run(
         data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, max_length=512),
         model=codec.preset(case.preset),

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bench.lean import sinusoids
+from bench.lean import make_sinusoids
 from regard.exchange.rules import WeightMap, to_theirs
 
 # Patterns that turn the name of a lean weight into the name of ours, one after the other.
-Names = Mapping[str, str]
-LEAN_NAMES: Names = {
+NamePatterns = Mapping[str, str]
+MINIMAL_NAMES: NamePatterns = {
     r"^(encoder|decoder)\.": r"\1.layers.",
     r"\.q\.": ".query.",
     r"\.k\.": ".key.",
@@ -23,8 +23,8 @@ LEAN_NAMES: Names = {
     r"\.(\w+)_norm\.": r".around_\1.norm.",
     r"\.(up|down)\.": r".feedforward.\1.",
 }
-TRANSLATOR_TABLE: Names = {r"^table\.": "source.table."}
-LANGUAGE_MODEL_TABLES: Names = {
+TRANSLATOR_NAMES: NamePatterns = {r"^table\.": "source.table."}
+LANGUAGE_MODEL_NAMES: NamePatterns = {
     r"^table\.": "tokens.table.",
     r"^places\.": "decoder.position.table.",
     r"^norm\.": "decoder.final_norm.",
@@ -32,7 +32,7 @@ LANGUAGE_MODEL_TABLES: Names = {
 
 
 @torch.no_grad()
-def copy_weights(ours: nn.Module, theirs: nn.Module, names: Names) -> None:
+def copy_weights(ours: nn.Module, theirs: nn.Module, names: NamePatterns) -> None:
     """Give a model the weights of ours by these names. Stacks of `torch.nn` are left to `copy_stack`."""
     weights = dict(ours.named_parameters())
     for their_name, parameter in theirs.named_parameters():
@@ -43,10 +43,10 @@ def copy_weights(ours: nn.Module, theirs: nn.Module, names: Names) -> None:
             parameter.copy_(weights[name])
 
 
-def copy_stack(ours: nn.Module, theirs: nn.Module, table: WeightMap) -> None:
+def copy_stack(ours: nn.Module, theirs: nn.Module, weight_map: WeightMap) -> None:
     """Give a stack of `torch.nn` the layers of ours."""
     layers = {name: weight for name, weight in ours.state_dict().items() if name.startswith("layers.")}
-    theirs.load_state_dict(to_theirs(table, layers))
+    theirs.load_state_dict(to_theirs(weight_map, layers))
 
 
 class TorchTranslator(nn.Module):
@@ -57,13 +57,13 @@ class TorchTranslator(nn.Module):
     """
 
     def __init__(
-        self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
+        self, vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
     ) -> None:
         super().__init__()
         self.scale = math.sqrt(width)
-        self.table = nn.Embedding(vocabulary, width)
-        self.waves: Tensor
-        self.register_buffer("waves", sinusoids(length, width), persistent=False)
+        self.embedding = nn.Embedding(vocabulary_size, width)
+        self.sinusoids: Tensor
+        self.register_buffer("waves", make_sinusoids(length, width), persistent=False)
         self.dropout = nn.Dropout(dropout)
         encoder_layer = nn.TransformerEncoderLayer(width, heads, hidden, dropout, batch_first=True)
         decoder_layer = nn.TransformerDecoderLayer(width, heads, hidden, dropout, batch_first=True)
@@ -90,20 +90,20 @@ class TorchTranslator(nn.Module):
             memory_key_padding_mask=padding_mask,
             tgt_is_causal=True,
         )
-        return F.linear(x, self.table.weight)
+        return F.linear(x, self.embedding.weight)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Tokens (B, T) -> (B, T, D)."""
-        return self.dropout(self.table(tokens) * self.scale + self.waves[: tokens.size(1)])
+        return self.dropout(self.embedding(tokens) * self.scale + self.sinusoids[: tokens.size(1)])
 
 
 class TorchLanguageModel(nn.Module):
     """`nn.TransformerEncoder` under a causal mask: GPT-2's shape without dropout."""
 
-    def __init__(self, vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
+    def __init__(self, vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, length: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(vocabulary, width)
-        self.places = nn.Embedding(length, width)
+        self.embedding = nn.Embedding(vocabulary_size, width)
+        self.position_embedding = nn.Embedding(length, width)
         layer = nn.TransformerEncoderLayer(
             width, heads, hidden, 0.0, nn.GELU("tanh"), batch_first=True, norm_first=True
         )
@@ -115,17 +115,19 @@ class TorchLanguageModel(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, T, words)."""
         length = tokens.size(1)
-        x = self.table(tokens) + self.places.weight[:length]
+        x = self.embedding(tokens) + self.position_embedding.weight[:length]
         x = self.encoder(x, mask=self.mask[:length, :length], is_causal=True)
-        return F.linear(self.norm(x), self.table.weight)
+        return F.linear(self.norm(x), self.embedding.weight)
 
 
-def marian(vocabulary: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int) -> nn.Module:
+def make_marian(
+    vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
+) -> nn.Module:
     """Hugging Face's `MarianMTModel` of the same shape; its dropout stands at the same places."""
     import transformers
 
     config = transformers.MarianConfig(
-        vocab_size=vocabulary,
+        vocab_size=vocabulary_size,
         max_position_embeddings=length,
         d_model=width,
         encoder_layers=layers,
@@ -148,7 +150,7 @@ def marian(vocabulary: int, width: int, heads: int, hidden: int, layers: int, dr
     return _check_sdpa(transformers.MarianMTModel(config))
 
 
-def gpt2(vocabulary: int, width: int, heads: int, hidden: int, layers: int, length: int) -> nn.Module:
+def make_gpt2(vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, length: int) -> nn.Module:
     """Hugging Face's `GPT2LMHeadModel` of the same shape.
 
     Its GELU is torch's kernel (`gelu_pytorch_tanh`): the default `gelu_new` is the same formula, but slower.
@@ -156,7 +158,7 @@ def gpt2(vocabulary: int, width: int, heads: int, hidden: int, layers: int, leng
     import transformers
 
     config = transformers.GPT2Config(
-        vocab_size=vocabulary,
+        vocab_size=vocabulary_size,
         n_positions=length,
         n_embd=width,
         n_layer=layers,

@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from bench.peers import ROOT
-from bench.timing import again_with_tuned_malloc
+from bench.timing import restart_with_tuned_malloc
 from regard.decode.filters import Filters
 from regard.decode.lengths import gnmt
 from regard.measure.diversity import distinct, self_bleu
@@ -31,10 +31,10 @@ from regard.pipeline.together import Together
 from regard.pipeline.translator import Translator
 
 CORPUS = "../shared/data/multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"
-BASE = "beam 5"
+BASELINE = "beam 5"
 SEARCHES: dict[str, tuple[Search, int]] = {  # and how many texts of each sentence are looked at
     "greedy": (Beam(1), 1),
-    BASE: (Beam(5), 5),
+    BASELINE: (Beam(5), 5),
     "beam 5, first 5 finished": (Beam(5, enough=5), 5),
     "beam 5, alpha 0": (Beam(5, alpha=0.0), 5),
     "beam 5, GNMT 1.0": (Beam(5, alpha=gnmt(1.0)), 5),
@@ -46,86 +46,101 @@ SEARCHES: dict[str, tuple[Search, int]] = {  # and how many texts of each senten
     "sampling, top-k 10": (Sampling(5, Filters(top_k=10)), 5),
     "sampling, top-p 0.9": (Sampling(5, Filters(top_p=0.9)), 5),
     "sampling, min-p 0.1": (Sampling(5, Filters(min_p=0.1)), 5),
-    "sampling, typical 0.9": (Sampling(5, Filters(typical=0.9)), 5),
+    "sampling, typical 0.9": (Sampling(5, Filters(typical_p=0.9)), 5),
     "least risk of 8": (MinimumRisk(8), 1),
     "least risk of 32": (MinimumRisk(32), 1),
 }
 
 
 @dataclass(frozen=True)
-class Line:
+class SearchScores:
     """What one search did."""
 
     bleu: float
     chrf: float
     distinct: float | None
     self_bleu: float | None
-    pace: float
+    speed: float
 
 
 def main() -> None:
     """Print the table, then the paces as JSON."""
-    again_with_tuned_malloc()
+    restart_with_tuned_malloc()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("--with", dest="other", type=Path)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--only", default="", help="searches with this in their name, and a beam of 5")
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    count = 50 if asked.quick else asked.sentences
-    sources, references = (_lines(language)[:count] for language in ("en", "de"))
-    translator = _translator(asked.model)
-    lines: dict[str, Line] = {}
+    count = 50 if options.quick else options.sentences
+    sources, references = (_read_lines(language)[:count] for language in ("en", "de"))
+    translator = _load_translator(options.model)
+    scores: dict[str, SearchScores] = {}
     print(f"{'search':<28}{'BLEU':>7}{'chrF':>7}{'distinct-2':>12}{'self-BLEU':>11}{'sentences/s':>13}")
-    for name, (search, best) in SEARCHES.items():
-        if name != BASE and asked.only not in name:
+    for name, (search, n_best) in SEARCHES.items():
+        if name != BASELINE and options.only not in name:
             continue
-        lines[name] = _tell(name, measured(translator, search, best, sources, references))
-    if asked.other is not None:
-        pair = Together([translator, _translator(asked.other)])
-        for name, model in (("the other alone, beam 5", pair.members[1]), ("both together, beam 5", pair)):
-            lines[name] = _tell(name, measured(model, Beam(5), 5, sources, references))
-    print(json.dumps({f"{name}/{BASE}": round(line.pace / lines[BASE].pace, 3) for name, line in lines.items()}))
-
-
-def measured(translator: Translator, search: Search, best: int, sources: list[str], references: list[str]) -> Line:
-    """One pass over the corpus."""
-    began = time.process_time()
-    found = translator.translate(sources, search=search, best=best, seed=1)
-    pace = len(sources) / (time.process_time() - began)
-    first = [one.text for one in found]
-    if isinstance(search, Sampling) and not search.by_risk:  # the likeliest of five is no usual draw: take any
-        first = [min((one, *one.alternatives), key=lambda text: hash(text.tokens)).text for one in found]
-    groups = [[one.text, *(other.text for other in one.alternatives)] for one in found]
-    varied = best > 1
-    return Line(
-        bleu(first, references, tokenize="none").value,
-        chrf(first, references).value,
-        distinct([text for group in groups for text in group], 2).value if varied else None,
-        self_bleu([group for group in groups if len(group) > 1]).value if varied else None,
-        pace,
+        scores[name] = _print_scores(name, measure_search(translator, search, n_best, sources, references))
+    if options.other is not None:
+        ensemble = Together([translator, _load_translator(options.other)])
+        for name, model in (("the other alone, beam 5", ensemble.members[1]), ("both together, beam 5", ensemble)):
+            scores[name] = _print_scores(name, measure_search(model, Beam(5), 5, sources, references))
+    print(
+        json.dumps(
+            {
+                f"{name}/{BASELINE}": round(search_scores.speed / scores[BASELINE].speed, 3)
+                for name, search_scores in scores.items()
+            }
+        )
     )
 
 
-def _tell(name: str, line: Line) -> Line:
+def measure_search(
+    translator: Translator, search: Search, n_best: int, sources: list[str], references: list[str]
+) -> SearchScores:
+    """One pass over the corpus."""
+    start_time = time.process_time()
+    translations = translator.translate(sources, search=search, best=n_best, seed=1)
+    speed = len(sources) / (time.process_time() - start_time)
+    outputs = [translation.text for translation in translations]
+    if isinstance(search, Sampling) and not search.by_risk:  # the likeliest of five is no usual draw: take any
+        outputs = [
+            min((translation, *translation.alternatives), key=lambda candidate: hash(candidate.tokens)).text
+            for translation in translations
+        ]
+    groups = [
+        [translation.text, *(alternative.text for alternative in translation.alternatives)]
+        for translation in translations
+    ]
+    has_variety = n_best > 1
+    return SearchScores(
+        bleu(outputs, references, tokenize="none").value,
+        chrf(outputs, references).value,
+        distinct([candidate for group in groups for candidate in group], 2).value if has_variety else None,
+        self_bleu([group for group in groups if len(group) > 1]).value if has_variety else None,
+        speed,
+    )
+
+
+def _print_scores(name: str, scores: SearchScores) -> SearchScores:
     variety = "".join(
         " " * width if value is None else f"{value:>{width}.1f}"
-        for value, width in ((line.distinct, 12), (line.self_bleu, 11))
+        for value, width in ((scores.distinct, 12), (scores.self_bleu, 11))
     )
-    print(f"{name:<28}{line.bleu:>7.2f}{line.chrf:>7.2f}{variety}{line.pace:>13.1f}", flush=True)
-    return line
+    print(f"{name:<28}{scores.bleu:>7.2f}{scores.chrf:>7.2f}{variety}{scores.speed:>13.1f}", flush=True)
+    return scores
 
 
-def _translator(folder: Path) -> Translator:
-    found = load(folder)
-    if not isinstance(found, Translator):
+def _load_translator(folder: Path) -> Translator:
+    translator = load(folder)
+    if not isinstance(translator, Translator):
         sys.exit(f"{folder} does not translate.")
-    return found
+    return translator
 
 
-def _lines(language: str) -> list[str]:
+def _read_lines(language: str) -> list[str]:
     path = ROOT / CORPUS.format(language)
     if not path.exists():
         sys.exit(f"{path.name} is not here: the benchmark reads Multi30k.")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.loops import Ours
+from bench.loops import RegardLoop
 from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
@@ -14,13 +14,13 @@ from regard.train.events import Event
 from regard.train.trainer import Trainer
 
 OURS = "regard"
-SHARED = ROOT / "../shared/data"
-KEPT = ROOT / "build/bench/train"  # vocabularies and shards, made once
-RATE, CLIP = 1e-3, 1.0
+DATA_FOLDER = ROOT / "../shared/data"
+CACHE_FOLDER = ROOT / "build/bench/train"  # vocabularies and shards, made once
+LEARNING_RATE, CLIP = 1e-3, 1.0
 
 
 @dataclass(frozen=True)
-class Shape:
+class TrainingCase:
     """A model, its data and its batches."""
 
     name: str
@@ -38,7 +38,7 @@ class Shape:
 COMMON: dict[str, Any] = {
     "train": {
         "updates": 10**9,
-        "schedule": {"kind": "constant", "peak": RATE},
+        "schedule": {"kind": "constant", "peak": LEARNING_RATE},
         "optimizer": {"kind": "adam"},
         "clip": CLIP,
         "save_every": 10**9,
@@ -51,8 +51,8 @@ CORPORA: dict[str, dict[str, Any]] = {
             "train": [
                 {
                     "kind": "lines",
-                    "source": str(SHARED / "multi30k/tok/train.lc.norm.tok.en.gz"),
-                    "target": str(SHARED / "multi30k/tok/train.lc.norm.tok.de.gz"),
+                    "source": str(DATA_FOLDER / "multi30k/tok/train.lc.norm.tok.en.gz"),
+                    "target": str(DATA_FOLDER / "multi30k/tok/train.lc.norm.tok.de.gz"),
                 }
             ],
             "longest": 256,
@@ -61,27 +61,29 @@ CORPORA: dict[str, dict[str, Any]] = {
         "model": {"preset": "tiny"},
     },
     "tinyshakespeare": {
-        "data": {"train": [{"kind": "documents", "path": str(SHARED / "tinyshakespeare/input.txt.gz")}]},
+        "data": {"train": [{"kind": "documents", "path": str(DATA_FOLDER / "tinyshakespeare/input.txt.gz")}]},
         "tokenizer": {"kind": "character"},
         "model": {"preset": "gpt2"},
     },
 }
 
 
-def tiny(seconds: float, tokens: int = 4096, together: int = 1) -> Shape:
+def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> TrainingCase:
     """Translation."""
     changes = {
         "data.batch_tokens": tokens,
-        "train.update_tokens": together * tokens,
+        "train.update_tokens": accumulate * tokens,
         "train.label_smoothing": 0.1,
         "device.loss_rows": 256,
     }
-    if together == 1:
-        return Shape("tiny", "multi30k_tok", seconds, changes)
-    return Shape(f"together{together}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
+    if accumulate == 1:
+        return TrainingCase("tiny", "multi30k_tok", seconds, changes)
+    return TrainingCase(f"together{accumulate}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
 
 
-def shakespeare(seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64) -> Shape:
+def make_shakespeare_case(
+    seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64
+) -> TrainingCase:
     """Characters."""
     rows = 12 if context == 64 else 16
     changes = {
@@ -96,20 +98,20 @@ def shakespeare(seconds: float, layers: int = 4, heads: int = 4, width: int = 12
         "train.update_tokens": rows * context,
     }
     name = "shakespeare" if width == 128 else f"shakespeare_{layers}x{width}"
-    return Shape(name, "tinyshakespeare", seconds, changes)
+    return TrainingCase(name, "tinyshakespeare", seconds, changes)
 
 
-def read(run: Run, corpus: str) -> Corpora:
+def read_corpus(run: Run, corpus: str) -> Corpora:
     """A corpus as tokens."""
-    place = RunFolder(KEPT / corpus)
-    if not place.shards.is_dir():
+    run_folder = RunFolder(CACHE_FOLDER / corpus)
+    if not run_folder.shards.is_dir():
         print(f"preparing {corpus}, once")
-    place.path.mkdir(parents=True, exist_ok=True)
-    return corpora(run, place, lambda _: None)
+    run_folder.path.mkdir(parents=True, exist_ok=True)
+    return corpora(run, run_folder, lambda _: None)
 
 
-def ours(shape: Shape, run: Run, known: Corpora, place: Path) -> Ours:
+def make_regard_loop(case: TrainingCase, run: Run, data: Corpora, folder: Path) -> RegardLoop:
     """Regard's trainer in a new folder."""
-    place.mkdir(parents=True)
-    heard: list[Event] = []
-    return Ours(Trainer(run, RunFolder(place), known, heard.append), heard, shape.updates)
+    folder.mkdir(parents=True)
+    events: list[Event] = []
+    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append), events, case.updates)

@@ -24,7 +24,7 @@ TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc
 Times = dict[str, list[float]]  # CPU milliseconds of each round, by contestant
 
 
-def again_with_tuned_malloc() -> None:
+def restart_with_tuned_malloc() -> None:
     """Start this very command again under the tuned allocator; glibc reads its settings only at the start."""
     if sys.platform.startswith("linux") and os.environ.get("GLIBC_TUNABLES") != TUNABLES:
         sys.stdout.flush()
@@ -32,34 +32,32 @@ def again_with_tuned_malloc() -> None:
         os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - the same program, no shell
 
 
-def race(
-    steps: Mapping[str, Callable[[], object]], *, seconds: float, least_rounds: int = 3, warm_up: int = 2
-) -> Times:
+def race(steps: Mapping[str, Callable[[], object]], *, seconds: float, min_rounds: int = 3, warm_up: int = 2) -> Times:
     """Run every step once a round, in an order drawn anew for each round, until the (wall) seconds are spent.
 
     The time of the `warm_up` rounds counts towards `seconds`: the heap grows in them until all find room.
     Python's garbage collector rests while the clock runs.
     """
-    end = time.perf_counter() + seconds
+    deadline = time.perf_counter() + seconds
     for _ in range(warm_up):
         for step in steps.values():
             step()
     times: Times = {name: [] for name in steps}
     order = list(steps)
-    draw = random.Random(0)  # noqa: S311 - an order, not a secret
+    rng = random.Random(0)  # noqa: S311 - an order, not a secret
     gc.collect()
     gc.disable()
     try:
-        done, longest = 0, 0.0
-        while done < least_rounds or time.perf_counter() + longest < end:
-            began = time.perf_counter()
-            draw.shuffle(order)
+        rounds, longest_round = 0, 0.0
+        while rounds < min_rounds or time.perf_counter() + longest_round < deadline:
+            round_start = time.perf_counter()
+            rng.shuffle(order)
             for name in order:
-                before = time.process_time()
+                step_start = time.process_time()
                 steps[name]()
-                times[name].append(1000 * (time.process_time() - before))
-            longest = max(longest, time.perf_counter() - began)
-            done += 1
+                times[name].append(1000 * (time.process_time() - step_start))
+            longest_round = max(longest_round, time.perf_counter() - round_start)
+            rounds += 1
     finally:
         gc.enable()
     return times
@@ -86,15 +84,19 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     return first, middle, third
 
 
-def table(times: Times, *, ours: str) -> str:
+def format_table(times: Times, *, ours: str) -> str:
     """One line for each contestant: its time, its ratio to ours, both with quartiles, and the ratio of the best."""
     lines = [f"{'':<12}{'CPU ms/step':>12}{'quartiles':>18}{'ratio':>9}{'quartiles':>15}{'best':>8}{'rounds':>8}"]
     for name, values in times.items():
         low, middle, high = quartiles(values)
         line = f"{name:<12}{middle:>12.1f}{f'{low:.1f} - {high:.1f}':>18}"
         if name != ours:
-            below, fraction, above = quartiles([their / our for their, our in zip(values, times[ours], strict=True)])
-            line += f"{fraction:>9.3f}{f'{below:.3f}-{above:.3f}':>15}{min(values) / min(times[ours]):>8.3f}"
+            low_ratio, median_ratio, high_ratio = quartiles(
+                [their / our for their, our in zip(values, times[ours], strict=True)]
+            )
+            line += (
+                f"{median_ratio:>9.3f}{f'{low_ratio:.3f}-{high_ratio:.3f}':>15}{min(values) / min(times[ours]):>8.3f}"
+            )
         else:
             line += f"{'1':>9}{'':>15}{'1':>8}"
         lines.append(f"{line}{len(values):>8}")

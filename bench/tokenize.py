@@ -24,7 +24,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use: it is re
 
 import tokenizers
 
-from bench.timing import race, ratio, table
+from bench.timing import format_table, race, ratio
 from regard.config.run import ByteBpe
 from regard.text.learn import learn
 from regard.text.sample import BpeDropout
@@ -32,18 +32,18 @@ from regard.text.tokenizer import Tokenizer
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "europarl_deen"
 OURS = "regard"
-BATCH = 1000
+BATCH_SIZE = 1000
 Ids = list[list[int]]
 
 
-def batches(folder: Path, pairs: int) -> list[list[str]]:
+def read_batches(folder: Path, pairs: int) -> list[list[str]]:
     """Sentences of both languages in turns."""
     sides = []
     for language in ("de", "en"):
         with gzip.open(folder / f"train.{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
             sides.append([line.removesuffix("\n") for line in islice(file, pairs)])
     sentences = [sentence for pair in zip(*sides, strict=True) for sentence in pair]
-    return [sentences[start : start + BATCH] for start in range(0, len(sentences), BATCH)]
+    return [sentences[start : start + BATCH_SIZE] for start in range(0, len(sentences), BATCH_SIZE)]
 
 
 def main() -> None:
@@ -52,22 +52,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with train.de.gz and train.en.gz")
     options = parser.parse_args()
     pairs = 20_000 if options.quick else 320_000
-    texts = batches(options.data, pairs)
+    texts = read_batches(options.data, pairs)
     print(f"tokenizers {tokenizers.__version__}, Python {sys.version.split()[0]}, {pairs:,} pairs, 1 thread")
 
-    began = time.process_time()
-    sample = texts[: min(len(texts), 200_000 // BATCH)]
+    start_time = time.process_time()
+    sample = texts[: min(len(texts), 200_000 // BATCH_SIZE)]
     ours = learn((text for batch in sample for text in batch), ByteBpe(vocabulary=32_000))
-    print(f"learned {ours.size:,} pieces in {time.process_time() - began:.0f} CPU-s")
-    bare = tokenizers.Tokenizer.from_buffer(ours.content)
+    print(f"learned {ours.size:,} pieces in {time.process_time() - start_time:.0f} CPU-s")
+    bare_tokenizer = tokenizers.Tokenizer.from_buffer(ours.content)
 
-    def theirs(batch: list[str]) -> Ids:
-        return [encoding.ids for encoding in bare.encode_batch_fast(batch, add_special_tokens=False)]
+    def encode_bare(batch: list[str]) -> Ids:
+        return [encoding.ids for encoding in bare_tokenizer.encode_batch_fast(batch, add_special_tokens=False)]
 
-    if any(theirs(batch) != ours.encode_ids(batch) for batch in texts[:20]):
+    if any(encode_bare(batch) != ours.encode_ids(batch) for batch in texts[:20]):
         raise SystemExit("The two do not give the same ids.")
 
-    def everything(encode: Callable[[list[str]], Ids]) -> Callable[[], None]:
+    def encode_all(encode: Callable[[list[str]], Ids]) -> Callable[[], None]:
         def step() -> None:
             for batch in texts:
                 encode(batch)
@@ -75,26 +75,26 @@ def main() -> None:
         return step
 
     times = race(
-        {OURS: everything(ours.encode_ids), "bare": everything(theirs)},
+        {OURS: encode_all(ours.encode_ids), "bare": encode_all(encode_bare)},
         seconds=15.0 if options.quick else 60.0,
-        least_rounds=5 if options.quick else 3,
+        min_rounds=5 if options.quick else 3,
         warm_up=1,
     )
-    print(table(times, ours=OURS))
+    print(format_table(times, ours=OURS))
     words = sum(text.count(" ") + 1 for batch in texts for text in batch)
-    plain, noisy = words / min(times[OURS]) * 1000, dropout_speed(ours, texts)
-    print(f"{plain:,.0f} words per CPU-second, {noisy:,.0f} with dropout 0.1")
+    speed, dropout_speed_value = words / min(times[OURS]) * 1000, measure_dropout_speed(ours, texts)
+    print(f"{speed:,.0f} words per CPU-second, {dropout_speed_value:,.0f} with dropout 0.1")
     print(json.dumps({"bpe/bare": round(ratio(times["bare"], times[OURS]), 3)}))
 
 
-def dropout_speed(tokenizer: Tokenizer, texts: list[list[str]]) -> float:
+def measure_dropout_speed(tokenizer: Tokenizer, texts: list[list[str]]) -> float:
     """Words per CPU-second under BPE-dropout."""
-    noise = BpeDropout(tokenizer, 0.1)
-    some = [text for batch in texts[:5] for text in batch]
-    began = time.process_time()
-    for number, text in enumerate(some):
-        noise.encode_ids(text, seed=1, epoch=1, sample=number)
-    return sum(text.count(" ") + 1 for text in some) / (time.process_time() - began)
+    sampler = BpeDropout(tokenizer, 0.1)
+    sample_texts = [text for batch in texts[:5] for text in batch]
+    start_time = time.process_time()
+    for number, text in enumerate(sample_texts):
+        sampler.encode_ids(text, seed=1, epoch=1, sample=number)
+    return sum(text.count(" ") + 1 for text in sample_texts) / (time.process_time() - start_time)
 
 
 if __name__ == "__main__":

@@ -48,150 +48,178 @@ import torch
 from torch import nn
 
 from bench import lean, rivals
-from bench.loops import Bare, Ours, idle, plain_pieces, prebuilt, same_kernels
+from bench.loops import BareLoop, RegardLoop, make_idle_updater, make_kernel_loss, make_plain_loss, prebuild_updates
 from bench.peers import contest as peers
-from bench.shapes import CLIP, OURS, RATE, Shape, ours, read, shakespeare, tiny
-from bench.timing import again_with_tuned_malloc, quartiles, race, ratio, table
+from bench.shapes import (
+    CLIP,
+    LEARNING_RATE,
+    OURS,
+    TrainingCase,
+    make_regard_loop,
+    make_shakespeare_case,
+    make_tiny_case,
+    read_corpus,
+)
+from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.run import Run
 from regard.models.build import build
 from regard.train.fit import _resolved
 
-NAMES = ("tiny", "together2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
-CLOSE = 1e-4
-CHECKED = 2  # updates
+CONTESTS = ("tiny", "together2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
+TOLERANCE = 1e-4
+CHECKED_UPDATES = 2  # updates
 
 
-def contest(shape: Shape, place: Path, names: Collection[str]) -> dict[str, Ours | Bare]:
+def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict[str, RegardLoop | BareLoop]:
     """Ours and the loops of these names, checked."""
-    run = shape.run()
-    known = read(run, shape.corpus)
-    run = _resolved(run, known)
-    first = ours(shape, run, known, place / OURS)
-    updates = prebuilt(first.trainer.loader, shape.updates)
-    smoothing = run.train.label_smoothing
+    run = case.run()
+    data = read_corpus(run, case.corpus)
+    run = _resolved(run, data)
+    regard_loop = make_regard_loop(case, run, data, folder / OURS)
+    updates = prebuild_updates(regard_loop.trainer.loader, case.updates)
+    label_smoothing = run.train.label_smoothing
 
-    def bare() -> Bare:
+    def make_bare() -> BareLoop:
         model = build(run.model, seed=run.seed).train()
-        return Bare(model, same_kernels(model, smoothing, run.device.logit_rows or 0), updates, RATE, CLIP)
+        return BareLoop(
+            model, make_kernel_loss(model, label_smoothing, run.device.logit_rows or 0), updates, LEARNING_RATE, CLIP
+        )
 
-    def plain() -> Bare:
-        model = _lean(first.trainer.model, run)
-        made = Bare(model, plain_pieces(model, smoothing), updates, RATE, CLIP)
-        _check_plain(first, made)
-        return made
+    def make_plain() -> BareLoop:
+        model = _make_minimal_model(regard_loop.trainer.model, run)
+        loop = BareLoop(model, make_plain_loss(model, label_smoothing), updates, LEARNING_RATE, CLIP)
+        _check_plain(regard_loop, loop)
+        return loop
 
-    def narrow() -> Ours:
-        return ours(shape, _resolved(shape.run("bfloat16"), known), known, place / "bfloat16")
+    def make_bfloat16() -> RegardLoop:
+        return make_regard_loop(case, _resolved(case.run("bfloat16"), data), data, folder / "bfloat16")
 
-    def around() -> Ours:
-        made = ours(shape, run, known, place / "around")
-        made.trainer.engine = idle(made.trainer)
-        return made
+    def make_around() -> RegardLoop:
+        loop = make_regard_loop(case, run, data, folder / "around")
+        loop.trainer.engine = make_idle_updater(loop.trainer)
+        return loop
 
-    makers: dict[str, Callable[[], Ours | Bare]] = {"plain": plain, "bfloat16": narrow, "around": around}
-    same = {name: bare() for name in ("bare", "control") if name in names}
-    _check_bare(first, list(same.values()), run.seed)
-    tokens = sum(ready.labels.numel() for update in updates for ready in update) / len(updates)
-    print(f"\n{shape.name}: {len(updates)} updates of {tokens:,.0f} target tokens on average")
-    return {OURS: first, **same, **{name: make() for name, make in makers.items() if name in names}}
+    makers: dict[str, Callable[[], RegardLoop | BareLoop]] = {
+        "plain": make_plain,
+        "bfloat16": make_bfloat16,
+        "around": make_around,
+    }
+    bare_loops = {name: make_bare() for name in ("bare", "control") if name in names}
+    _check_bare(regard_loop, list(bare_loops.values()), run.seed)
+    tokens = sum(prepared.labels.numel() for update in updates for prepared in update) / len(updates)
+    print(f"\n{case.name}: {len(updates)} updates of {tokens:,.0f} target tokens on average")
+    return {OURS: regard_loop, **bare_loops, **{name: make() for name, make in makers.items() if name in names}}
 
 
-def _lean(model_of_ours: nn.Module, run: Run) -> nn.Module:
+def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
     """The leanest model of the same shape with the same weights."""
     model, length = run.model, run.data.max_length
     assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
-    part = model.decoder
-    sizes = (model.width, part.attention.heads, part.feedforward.hidden, part.layers)
-    made: nn.Module
+    decoder = model.decoder
+    sizes = (model.width, decoder.attention.heads, decoder.feedforward.hidden, decoder.layers)
+    minimal: nn.Module
     if isinstance(model, EncoderDecoder):
         assert isinstance(model.source, Tokens)  # noqa: S101
-        made = lean.Translator(model.source.vocabulary, *sizes, part.dropout.sublayer, length)
-        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.TRANSLATOR_TABLE})
+        minimal = lean.Translator(model.source.vocabulary, *sizes, decoder.dropout.sublayer, length)
+        rivals.copy_weights(regard_model, minimal, {**rivals.MINIMAL_NAMES, **rivals.TRANSLATOR_NAMES})
     else:
-        made = lean.LanguageModel(model.tokens.vocabulary, *sizes, length)
-        rivals.copy_weights(model_of_ours, made, {**rivals.LEAN_NAMES, **rivals.LANGUAGE_MODEL_TABLES})
-    return made.train()
+        minimal = lean.LanguageModel(model.tokens.vocabulary, *sizes, length)
+        rivals.copy_weights(regard_model, minimal, {**rivals.MINIMAL_NAMES, **rivals.LANGUAGE_MODEL_NAMES})
+    return minimal.train()
 
 
-def _check_bare(ours: Ours, others: list[Bare], seed: int) -> None:
+def _check_bare(regard_loop: RegardLoop, bare_loops: list[BareLoop], seed: int) -> None:
     """Two updates, with dropout: the second shows that the first was learned alike."""
-    for number in range(1, CHECKED + 1):
-        ours()
-        for bare in others:
+    for number in range(1, CHECKED_UPDATES + 1):
+        regard_loop()
+        for bare in bare_loops:
             loss, norm = bare(seed)
-            _same(f"Update {number}: the loss of bare", loss.item(), ours.last.loss)
-            _same(f"Update {number}: the gradient of bare", norm.item(), ours.last.gradient)
+            _check_close(f"Update {number}: the loss of bare", loss.item(), regard_loop.last_event.loss)
+            _check_close(f"Update {number}: the gradient of bare", norm.item(), regard_loop.last_event.gradient)
 
 
 @torch.no_grad()
-def _check_plain(ours: Ours, plain: Bare) -> None:
+def _check_plain(regard_loop: RegardLoop, plain: BareLoop) -> None:
     """The loss of one batch, without dropout."""
-    ready, mine = plain.updates[0][0], ours.trainer.objective
+    prepared, objective = plain.updates[0][0], regard_loop.trainer.objective
     plain.model.eval()
-    mine.model.eval()
-    tokens = ready.labels.numel()
-    _same("The loss of plain", plain.loss(ready).item() / tokens, mine(ready.whole).total.item() / tokens)
+    objective.model.eval()
+    tokens = prepared.labels.numel()
+    _check_close(
+        "The loss of plain", plain.loss(prepared).item() / tokens, objective(prepared.original).total.item() / tokens
+    )
     plain.model.train()
-    mine.model.train()
+    objective.model.train()
 
 
-def _same(what: str, theirs: float, mine: float) -> None:
-    if abs(theirs - mine) > CLOSE * max(1.0, abs(mine)):
-        raise SystemExit(f"{what} is {theirs:.6f}, and Regard's is {mine:.6f}: they do not compute the same.")
+def _check_close(what: str, theirs: float, expected: float) -> None:
+    if abs(theirs - expected) > TOLERANCE * max(1.0, abs(expected)):
+        raise SystemExit(f"{what} is {theirs:.6f}, and Regard's is {expected:.6f}: they do not compute the same.")
 
 
-def compete(shape: Shape, place: Path, *, control: bool) -> dict[str, float]:
+def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, float]:
     """All heats of a shape: its ratios by their keys."""
-    heats = [(*heat, "control") if control and "bare" in heat else heat for heat in shape.heats]
-    loops = contest(shape, place, [name for heat in heats for name in heat])
-    tail = "" if shape.name == "tiny" else f"_{shape.name}"
-    found: dict[str, float] = {}
+    heats = [(*heat, "control") if control and "bare" in heat else heat for heat in case.heats]
+    loops = make_loops(case, folder, [name for heat in heats for name in heat])
+    suffix = "" if case.name == "tiny" else f"_{case.name}"
+    ratios: dict[str, float] = {}
     for heat in heats:
-        entered = {name: loops[name] for name in (OURS, *heat)}
-        for loop in entered.values():
+        heat_loops = {name: loops[name] for name in (OURS, *heat)}
+        for loop in heat_loops.values():
             loop.rewind()  # the same batch for all in every round
-        times = race(entered, seconds=shape.seconds if "bare" in heat else shape.seconds / 2)
+        times = race(heat_loops, seconds=case.seconds if "bare" in heat else case.seconds / 2)
         around = times.pop("around", None)
-        print(table(times, ours=OURS))
+        print(format_table(times, ours=OURS))
         if around is not None:
-            found[f"around/step{tail}"] = ratio(around, times[OURS])
-            print(f"around: {quartiles(around)[1]:.2f} CPU ms an update, {found[f'around/step{tail}']:.2%} of it")
-        found |= {f"step/{name}{tail}": ratio(times[name], times[OURS]) for name in ("bare", "plain") if name in times}
+            ratios[f"around/step{suffix}"] = ratio(around, times[OURS])
+            print(f"around: {quartiles(around)[1]:.2f} CPU ms an update, {ratios[f'around/step{suffix}']:.2%} of it")
+        ratios |= {
+            f"step/{name}{suffix}": ratio(times[name], times[OURS]) for name in ("bare", "plain") if name in times
+        }
         if "bfloat16" in times:
-            found[f"float32/bfloat16{tail}"] = ratio(times[OURS], times["bfloat16"])
+            ratios[f"float32/bfloat16{suffix}"] = ratio(times[OURS], times["bfloat16"])
     for name, loop in loops.items():
-        if isinstance(loop, Ours) and name != "around":
-            print(f"{name}: the loss of update {loop.last.update} was {loop.last.loss:.3f}")
-    return {name: round(value, 4 if name.startswith("around") else 3) for name, value in found.items()}
+        if isinstance(loop, RegardLoop) and name != "around":
+            print(f"{name}: the loss of update {loop.last_event.update} was {loop.last_event.loss:.3f}")
+    return {name: round(value, 4 if name.startswith("around") else 3) for name, value in ratios.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smaller batches and few rounds: under a minute")
     parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
-    parser.add_argument("--only", choices=NAMES, nargs="+", default=NAMES, help="some of the contests")
+    parser.add_argument("--only", choices=CONTESTS, nargs="+", default=CONTESTS, help="some of the contests")
     parser.add_argument("--control", action="store_true", help="race a second bare loop: their distance is noise")
     options = parser.parse_args()
     if not options.plain_malloc:
-        again_with_tuned_malloc()
-    began = time.perf_counter()
+        restart_with_tuned_malloc()
+    start_time = time.perf_counter()
     torch.set_num_threads(1)
     malloc = "plain" if options.plain_malloc else "tuned"
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, 1 thread, {malloc} malloc")
     if options.quick:
-        shapes = [tiny(7.0, tokens=1024), tiny(4.0, tokens=1024, together=2), shakespeare(4.0)]
+        cases = [
+            make_tiny_case(7.0, tokens=1024),
+            make_tiny_case(4.0, tokens=1024, accumulate=2),
+            make_shakespeare_case(4.0),
+        ]
     else:
-        shapes = [tiny(150.0), tiny(80.0, together=2), shakespeare(40.0), shakespeare(80.0, 6, 6, 384, 256)]
+        cases = [
+            make_tiny_case(150.0),
+            make_tiny_case(80.0, accumulate=2),
+            make_shakespeare_case(40.0),
+            make_shakespeare_case(80.0, 6, 6, 384, 256),
+        ]
     results: dict[str, float] = {}
-    for shape in shapes:
-        if shape.name in options.only:
-            with tempfile.TemporaryDirectory() as place:
-                results |= compete(shape, Path(place), control=options.control)
-    for other in peers.contests(options.quick):
-        if other.name in options.only:
-            results |= peers.compete(other)
-    print(f"\n{time.perf_counter() - began:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
+    for case in cases:
+        if case.name in options.only:
+            with tempfile.TemporaryDirectory() as folder:
+                results |= compete(case, Path(folder), control=options.control)
+    for peer_contest in peers.iter_contests(options.quick):
+        if peer_contest.name in options.only:
+            results |= peers.compete(peer_contest)
+    print(f"\n{time.perf_counter() - start_time:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
     print(json.dumps(results))
 
 

@@ -15,9 +15,9 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PLACE = ROOT / "build/peers"
+ENVIRONMENTS = ROOT / "build/peers"
 # One pip call a line, in this order.
-NEEDS = {
+REQUIREMENTS = {
     "data": (
         ("torch==2.13.0",),
         ("datasets", "grain", "tokenizers", "pydantic", "tomli-w"),
@@ -34,27 +34,27 @@ NEEDS = {
 }
 
 
-def make(name: str) -> None:
+def make_environment(name: str) -> None:
     """A fresh environment with the peers of one benchmark."""
-    folder = PLACE / name
+    folder = ENVIRONMENTS / name
     venv.create(folder, with_pip=True, clear=True)
-    for packages in NEEDS[name]:
+    for packages in REQUIREMENTS[name]:
         print(f"pip install {' '.join(packages)}", flush=True)
         subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", *packages], check=True)  # noqa: S603
 
 
-def python(name: str) -> Path | None:
+def find_python(name: str) -> Path | None:
     """The interpreter that has a peer: as the environment says (JOEYNMT_PYTHON=...), or made by `make`, or none."""
-    said = os.environ.get(f"{name.upper()}_PYTHON")
-    found = Path(said) if said else PLACE / name / "bin/python"
-    return found if found.exists() else None
+    configured = os.environ.get(f"{name.upper()}_PYTHON")
+    interpreter = Path(configured) if configured else ENVIRONMENTS / name / "bin/python"
+    return interpreter if interpreter.exists() else None
 
 
-def enter(name: str) -> None:
+def restart_in_environment(name: str) -> None:
     """Start this very command again with the peers' Python, if it is there and not running it already."""
-    found = PLACE / name / "bin/python"
-    if not found.exists():
+    interpreter = ENVIRONMENTS / name / "bin/python"
+    if not interpreter.exists():
         print(f"No peers: make them with `python -m bench.peers {name}`.")
-    elif Path(sys.prefix).resolve() != (PLACE / name).resolve():
+    elif Path(sys.prefix).resolve() != (ENVIRONMENTS / name).resolve():
         sys.stdout.flush()
-        os.execv(found, [str(found), *sys.orig_argv[1:]])  # noqa: S606 - the same program, no shell
+        os.execv(interpreter, [str(interpreter), *sys.orig_argv[1:]])  # noqa: S606 - the same program, no shell

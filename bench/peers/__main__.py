@@ -2,7 +2,7 @@
 
 import sys
 
-from bench.peers import NEEDS, make
+from bench.peers import REQUIREMENTS, make_environment
 
-for wanted in sys.argv[1:] or NEEDS:
-    make(wanted)
+for name in sys.argv[1:] or REQUIREMENTS:
+    make_environment(name)

@@ -20,9 +20,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.loops import Ours
-from bench.peers import ROOT, python
-from bench.shapes import CLIP, KEPT, OURS, RATE, SHARED, Shape, ours, read, shakespeare, tiny
+from bench.loops import RegardLoop
+from bench.peers import ROOT, find_python
+from bench.shapes import (
+    CACHE_FOLDER,
+    CLIP,
+    DATA_FOLDER,
+    LEARNING_RATE,
+    OURS,
+    TrainingCase,
+    make_regard_loop,
+    make_shakespeare_case,
+    make_tiny_case,
+    read_corpus,
+)
 from bench.timing import quartiles
 from regard.base.files import write_atomic
 from regard.config.codec import RUN_FILES
@@ -49,7 +60,7 @@ class Turn:
     seconds: float  # of CPU time
 
     @property
-    def rate(self) -> float:
+    def speed(self) -> float:
         """Tokens a CPU-second."""
         return self.tokens / self.seconds
 
@@ -69,75 +80,87 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Contest:
+class TrainingContest:
     """One shape against some peers."""
 
     name: str
-    shape: Shape
+    case: TrainingCase
     keys: Mapping[str, tuple[tuple[str, str], ...]]  # of the results, with the peers' modules and precisions
     tokens: int  # of a turn
     seconds: float  # of the whole contest, beginnings aside
 
 
-def contests(quick: bool) -> Iterator[Contest]:
+def iter_contests(quick: bool) -> Iterator[TrainingContest]:
     """All of them."""
-    tried = ("float32",) if quick else ("float32", "bfloat16")
+    precisions = ("float32",) if quick else ("float32", "bfloat16")
     translation = {
         "step/joeynmt": (("joeynmt", "float32"),),
-        "step/hf_trainer": tuple(("hf_trainer", precision) for precision in tried),
+        "step/hf_trainer": tuple(("hf_trainer", precision) for precision in precisions),
     }
-    yield Contest(
-        "peers", tiny(0, tokens=1024 if quick else 4096), translation, 1000 if quick else 10_000, 8 if quick else 240
+    yield TrainingContest(
+        "peers",
+        make_tiny_case(0, tokens=1024 if quick else 4096),
+        translation,
+        1000 if quick else 10_000,
+        8 if quick else 240,
     )
-    yield _nanogpt("nanogpt_small", shakespeare(0), 768 * (5 if quick else 30), 4 if quick else 90, tried)
+    yield _make_nanogpt_contest(
+        "nanogpt_small", make_shakespeare_case(0), 768 * (5 if quick else 30), 4 if quick else 90, precisions
+    )
     if not quick:
-        yield _nanogpt("nanogpt_medium", shakespeare(0, 6, 6, 384, 256), 4096 * 2, 120, tried)
+        yield _make_nanogpt_contest(
+            "nanogpt_medium", make_shakespeare_case(0, 6, 6, 384, 256), 4096 * 2, 120, precisions
+        )
 
 
-def _nanogpt(name: str, shape: Shape, tokens: int, seconds: float, tried: Sequence[str]) -> Contest:
-    keys = {f"step/{name}": tuple(("nanogpt", precision) for precision in tried)}
-    if len(tried) > 1:
+def _make_nanogpt_contest(
+    name: str, case: TrainingCase, tokens: int, seconds: float, precisions: Sequence[str]
+) -> TrainingContest:
+    keys = {f"step/{name}": tuple(("nanogpt", precision) for precision in precisions)}
+    if len(precisions) > 1:
         keys[f"step/{name}_as_it_is"] = (("nanogpt", "float32"),)
-    return Contest(name, replace(shape, changes=shape.changes | AS_NANOGPT), keys, tokens, seconds)
+    return TrainingContest(name, replace(case, changes=case.changes | AS_NANOGPT), keys, tokens, seconds)
 
 
-def compete(contest: Contest) -> dict[str, float]:
+def compete(contest: TrainingContest) -> dict[str, float]:
     """The ratios of a contest by their keys; a peer that is not there is named and left out."""
-    asked = {pair: _interpreter(pair[0]) for pairs in contest.keys.values() for pair in pairs}
-    entries = {pair: Entry(*pair, found) for pair, found in asked.items() if isinstance(found, Path)}
-    for module, why in {module: found for (module, _), found in asked.items() if isinstance(found, str)}.items():
-        print(f"\n{contest.name}: {module} is left out: {why}")
+    interpreters = {pair: _find_interpreter(pair[0]) for pairs in contest.keys.values() for pair in pairs}
+    entries = {pair: Entry(*pair, result) for pair, result in interpreters.items() if isinstance(result, Path)}
+    for module, reason in {
+        module: result for (module, _), result in interpreters.items() if isinstance(result, str)
+    }.items():
+        print(f"\n{contest.name}: {module} is left out: {reason}")
     if not entries:
         return {}
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        mine, settings = _ours(contest.shape, place)
-        peers = {entry.name: Peer(entry, settings, place) for entry in entries.values()}
+        work_folder = Path(folder)
+        regard_loop, settings = _make_regard_loop(contest.case, work_folder)
+        peers = {entry.name: Peer(entry, settings, work_folder) for entry in entries.values()}
         try:
             for peer in peers.values():
                 peer.wait()
-            print(f"\n{contest.name}: {_told(mine)}")
-            turns = _race({OURS: _turns_of(mine), **peers}, contest.tokens, contest.seconds)
+            print(f"\n{contest.name}: {_describe_device(regard_loop)}")
+            turns = _race_in_turns({OURS: _make_turn(regard_loop), **peers}, contest.tokens, contest.seconds)
         finally:
             for peer in peers.values():
                 peer.close()
-    rates = {name: [turn.rate for turn in some] for name, some in turns.items()}
-    print(_table(rates, turns))
-    found: dict[str, float] = {}
+    speeds = {name: [turn.speed for turn in peer_turns] for name, peer_turns in turns.items()}
+    print(_format_table(speeds, turns))
+    result: dict[str, float] = {}
     for key, pairs in contest.keys.items():
         names = [entries[pair].name for pair in pairs if pair in entries]
         if names:
-            best = max(names, key=lambda name: quartiles(rates[name])[1])
-            found[key] = round(quartiles(_ratios(rates, best))[1], 3)
-    return found
+            fastest = max(names, key=lambda name: quartiles(speeds[name])[1])
+            result[key] = round(quartiles(_compute_ratios(speeds, fastest))[1], 3)
+    return result
 
 
 class Peer:
     """A process that trains when it is asked to."""
 
-    def __init__(self, entry: Entry, settings: Mapping[str, Any], place: Path) -> None:
+    def __init__(self, entry: Entry, settings: Mapping[str, Any], folder: Path) -> None:
         self.entry = entry
-        self._log = place / f"{entry.name}.log"
+        self._log = folder / f"{entry.name}.log"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         command = [str(entry.interpreter), "-m", f"bench.peers.{entry.module}"]
         with self._log.open("w") as log:
@@ -156,8 +179,8 @@ class Peer:
         assert self._process.stdout is not None  # noqa: S101
         line = self._process.stdout.readline()
         if not line:
-            told = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
-            raise SystemExit(f"{self.entry.name} has ended by itself. The end of its log:\n{told}")
+            log_tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
+            raise SystemExit(f"{self.entry.name} has ended by itself. The end of its log:\n{log_tail}")
         return Turn(**json.loads(line))
 
     def __call__(self, tokens: int) -> Turn:
@@ -172,111 +195,115 @@ class Peer:
         self._process.communicate()
 
 
-def _interpreter(module: str) -> Path | str:
+def _find_interpreter(module: str) -> Path | str:
     """The Python that can run a peer, or why there is none."""
     if module == "joeynmt":
-        return python(module) or "make it with `python -m bench.peers joeynmt`, or set JOEYNMT_PYTHON."
+        return find_python(module) or "make it with `python -m bench.peers joeynmt`, or set JOEYNMT_PYTHON."
     if module == "nanogpt":
         folder = os.environ.get("NANOGPT", "")
-        has = folder and (Path(folder) / "train.py").is_file()
-        return Path(sys.executable) if has else "set NANOGPT to a checkout of github.com/karpathy/nanoGPT."
+        has_script = folder and (Path(folder) / "train.py").is_file()
+        return Path(sys.executable) if has_script else "set NANOGPT to a checkout of github.com/karpathy/nanoGPT."
     needed = ("transformers", "accelerate")
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     return f"{' and '.join(missing)} not installed (extra bench)." if missing else Path(sys.executable)
 
 
-def _ours(shape: Shape, place: Path) -> tuple[Ours, dict[str, Any]]:
+def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dict[str, Any]]:
     """Regard's loop in bfloat16 with what its probe chooses, and the settings that say the same to the others."""
-    table = to_dict(shape.run("bfloat16"))
-    for chosen in ("attention", "loss_rows"):
-        table["device"].pop(chosen)
-    run = RUN_FILES().parse(table)
-    known = read(run, shape.corpus)
-    run = probed(_resolved(run, known), known, lambda _: None)
-    mine = ours(shape, run, known, place / OURS)
-    return mine, _settings(run, known.train)
+    settings = to_dict(case.run("bfloat16"))
+    for setting in ("attention", "loss_rows"):
+        settings["device"].pop(setting)
+    run = RUN_FILES().parse(settings)
+    data = read_corpus(run, case.corpus)
+    run = probed(_resolved(run, data), data, lambda _: None)
+    regard_loop = make_regard_loop(case, run, data, folder / OURS)
+    return regard_loop, _peer_settings(run, data.train)
 
 
-def _settings(run: Run, shards: Shards) -> dict[str, Any]:
-    part = run.model.decoder  # type: ignore[union-attr]
+def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
+    decoder = run.model.decoder  # type: ignore[union-attr]
     shape = {
-        "layers": part.layers,
-        "heads": part.attention.heads,
+        "layers": decoder.layers,
+        "heads": decoder.attention.heads,
         "width": run.model.width,
-        "hidden": part.feedforward.hidden,
+        "hidden": decoder.feedforward.hidden,
     }
     if not isinstance(run.model, EncoderDecoder):
         rows = run.data.batch_tokens // run.data.max_length
         return shape | {
             "context": run.data.max_length,
             "rows": rows,
-            "text": str(SHARED / "tinyshakespeare/input.txt.gz"),
+            "text": str(DATA_FOLDER / "tinyshakespeare/input.txt.gz"),
         }
     lengths = [shard.lengths[1] + 1 for shard in shards.shards]  # with the end mark
-    mean = sum(int(some.sum()) for some in lengths) / sum(len(some) for some in lengths)
+    mean = sum(int(shard_lengths.sum()) for shard_lengths in lengths) / sum(
+        len(shard_lengths) for shard_lengths in lengths
+    )
     return shape | {
-        "pairs": str(_pairs(shards)),
+        "pairs": str(_write_pairs(shards)),
         "vocabulary": run.model.source.vocabulary,  # type: ignore[union-attr]
-        "dropout": part.dropout.sublayer,
+        "dropout": decoder.dropout.sublayer,
         "smoothing": run.train.label_smoothing,
         "longest": run.data.max_length,
         "tokens": run.data.batch_tokens,
         "rows": round(0.9 * run.data.batch_tokens / mean),
-        "rate": RATE,
+        "rate": LEARNING_RATE,
         "clip": CLIP,
     }
 
 
-def _pairs(shards: Shards) -> Path:
+def _write_pairs(shards: Shards) -> Path:
     """All pairs as ids, one JSON line each: what the others learn from."""
-    path = KEPT / "pairs.jsonl"
+    path = CACHE_FOLDER / "pairs.jsonl"
     if not path.is_file():
         write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in shards.pairs()).encode())
     return path
 
 
-def _turns_of(mine: Ours) -> Callable[[int], Turn]:
+def _make_turn(regard_loop: RegardLoop) -> Callable[[int], Turn]:
     def turn(tokens: int) -> Turn:
-        began, learned = time.process_time(), 0
-        while learned < tokens:
-            mine()
-            learned += mine.last.tokens
-        return Turn(learned, time.process_time() - began)
+        start_time, learned_tokens = time.process_time(), 0
+        while learned_tokens < tokens:
+            regard_loop()
+            learned_tokens += regard_loop.last_event.tokens
+        return Turn(learned_tokens, time.process_time() - start_time)
 
     return turn
 
 
-def _race(contestants: Mapping[str, Callable[[int], Turn]], tokens: int, seconds: float) -> dict[str, list[Turn]]:
+def _race_in_turns(
+    contestants: Mapping[str, Callable[[int], Turn]], tokens: int, seconds: float
+) -> dict[str, list[Turn]]:
     """In turns until the seconds are over, after one that does not count."""
     turns: dict[str, list[Turn]] = {name: [] for name in contestants}
     for contestant in contestants.values():
         contestant(tokens // 4)
-    end, longest = time.perf_counter() + seconds, 0.0
+    deadline, longest_round = time.perf_counter() + seconds, 0.0
     gc.collect()
-    while len(turns[OURS]) < 3 or time.perf_counter() + longest < end:
-        began = time.perf_counter()
+    while len(turns[OURS]) < 3 or time.perf_counter() + longest_round < deadline:
+        round_start = time.perf_counter()
         for name, contestant in contestants.items():
             turns[name].append(contestant(tokens))
-        longest = max(longest, time.perf_counter() - began)
+        longest_round = max(longest_round, time.perf_counter() - round_start)
     return turns
 
 
-def _ratios(rates: Mapping[str, list[float]], name: str) -> list[float]:
-    return [our / their for our, their in zip(rates[OURS], rates[name], strict=True)]
+def _compute_ratios(speeds: Mapping[str, list[float]], name: str) -> list[float]:
+    return [our / their for our, their in zip(speeds[OURS], speeds[name], strict=True)]
 
 
-def _table(rates: Mapping[str, list[float]], turns: Mapping[str, list[Turn]]) -> str:
+def _format_table(speeds: Mapping[str, list[float]], turns: Mapping[str, list[Turn]]) -> str:
     lines = [f"{'':<22}{'tokens/CPU-s':>14}{'quartiles':>18}{'regard is':>11}{'quartiles':>15}{'rounds':>8}"]
-    for name, values in rates.items():
+    for name, values in speeds.items():
         low, middle, high = quartiles(values)
-        below, fraction, above = quartiles(_ratios(rates, name))
+        low_ratio, median_ratio, high_ratio = quartiles(_compute_ratios(speeds, name))
         line = f"{name:<22}{middle:>14,.0f}{f'{low:,.0f} - {high:,.0f}':>18}"
-        line += f"{fraction:>10.2f}x{f'{below:.2f} - {above:.2f}':>15}" if name != OURS else " " * 26
+        line += f"{median_ratio:>10.2f}x{f'{low_ratio:.2f} - {high_ratio:.2f}':>15}" if name != OURS else " " * 26
         lines.append(f"{line}{len(turns[name]):>8}")
     return "\n".join(lines)
 
 
-def _told(mine: Ours) -> str:
-    device = mine.trainer.run.device
+def _describe_device(regard_loop: RegardLoop) -> str:
+    device = regard_loop.trainer.run.device
     rows = device.logit_rows or "all"
     return f"regard in bfloat16, by its probe: attention {device.attention}, {rows} rows of logits at a time"

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 from bench.peers.turns import Turns
-from bench.rivals import marian
+from bench.rivals import make_marian
 
-PAD, END, IGNORED = 0, 1, -100
+PAD, EOS, IGNORED = 0, 1, -100
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -25,15 +25,15 @@ def main(settings: dict[str, Any]) -> None:
 
     class Counting(Seq2SeqTrainer):  # type: ignore[misc]
         def training_step(self, model: nn.Module, inputs: dict[str, Tensor], *rest: Any) -> Tensor:
-            turns.see(int((inputs["labels"] != IGNORED).sum()))
+            turns.count_tokens(int((inputs["labels"] != IGNORED).sum()))
             return super().training_step(model, inputs, *rest)
 
     sizes = (settings[name] for name in ("vocabulary", "width", "heads", "hidden", "layers", "dropout", "longest"))
     rows = [json.loads(line) for line in Path(settings["pairs"]).read_text().splitlines()]
-    examples = [{"input_ids": [*source, END], "labels": [*target, END]} for source, target in rows]
-    with tempfile.TemporaryDirectory() as place:
+    examples = [{"input_ids": [*source, EOS], "labels": [*target, EOS]} for source, target in rows]
+    with tempfile.TemporaryDirectory() as folder:
         arguments = Seq2SeqTrainingArguments(
-            place,
+            folder,
             use_cpu=True,
             bf16=settings["precision"] == "bfloat16",
             per_device_train_batch_size=settings["rows"],
@@ -49,19 +49,24 @@ def main(settings: dict[str, Any]) -> None:
             report_to="none",
             disable_tqdm=True,
         )
-        Counting(marian(*sizes), arguments, train_dataset=examples, data_collator=_padded).train()
+        Counting(make_marian(*sizes), arguments, train_dataset=examples, data_collator=_collate).train()
 
 
-def _padded(rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
+def _collate(rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
     """What `DataCollatorForSeq2Seq` makes, without a tokenizer."""
-    source = _laid([row["input_ids"] for row in rows], PAD)  # (B, S)
-    labels = _laid([row["labels"] for row in rows], IGNORED)  # (B, T)
-    read = torch.cat((torch.full((len(rows), 1), PAD), labels[:, :-1].clamp(min=PAD)), dim=1)  # (B, T)
-    return {"input_ids": source, "attention_mask": (source != PAD).long(), "labels": labels, "decoder_input_ids": read}
+    source = _pad_rows([row["input_ids"] for row in rows], PAD)  # (B, S)
+    labels = _pad_rows([row["labels"] for row in rows], IGNORED)  # (B, T)
+    decoder_input_ids = torch.cat((torch.full((len(rows), 1), PAD), labels[:, :-1].clamp(min=PAD)), dim=1)  # (B, T)
+    return {
+        "input_ids": source,
+        "attention_mask": (source != PAD).long(),
+        "labels": labels,
+        "decoder_input_ids": decoder_input_ids,
+    }
 
 
-def _laid(rows: list[list[int]], empty: int) -> Tensor:
-    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=empty)
+def _pad_rows(rows: list[list[int]], padding_value: int) -> Tensor:
+    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding_value)
 
 
 if __name__ == "__main__":

@@ -16,32 +16,34 @@ SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 
 def main(settings: dict[str, Any]) -> None:
     turns = Turns()
-    plain = TrainManager._train_step
+    original_step = TrainManager._train_step
 
-    def counting(self: TrainManager, batch: Batch) -> Any:
-        turns.see(int(batch.ntokens))
-        return plain(self, batch)
+    def count_and_step(self: TrainManager, batch: Batch) -> Any:
+        turns.count_tokens(int(batch.ntokens))
+        return original_step(self, batch)
 
-    TrainManager._train_step = counting
-    with tempfile.TemporaryDirectory() as place:
-        _write(Path(settings["pairs"]), settings["vocabulary"], Path(place))
-        train(0, 1, _configuration(settings, place), skip_test=True)
+    TrainManager._train_step = count_and_step
+    with tempfile.TemporaryDirectory() as folder:
+        _write_corpus(Path(settings["pairs"]), settings["vocabulary"], Path(folder))
+        train(0, 1, _make_configuration(settings, folder), skip_test=True)
 
 
-def _write(pairs: Path, vocabulary: int, place: Path) -> None:
+def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
     """The same pieces as everybody's, as words of a text that is already cut."""
-    (place / "vocabulary.txt").write_text("\n".join([*SPECIALS, *(f"t{piece}" for piece in range(vocabulary))]) + "\n")
+    (folder / "vocabulary.txt").write_text(
+        "\n".join([*SPECIALS, *(f"t{token}" for token in range(vocabulary_size))]) + "\n"
+    )
     sides: tuple[list[str], list[str]] = ([], [])
     for line in pairs.read_text().splitlines():
         for ids, side in zip(json.loads(line), sides, strict=True):
-            side.append(" ".join(f"t{piece}" for piece in ids))
+            side.append(" ".join(f"t{token}" for token in ids))
     for language, side in zip(("en", "de"), sides, strict=True):
-        (place / f"train.{language}").write_text("\n".join(side) + "\n")
-        (place / f"dev.{language}").write_text("\n".join(side[:10]) + "\n")
+        (folder / f"train.{language}").write_text("\n".join(side) + "\n")
+        (folder / f"dev.{language}").write_text("\n".join(side[:10]) + "\n")
 
 
-def _configuration(settings: dict[str, Any], place: str) -> dict[str, Any]:
-    side = {"level": "word", "max_length": settings["longest"], "voc_file": f"{place}/vocabulary.txt"}
+def _make_configuration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    side = {"level": "word", "max_length": settings["longest"], "voc_file": f"{folder}/vocabulary.txt"}
     width = settings["width"]
     stack = {
         "type": "transformer",
@@ -56,11 +58,11 @@ def _configuration(settings: dict[str, Any], place: str) -> dict[str, Any]:
     return {
         "name": "peer",
         "joeynmt_version": "2.3.0",
-        "model_dir": place,
+        "model_dir": folder,
         "use_cuda": False,
         "data": {
-            "train": f"{place}/train",
-            "dev": f"{place}/dev",
+            "train": f"{folder}/train",
+            "dev": f"{folder}/dev",
             "dataset_type": "plain",
             "src": {"lang": "en", **side},
             "trg": {"lang": "de", **side},

@@ -26,19 +26,19 @@ NEVER = 10**9
 def main(settings: dict[str, Any]) -> None:
     folder = Path(os.environ["NANOGPT"]).resolve()
     Turns(per_update=settings["rows"] * settings["context"])
-    with tempfile.TemporaryDirectory() as place:
-        prepare(Path(settings["text"]), folder, Path(place))
-        os.chdir(place)
+    with tempfile.TemporaryDirectory() as work_folder:
+        prepare_folder(Path(settings["text"]), folder, Path(work_folder))
+        os.chdir(work_folder)
         sys.path.insert(0, str(folder))
         if settings["precision"] == "bfloat16":
-            their = importlib.import_module("model").GPT
-            their.forward = torch.autocast("cpu", dtype=torch.bfloat16)(their.forward)
-        sys.argv = ["train.py", "config/train_shakespeare_char.py", *arguments(settings, updates=NEVER)]
+            gpt_class = importlib.import_module("model").GPT
+            gpt_class.forward = torch.autocast("cpu", dtype=torch.bfloat16)(gpt_class.forward)
+        sys.argv = ["train.py", "config/train_shakespeare_char.py", *make_arguments(settings, updates=NEVER)]
         sys.argv += [f"--eval_interval={NEVER}", "--eval_iters=1", f"--log_interval={NEVER}"]
         runpy.run_path(str(folder / "train.py"), run_name="__main__")
 
 
-def arguments(settings: dict[str, Any], updates: int) -> list[str]:
+def make_arguments(settings: dict[str, Any], updates: int) -> list[str]:
     """Its options for a shape."""
     options = {
         "device": "cpu",
@@ -57,19 +57,19 @@ def arguments(settings: dict[str, Any], updates: int) -> list[str]:
     return [f"--{name}={value}" for name, value in options.items()]
 
 
-def prepare(text: Path, folder: Path, place: Path) -> None:
+def prepare_folder(text: Path, folder: Path, work_folder: Path) -> None:
     """A working folder: its scripts, and the characters of a text as it wants them, the last tenth for validation."""
     for name in ("train.py", "model.py", "configurator.py", "config"):
-        (place / name).symlink_to(folder / name)
-    letters = gzip.decompress(text.read_bytes()).decode()
-    known = {letter: number for number, letter in enumerate(sorted(set(letters)))}
-    ids = np.array([known[letter] for letter in letters], dtype=np.uint16)
-    data = place / "data/shakespeare_char"
+        (work_folder / name).symlink_to(folder / name)
+    characters = gzip.decompress(text.read_bytes()).decode()
+    character_ids = {character: number for number, character in enumerate(sorted(set(characters)))}
+    ids = np.array([character_ids[character] for character in characters], dtype=np.uint16)
+    data = work_folder / "data/shakespeare_char"
     data.mkdir(parents=True)
     cut = int(len(ids) * 0.9)
     ids[:cut].tofile(data / "train.bin")
     ids[cut:].tofile(data / "val.bin")
-    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(known)}))  # the form that its script reads
+    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(character_ids)}))  # the form that its script reads
 
 
 if __name__ == "__main__":

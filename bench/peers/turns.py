@@ -25,22 +25,22 @@ class Turns:
         torch.set_num_threads(1)
         self._reports = os.fdopen(os.dup(1), "w", buffering=1)
         os.dup2(2, 1)  # whatever the peer prints goes to its log
-        self._per_update, self._tokens, self._wanted = per_update, 0, 0
-        self._began = time.process_time()
+        self._per_update, self._tokens, self._requested = per_update, 0, 0
+        self._start_time = time.process_time()
         register_optimizer_step_post_hook(self._after_step)
 
-    def see(self, tokens: int) -> None:
+    def count_tokens(self, tokens: int) -> None:
         """So many real target tokens are in the batch that comes now."""
         self._tokens += tokens
 
     def _after_step(self, *_: Any) -> None:
         self._tokens += self._per_update
-        if self._tokens < self._wanted:
+        if self._tokens < self._requested:
             return
-        seconds = time.process_time() - self._began
+        seconds = time.process_time() - self._start_time
         print(json.dumps({"tokens": self._tokens, "seconds": seconds}), file=self._reports)
-        asked = sys.stdin.readline()
-        if not asked:
+        request = sys.stdin.readline()
+        if not request:
             raise SystemExit
-        self._wanted, self._tokens = int(asked), 0
-        self._began = time.process_time()
+        self._requested, self._tokens = int(request), 0
+        self._start_time = time.process_time()

@@ -47,8 +47,8 @@ WORDS = {
 class Size:
     """Of the corpus, the model and the training."""
 
-    words: int = 12
-    longest: int = 8  # words of a sentence
+    vocabulary_words: int = 12
+    max_words: int = 8  # words of a sentence
     pairs: int = 8000
     held_out: int = 200
     width: int = 64
@@ -59,34 +59,34 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainingOutcome:
     """A model at the end of its training."""
 
     losses: list[float]  # per token, one for each update
-    in_one_pass: float  # loss of held-out pairs, as in training
-    word_by_word: float  # loss of the same pairs, if nothing of what follows is there yet
+    parallel_loss: float  # loss of held-out pairs, as in training
+    stepwise_loss: float  # loss of the same pairs, if nothing of what follows is there yet
     outputs: list[str]  # free translations of the held-out sources
-    right: float  # the share of them that is right
+    accuracy: float  # the share of them that is right
 
     @property
-    def empty(self) -> float:
+    def empty_share(self) -> float:
         """The share of outputs that ended before they began."""
         return sum(not output for output in self.outputs) / len(self.outputs)
 
 
-def sentences(size: Size, count: int, seed: int) -> list[str]:
+def sample_sentences(size: Size, count: int, seed: int) -> list[str]:
     """Sentences of two words or more."""
-    draw = random.Random(seed)  # noqa: S311 - sentences, not secrets
-    words = list(WORDS)[: size.words]
-    return [" ".join(draw.choices(words, k=draw.randint(2, size.longest))) for _ in range(count)]
+    rng = random.Random(seed)  # noqa: S311 - sentences, not secrets
+    words = list(WORDS)[: size.vocabulary_words]
+    return [" ".join(rng.choices(words, k=rng.randint(2, size.max_words))) for _ in range(count)]
 
 
-def translated(sentence: str, draw: random.Random) -> str:
+def translate_randomly(sentence: str, rng: random.Random) -> str:
     """One of the right translations."""
-    return " ".join(draw.choice(WORDS[word]) for word in reversed(sentence.split()))
+    return " ".join(rng.choice(WORDS[word]) for word in reversed(sentence.split()))
 
 
-def is_right(output: str, sentence: str) -> bool:
+def is_correct(output: str, sentence: str) -> bool:
     """Whether each word is one of the two translations, the last word first.
 
     >>> is_right("Samstag immer", "always Saturday"), is_right("immer Samstag", "always Saturday")
@@ -98,13 +98,13 @@ def is_right(output: str, sentence: str) -> bool:
     )
 
 
-def floor(some: Sequence[str]) -> float:
+def compute_loss_floor(texts: Sequence[str]) -> float:
     """The least loss per token that a model can have without seeing the answer: a coin for each word but the end."""
-    words = sum(len(sentence.split()) for sentence in some)
-    return words * math.log(2) / (words + len(some))
+    words = sum(len(sentence.split()) for sentence in texts)
+    return words * math.log(2) / (words + len(texts))
 
 
-def settings(folder: Path, size: Size) -> Run:
+def make_run(folder: Path, size: Size) -> Run:
     """No dropout and no label smoothing: nothing keeps the loss from falling as far as it can."""
     stack: dict[str, Any] = {
         "layers": size.layers, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
@@ -133,78 +133,86 @@ def settings(folder: Path, size: Size) -> Run:
 
 
 @torch.no_grad()
-def written_loss(model: EncoderDecoder, batch: Batch) -> float:
+def compute_stepwise_loss(model: EncoderDecoder, batch: Batch) -> float:
     """The loss of a batch, summed, if its target is written token after token."""
     assert batch.source is not None and batch.target is not None  # noqa: S101, PT018 - the task made them
     state = model.start(batch.source, batch.source_real, capacity=batch.target.size(1))
     steps = [model.step(token[:, None], state) for token in batch.target.unbind(dim=1)]  # (B, 1, words) each
-    logs = torch.cat(steps, dim=1).log_softmax(dim=-1)  # (B, T, words)
-    real = batch.labels != IGNORED  # (B, T)
-    return -logs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][real].sum().item()
+    logprobs = torch.cat(steps, dim=1).log_softmax(dim=-1)  # (B, T, words)
+    valid = batch.labels != IGNORED  # (B, T)
+    return -logprobs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][valid].sum().item()
 
 
-def trained(run: Run, read: Corpora, folder: Path, asked: Sequence[str], *, masked: bool) -> Learned:
+def train_model(run: Run, data: Corpora, folder: Path, sources: Sequence[str], *, is_masked: bool) -> TrainingOutcome:
     """Train with the causal mask or without it, then look at what was held out."""
-    heard: list[Event] = []
+    events: list[Event] = []
     folder.mkdir()
-    trainer = Trainer(run, RunFolder(folder), read, heard.append)
+    trainer = Trainer(run, RunFolder(folder), data, events.append)
     model = trainer.model
     assert isinstance(model, EncoderDecoder) and trainer.validator is not None  # noqa: S101, PT018
-    if not masked:
+    if not is_masked:
         model.decoder_mask = no_mask()
     trainer.train()
     with quiet(model), torch.no_grad():
         batches = list(trainer.validator.loader.epoch())
         tokens = sum(batch.count for batch in batches)
-        in_one_pass = sum(trainer.objective(batch).total.item() for batch in batches)
-        word_by_word = sum(written_loss(model, batch) for batch in batches)
-    translations = Translator(model, read.vocabularies, run.model).translate(asked, beam=1)  # type: ignore[arg-type]
+        parallel_loss = sum(trainer.objective(batch).total.item() for batch in batches)
+        stepwise_loss = sum(compute_stepwise_loss(model, batch) for batch in batches)
+    translations = Translator(model, data.vocabularies, run.model).translate(sources, beam=1)  # type: ignore[arg-type]
     outputs = [translation.text for translation in translations]
-    right = sum(is_right(output, sentence) for output, sentence in zip(outputs, asked, strict=True)) / len(asked)
-    losses = [event.loss for event in heard if isinstance(event, Updated)]
-    return Learned(losses, in_one_pass / tokens, word_by_word / tokens, outputs, right)
+    accuracy = sum(is_correct(output, sentence) for output, sentence in zip(outputs, sources, strict=True)) / len(
+        sources
+    )
+    losses = [event.loss for event in events if isinstance(event, Updated)]
+    return TrainingOutcome(losses, parallel_loss / tokens, stepwise_loss / tokens, outputs, accuracy)
 
 
-def both(folder: Path, size: Size) -> tuple[Learned, Learned]:
+def train_both(folder: Path, size: Size) -> tuple[TrainingOutcome, TrainingOutcome]:
     """The model with the mask, and the one without it."""
-    asked = held_out(size)
-    learned = [sentence for sentence in sentences(size, size.pairs, seed=1) if sentence not in set(asked)]
-    draw = random.Random(3)  # noqa: S311
-    for name, sources in (("train", learned), ("held_out", asked)):
-        (folder / f"{name}.en").write_text("".join(f"{one}\n" for one in sources), encoding="utf-8")
-        targets = (translated(sentence, draw) for sentence in sources)
-        (folder / f"{name}.de").write_text("".join(f"{one}\n" for one in targets), encoding="utf-8")
-    run = settings(folder, size)
-    read = corpora(run, RunFolder(folder), lambda _: None)
-    run = _resolved(run, read)
+    held_out_sources = make_held_out(size)
+    train_sources = [
+        sentence for sentence in sample_sentences(size, size.pairs, seed=1) if sentence not in set(held_out_sources)
+    ]
+    rng = random.Random(3)  # noqa: S311
+    for name, sources in (("train", train_sources), ("held_out", held_out_sources)):
+        (folder / f"{name}.en").write_text("".join(f"{line}\n" for line in sources), encoding="utf-8")
+        targets = (translate_randomly(sentence, rng) for sentence in sources)
+        (folder / f"{name}.de").write_text("".join(f"{line}\n" for line in targets), encoding="utf-8")
+    run = make_run(folder, size)
+    data = corpora(run, RunFolder(folder), lambda _: None)
+    run = _resolved(run, data)
     return (
-        trained(run, read, folder / "with", asked, masked=True),
-        trained(run, read, folder / "without", asked, masked=False),
+        train_model(run, data, folder / "with", held_out_sources, is_masked=True),
+        train_model(run, data, folder / "without", held_out_sources, is_masked=False),
     )
 
 
-def held_out(size: Size) -> list[str]:
+def make_held_out(size: Size) -> list[str]:
     """Sentences that neither model learns from."""
-    return sentences(size, size.held_out, seed=2)
+    return sample_sentences(size, size.held_out, seed=2)
 
 
 def main() -> None:
     torch.set_num_threads(1)
     size = Size()
     with tempfile.TemporaryDirectory() as folder:
-        masked, unmasked = both(Path(folder), size)
+        masked, unmasked = train_both(Path(folder), size)
     print(f"{'':<36}{'with the mask':>15}{'without it':>15}")
     for update in (1, 50, 100, 200, 300, 400, 500, 600):
-        one, other = masked.losses[update - 1], unmasked.losses[update - 1]
-        print(f"{f'training loss, update {update}':<36}{one:>15.4f}{other:>15.4f}")
-    asked = held_out(size)
-    print(f"{'held-out loss, in one pass':<36}{masked.in_one_pass:>15.4f}{unmasked.in_one_pass:>15.4f}")
-    print(f"{'held-out loss, word by word':<36}{masked.word_by_word:>15.4f}{unmasked.word_by_word:>15.4f}")
-    print(f"{'held-out sentences translated right':<36}{masked.right:>15.1%}{unmasked.right:>15.1%}")
-    print(f"{'held-out sentences left empty':<36}{masked.empty:>15.1%}{unmasked.empty:>15.1%}")
-    print(f"\nleast honest loss: {floor(asked):.4f}\n")
-    for sentence, good, bad in list(zip(asked, masked.outputs, unmasked.outputs, strict=True))[:4]:
-        print(f"  source          {sentence}\n  with the mask   {good}\n  without it      {bad or '(nothing)'}\n")
+        masked_loss, unmasked_loss = masked.losses[update - 1], unmasked.losses[update - 1]
+        print(f"{f'training loss, update {update}':<36}{masked_loss:>15.4f}{unmasked_loss:>15.4f}")
+    sources = make_held_out(size)
+    print(f"{'held-out loss, in one pass':<36}{masked.parallel_loss:>15.4f}{unmasked.parallel_loss:>15.4f}")
+    print(f"{'held-out loss, word by word':<36}{masked.stepwise_loss:>15.4f}{unmasked.stepwise_loss:>15.4f}")
+    print(f"{'held-out sentences translated right':<36}{masked.accuracy:>15.1%}{unmasked.accuracy:>15.1%}")
+    print(f"{'held-out sentences left empty':<36}{masked.empty_share:>15.1%}{unmasked.empty_share:>15.1%}")
+    print(f"\nleast honest loss: {compute_loss_floor(sources):.4f}\n")
+    for sentence, masked_output, unmasked_output in list(zip(sources, masked.outputs, unmasked.outputs, strict=True))[
+        :4
+    ]:
+        print(
+            f"  source          {sentence}\n  with the mask   {masked_output}\n  without it      {unmasked_output or '(nothing)'}\n"
+        )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from run import scored  # type: ignore[import-not-found]
+from run import score_test  # type: ignore[import-not-found]
 from torch import Tensor, nn
 from transformers import (
     PegasusConfig,
@@ -44,13 +44,13 @@ from regard.train.corpora import Corpora, corpora
 
 Pair = tuple[list[int], list[int]]
 IGNORED = -100
-WAVES = {"kind": "sinusoidal", "layout": "halves"}
-RATE = 1e-3
+SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
+LEARNING_RATE = 1e-3
 WARMUP = 400
-TRIED = 50  # steps of a trial, as many as are sorted by length together; the first few do not count
-SETTLED = 4
-ENDLESS = 10**6
-SAID = 100  # steps between two lines of the log
+TRIAL_STEPS = 50  # steps of a trial, as many as are sorted by length together; the first few do not count
+SKIPPED_STEPS = 4
+MAX_STEPS = 10**6
+LOG_EVERY = 100  # steps between two lines of the log
 
 
 def main() -> None:
@@ -60,68 +60,80 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=247, help="of the CPU, all threads together")
     parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
-    torch.set_num_threads(asked.threads)
-    run = RUN_FILES().load(asked.run / "run.toml")
-    known = corpora(run, RunFolder(asked.run), lambda _: None)
-    run = RUN_FILES().parse(to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), WAVES))
-    pairs = list(known.train.pairs())
-    trial = {narrow: _Training(run, known, pairs, asked.out / "trial").seconds(narrow) for narrow in (False, True)}
-    narrow = trial[True] < trial[False]
-    print(f"a step takes {trial[False]:.2f} s of CPU in float32, {trial[True]:.2f} s in bfloat16", flush=True)
-    training = _Training(run, known, pairs, asked.out / "trainer")
-    training.train(narrow, asked.minutes)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    run = RUN_FILES().load(options.run / "run.toml")
+    data = corpora(run, RunFolder(options.run), lambda _: None)
+    run = RUN_FILES().parse(
+        to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL)
+    )
+    pairs = list(data.train.pairs())
+    step_seconds = {
+        use_bfloat16: _Training(run, data, pairs, options.out / "trial").measure_step(use_bfloat16)
+        for use_bfloat16 in (False, True)
+    }
+    use_bfloat16 = step_seconds[True] < step_seconds[False]
+    print(
+        f"a step takes {step_seconds[False]:.2f} s of CPU in float32, {step_seconds[True]:.2f} s in bfloat16",
+        flush=True,
+    )
+    training = _Training(run, data, pairs, options.out / "trainer")
+    training.train(use_bfloat16, options.minutes)
     assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
-    ours = build(run.model, seed=run.seed)
-    ours.load_state_dict(to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict()))
+    regard_model = build(run.model, seed=run.seed)
+    regard_model.load_state_dict(
+        to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
+    )
     card = "Trained by Hugging Face.\n"
-    write_model(asked.out / "model", run.model, known.vocabularies, get_weights(ours), card, replace=True)
-    found = scored(asked.data, asked.out / "model") | {"steps": training.steps, "bfloat16": narrow}
-    (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(found))
+    write_model(options.out / "model", run.model, data.vocabularies, get_weights(regard_model), card, replace=True)
+    results = score_test(options.data, options.out / "model") | {"steps": training.steps, "bfloat16": use_bfloat16}
+    (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(results))
 
 
 class _Training:
     """A fresh model and what it learns from."""
 
-    def __init__(self, run: Run, known: Corpora, pairs: list[Pair], place: Path) -> None:
-        self.run, self.place, self.steps = run, place, 0
-        specials = known.vocabularies.target.specials
-        self.pad, self.begin, self.end = specials.pad, specials.bos, specials.eos
-        self.examples = [{"input_ids": [*source, self.end], "labels": [*target, self.end]} for source, target in pairs]
+    def __init__(self, run: Run, data: Corpora, pairs: list[Pair], folder: Path) -> None:
+        self.run, self.folder, self.steps = run, folder, 0
+        specials = data.vocabularies.target.specials
+        self.pad, self.bos, self.eos = specials.pad, specials.bos, specials.eos
+        self.examples = [{"input_ids": [*source, self.eos], "labels": [*target, self.eos]} for source, target in pairs]
         torch.manual_seed(run.seed)
         self.model = PegasusForConditionalGeneration._from_config(self._config(), attn_implementation="sdpa")
 
-    def seconds(self, narrow: bool) -> float:
+    def measure_step(self, use_bfloat16: bool) -> float:
         """A usual step."""
         clock = _Clock(math.inf)
-        self._trainer(TRIED, narrow, clock).train()
-        return statistics.fmean(clock.took[SETTLED:])
+        self._trainer(TRIAL_STEPS, use_bfloat16, clock).train()
+        return statistics.fmean(clock.step_seconds[SKIPPED_STEPS:])
 
-    def train(self, narrow: bool, minutes: float) -> None:
+    def train(self, use_bfloat16: bool, minutes: float) -> None:
         """As long as there is time."""
         clock = _Clock(60 * minutes)
-        self._trainer(ENDLESS, narrow, clock).train()
-        self.steps = len(clock.took)
+        self._trainer(MAX_STEPS, use_bfloat16, clock).train()
+        self.steps = len(clock.step_seconds)
         self.model.eval()
 
-    def _trainer(self, steps: int, narrow: bool, clock: "_Clock") -> Seq2SeqTrainer:
-        train = self.run.train
+    def _trainer(self, steps: int, use_bfloat16: bool, clock: "_Clock") -> Seq2SeqTrainer:
+        settings = self.run.train
         optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+            self.model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / WARMUP, clock.left()))
-        lengths = [max(len(one["input_ids"]), len(one["labels"])) for one in self.examples]
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min((step + 1) / WARMUP, clock.remaining_share())
+        )
+        lengths = [max(len(example["input_ids"]), len(example["labels"])) for example in self.examples]
         arguments = Seq2SeqTrainingArguments(
-            str(self.place),
+            str(self.folder),
             use_cpu=True,
-            bf16=narrow,
+            bf16=use_bfloat16,
             max_steps=steps,
             per_device_train_batch_size=max(1, round(0.9 * self.run.data.batch_tokens / statistics.fmean(lengths))),
             gradient_accumulation_steps=self.run.accumulate,
             train_sampling_strategy="group_by_length",
-            label_smoothing_factor=train.label_smoothing,
-            max_grad_norm=train.clip,
+            label_smoothing_factor=settings.label_smoothing,
+            max_grad_norm=settings.clip,
             logging_strategy="no",
             save_strategy="no",
             report_to="none",
@@ -131,18 +143,23 @@ class _Training:
             self.model,
             arguments,
             train_dataset=self.examples,
-            data_collator=self._padded,
+            data_collator=self._collate,
             callbacks=[clock],
             optimizers=(optimizer, schedule),
         )
 
-    def _padded(self, rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
-        source = _laid([row["input_ids"] for row in rows], self.pad)  # (B, S)
-        labels = _laid([row["labels"] for row in rows], IGNORED)  # (B, T)
-        before = labels[:, :-1].masked_fill(labels[:, :-1] == IGNORED, self.pad)
-        read = torch.cat((torch.full((len(rows), 1), self.begin), before), dim=1)  # (B, T)
-        real = (source != self.pad).long()
-        return {"input_ids": source, "attention_mask": real, "labels": labels, "decoder_input_ids": read}
+    def _collate(self, rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
+        source = _pad_rows([row["input_ids"] for row in rows], self.pad)  # (B, S)
+        labels = _pad_rows([row["labels"] for row in rows], IGNORED)  # (B, T)
+        shifted_labels = labels[:, :-1].masked_fill(labels[:, :-1] == IGNORED, self.pad)
+        decoder_input_ids = torch.cat((torch.full((len(rows), 1), self.bos), shifted_labels), dim=1)  # (B, T)
+        attention_mask = (source != self.pad).long()
+        return {
+            "input_ids": source,
+            "attention_mask": attention_mask,
+            "labels": labels,
+            "decoder_input_ids": decoder_input_ids,
+        }
 
     def _config(self) -> PegasusConfig:
         model = self.run.model
@@ -163,8 +180,8 @@ class _Training:
             activation_dropout=model.decoder.dropout.feedforward,
             scale_embedding=True,
             pad_token_id=self.pad,
-            eos_token_id=self.end,
-            decoder_start_token_id=self.begin,
+            eos_token_id=self.eos,
+            decoder_start_token_id=self.bos,
             forced_eos_token_id=None,
             **sides,
         )
@@ -174,27 +191,30 @@ class _Clock(TrainerCallback):  # type: ignore[misc]
     """Times every step by the CPU, and stops when time is over."""
 
     def __init__(self, seconds: float) -> None:
-        self.most, self.took = seconds, list[float]()
-        self._began = self._last = time.process_time()
+        self.max_seconds, self.step_seconds = seconds, list[float]()
+        self._start_time = self._last_time = time.process_time()
 
-    def left(self) -> float:
+    def remaining_share(self) -> float:
         """The part of the time that is still to come."""
-        return max(0.0, 1 - (time.process_time() - self._began) / self.most)
+        return max(0.0, 1 - (time.process_time() - self._start_time) / self.max_seconds)
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self._began = self._last = time.process_time()
+        self._start_time = self._last_time = time.process_time()
 
     def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:
         now = time.process_time()
-        self.took.append(now - self._last)
-        self._last = now
-        if len(self.took) % SAID == 0:
-            print(f"step {len(self.took)}, epoch {state.epoch:.2f}, {(now - self._began) / 60:.1f} minutes", flush=True)
-        control.should_training_stop |= self.left() == 0
+        self.step_seconds.append(now - self._last_time)
+        self._last_time = now
+        if len(self.step_seconds) % LOG_EVERY == 0:
+            print(
+                f"step {len(self.step_seconds)}, epoch {state.epoch:.2f}, {(now - self._start_time) / 60:.1f} minutes",
+                flush=True,
+            )
+        control.should_training_stop |= self.remaining_share() == 0
 
 
-def _laid(rows: list[list[int]], empty: int) -> Tensor:
-    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=empty)
+def _pad_rows(rows: list[list[int]], padding_value: int) -> Tensor:
+    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding_value)
 
 
 if __name__ == "__main__":

@@ -53,19 +53,22 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--set", action="append", default=[], help="handed on to `regard train`")
     parser.add_argument("--score", action="store_true", help="train nothing")
-    asked = parser.parse_args()
-    run = asked.out / "run"
-    if not asked.score and not is_finished(run):
-        words = [*command(asked.data, run, asked.updates, asked.threads), *_sets(asked.set)]
-        if code := subprocess.run(words, check=False).returncode:  # noqa: S603 - our own command
+    options = parser.parse_args()
+    run = options.out / "run"
+    if not options.score and not is_finished(run):
+        arguments = [
+            *make_command(options.data, run, options.updates, options.threads),
+            *_make_set_options(options.set),
+        ]
+        if code := subprocess.run(arguments, check=False).returncode:  # noqa: S603 - our own command
             sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
-    torch.set_num_threads(asked.threads)
-    found = {"test": scored(asked.data, run), "curve": curve(run)}
-    (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(found["test"]))
+    torch.set_num_threads(options.threads)
+    results = {"test": score_test(options.data, run), "curve": read_curve(run)}
+    (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(results["test"]))
 
 
-def command(data: Path, run: Path, updates: int, threads: int) -> list[str]:
+def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]:
     """`regard train`, from the beginning or from where it stopped."""
     start = [sys.executable, "-m", "regard", "train"]
     if run.exists():
@@ -75,22 +78,22 @@ def command(data: Path, run: Path, updates: int, threads: int) -> list[str]:
         options += [f"{prefix}source", str(data / f"{split}.en.gz"), f"{prefix}target", str(data / f"{split}.de.gz")]
     options += ["--languages", "en", "de", "--preset", "small", "--updates", str(updates)]
     settings = [f"{name}={value}" for name, value in RECIPE.items()] + [f"device.threads={threads}"]
-    return [*start, *options, *_sets(settings), "--out", str(run)]
+    return [*start, *options, *_make_set_options(settings), "--out", str(run)]
 
 
-def scored(data: Path, run: Path) -> dict[str, Any]:
+def score_test(data: Path, run: Path) -> dict[str, Any]:
     """What the test split says."""
-    packed = (unpacked(str(data / f"test.{language}.gz")) for language in ("en", "de"))
-    sources, references = (b"".join(pieces).decode().splitlines() for pieces in packed)
+    files = (unpacked(str(data / f"test.{language}.gz")) for language in ("en", "de"))
+    sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
-    hypotheses = [one.text for one in translator.translate(sources, beam=BEAM)]
+    hypotheses = [translation.text for translation in translator.translate(sources, beam=BEAM)]
     (run.parent / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
     scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
     return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}
 
 
-def curve(run: Path) -> list[dict[str, float]]:
+def read_curve(run: Path) -> list[dict[str, float]]:
     """Validation after so many updates."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     names = ("loss", "bleu", "chrf")
@@ -101,8 +104,8 @@ def curve(run: Path) -> list[dict[str, float]]:
     ]
 
 
-def _sets(given: list[str]) -> list[str]:
-    return [word for one in given for word in ("--set", one)]
+def _make_set_options(settings: list[str]) -> list[str]:
+    return [argument for setting in settings for argument in ("--set", setting)]
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ STUDENT: dict[str, Any] = {  # what is different where there are teachers
 UPDATES = 8000
 LANGUAGES = ("en", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-ALPHAS = (0.6, 0.8, 1.0, 1.2, 1.4)
+LENGTH_PENALTIES = (0.6, 0.8, 1.0, 1.2, 1.4)
 BEAM = 5
-TEACHING = 1.2  # the alpha of teachers
+TEACHER_LENGTH_PENALTY = 1.2  # the alpha of teachers
 
 
 def main() -> None:
@@ -81,34 +81,38 @@ def main() -> None:
         "--teachers", type=Path, nargs="+", default=[], help="models whose translations are learned too"
     )
     parser.add_argument("--score", action="store_true", help="train nothing")
-    asked = parser.parse_args()
-    torch.set_num_threads(asked.threads)
-    recipe = RECIPE | (STUDENT if asked.teachers else {}) | {"device.threads": asked.threads}
-    asked.out.mkdir(parents=True, exist_ok=True)
-    runs = {seed: asked.out / f"seed{seed}" for seed in asked.seeds}
-    if not asked.score:
-        pairs = [_path(asked.data, "train", language) for language in LANGUAGES]
-        if asked.teachers:
-            pairs = diverse(asked.data, asked.out, asked.teachers)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    recipe = RECIPE | (STUDENT if options.teachers else {}) | {"device.threads": options.threads}
+    options.out.mkdir(parents=True, exist_ok=True)
+    runs = {seed: options.out / f"seed{seed}" for seed in options.seeds}
+    if not options.score:
+        pairs = [_find_path(options.data, "train", language) for language in LANGUAGES]
+        if options.teachers:
+            pairs = write_diversified_corpus(options.data, options.out, options.teachers)
         for seed, run in runs.items():
-            train(asked.data, pairs, run, recipe, seed, asked.updates)
-    found = {str(seed): scored(asked.data, run) for seed, run in runs.items()}
-    (asked.out / "RESULTS.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            train(options.data, pairs, run, recipe, seed, options.updates)
+    results = {str(seed): score_run(options.data, run) for seed, run in runs.items()}
+    (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     for test in TESTS:
-        print(f"{test}: mean BLEU {statistics.fmean(seed['tests'][test]['bleu'] for seed in found.values()):.2f}")
+        print(f"{test}: mean BLEU {statistics.fmean(seed['tests'][test]['bleu'] for seed in results.values()):.2f}")
 
 
-def diverse(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
+def write_diversified_corpus(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
     """Both sides of a larger training set: the pairs twice, and what each teacher makes of every source."""
-    sources, references = (_lines(data, "train", language) for language in LANGUAGES)
+    sources, references = (_read_lines(data, "train", language) for language in LANGUAGES)
     sides = [sources * 2, references * 2]
     for teacher in teachers:
-        kept = out / f"by-{teacher.parent.name}-{teacher.name}.de"  # translating takes minutes: a second start finds it
-        if not kept.is_file():
-            translations = _translator(teacher).translate(sources, beam=BEAM, alpha=TEACHING)
-            kept.write_text("".join(f"{one.text}\n" for one in translations), encoding="utf-8")
+        translation_path = (
+            out / f"by-{teacher.parent.name}-{teacher.name}.de"
+        )  # translating takes minutes: a second start finds it
+        if not translation_path.is_file():
+            translations = _load_translator(teacher).translate(sources, beam=BEAM, alpha=TEACHER_LENGTH_PENALTY)
+            translation_path.write_text(
+                "".join(f"{translation.text}\n" for translation in translations), encoding="utf-8"
+            )
         sides[0] += sources
-        sides[1] += kept.read_text(encoding="utf-8").split("\n")[:-1]
+        sides[1] += translation_path.read_text(encoding="utf-8").split("\n")[:-1]
     paths = [out / f"train.{language}" for language in LANGUAGES]
     for path, lines in zip(paths, sides, strict=True):
         text = "".join(f"{line}\n" for line in lines)
@@ -125,7 +129,7 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
     if run.exists():
         command += ["--resume", str(run)]
     else:
-        validation = [_path(data, "val", language) for language in LANGUAGES]
+        validation = [_find_path(data, "val", language) for language in LANGUAGES]
         for option, (source, target) in (("", pairs), ("validation-", validation)):
             command += [f"--{option}source", str(source), f"--{option}target", str(target)]
         command += ["--languages", *LANGUAGES, "--preset", "tiny", "--updates", str(updates), "--seed", str(seed)]
@@ -136,47 +140,52 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
         sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
 
 
-def scored(data: Path, run: Path) -> dict[str, Any]:
+def score_run(data: Path, run: Path) -> dict[str, Any]:
     """What is best on validation, and what it scores on the test sets."""
     tokenize: BleuTokenizer = "none" if _is_tokenised(data) else "13a"
-    sources, references = (_lines(data, "val", language) for language in LANGUAGES)
-    tried: dict[tuple[str, float], float] = {}
+    sources, references = (_read_lines(data, "val", language) for language in LANGUAGES)
+    validation_bleu: dict[tuple[str, float], float] = {}
     for name in ("best", "average"):
         if (run / name).is_dir():
-            translator = _translator(run / name)
-            for alpha in ALPHAS:
-                found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
-                tried[name, alpha] = bleu(found, references, tokenize=tokenize).value
-    name, alpha = max(tried, key=lambda choice: tried[choice])
-    print(f"{run}: {name}, alpha {alpha}, validation BLEU {tried[name, alpha]:.2f}", flush=True)
-    translator, tests = _translator(run / name), {}
+            translator = _load_translator(run / name)
+            for length_penalty in LENGTH_PENALTIES:
+                outputs = [
+                    translation.text for translation in translator.translate(sources, beam=BEAM, alpha=length_penalty)
+                ]
+                validation_bleu[name, length_penalty] = bleu(outputs, references, tokenize=tokenize).value
+    name, length_penalty = max(validation_bleu, key=lambda choice: validation_bleu[choice])
+    print(
+        f"{run}: {name}, alpha {length_penalty}, validation BLEU {validation_bleu[name, length_penalty]:.2f}",
+        flush=True,
+    )
+    translator, tests = _load_translator(run / name), {}
     for test in TESTS:
-        sources, references = (_lines(data, test, language) for language in LANGUAGES)
-        found = [one.text for one in translator.translate(sources, beam=BEAM, alpha=alpha)]
-        score = bleu(found, references, tokenize=tokenize)
-        tests[test] = {"bleu": score.value, "chrf": chrf(found, references).value, "signature": score.signature}
+        sources, references = (_read_lines(data, test, language) for language in LANGUAGES)
+        outputs = [translation.text for translation in translator.translate(sources, beam=BEAM, alpha=length_penalty)]
+        score = bleu(outputs, references, tokenize=tokenize)
+        tests[test] = {"bleu": score.value, "chrf": chrf(outputs, references).value, "signature": score.signature}
         print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)
-    return {"model": name, "alpha": alpha, "validation": tried[name, alpha], "tests": tests}
+    return {"model": name, "alpha": length_penalty, "validation": validation_bleu[name, length_penalty], "tests": tests}
 
 
-def _translator(folder: Path) -> Translator:
-    found = load(folder)
-    assert isinstance(found, Translator)  # noqa: S101 - `train` made it
-    return found
+def _load_translator(folder: Path) -> Translator:
+    translator = load(folder)
+    assert isinstance(translator, Translator)  # noqa: S101 - `train` made it
+    return translator
 
 
-def _path(data: Path, split: str, language: str) -> Path:
+def _find_path(data: Path, split: str, language: str) -> Path:
     """Plain or packed, tokenised or raw: as it is there."""
-    plain = data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}"
-    return plain if plain.is_file() else plain.with_name(f"{plain.name}.gz")
+    path = data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}"
+    return path if path.is_file() else path.with_name(f"{path.name}.gz")
 
 
 def _is_tokenised(data: Path) -> bool:
     return any(data.glob("train.lc.norm.tok.en*"))
 
 
-def _lines(data: Path, split: str, language: str) -> list[str]:
-    return b"".join(unpacked(str(_path(data, split, language)))).decode().splitlines()
+def _read_lines(data: Path, split: str, language: str) -> list[str]:
+    return b"".join(unpacked(str(_find_path(data, split, language)))).decode().splitlines()
 
 
 if __name__ == "__main__":

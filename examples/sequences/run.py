@@ -39,44 +39,52 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("sequences"))
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--threads", type=int, default=1)
-    asked = parser.parse_args()
-    splits = scan(asked.data) if asked.task == "scan" else cmudict(asked.data)
-    folder = asked.out / asked.task
-    files = written(splits, folder)
+    arguments = parser.parse_args()
+    splits = read_scan(arguments.data) if arguments.task == "scan" else read_cmudict(arguments.data)
+    folder = arguments.out / arguments.task
+    files = write_files(splits, folder)
     run = folder / "run"
     if not is_finished(run):
-        new = [*files, "--out", str(run), "--minutes", str(asked.minutes), "--set", f"device.threads={asked.threads}"]
-        options = ["--resume", str(run)] if run.exists() else new
-        if code := subprocess.run([sys.executable, "-m", "regard", "train", *options], check=False).returncode:  # noqa: S603 - ours
+        new_run_options = [
+            *files,
+            "--out",
+            str(run),
+            "--minutes",
+            str(arguments.minutes),
+            "--set",
+            f"device.threads={arguments.threads}",
+        ]
+        train_options = ["--resume", str(run)] if run.exists() else new_run_options
+        if code := subprocess.run([sys.executable, "-m", "regard", "train", *train_options], check=False).returncode:  # noqa: S603 - ours
             sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
-    torch.set_num_threads(asked.threads)
-    print(json.dumps(tested(translator, splits["test"])))
+    torch.set_num_threads(arguments.threads)
+    print(json.dumps(evaluate(translator, splits["test"])))
 
 
-def scan(data: Path) -> dict[str, Pairs]:
+def read_scan(data: Path) -> dict[str, Pairs]:
     """Train and test of the `simple` split."""
-    found: dict[str, Pairs] = {}
+    splits: dict[str, Pairs] = {}
     for split in ("train", "test"):
         path = next(data.rglob(f"tasks_{split}_simple.txt*"))  # plain or packed
-        found[split] = [tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in _lines(path)]  # type: ignore[misc]
-    return found
+        splits[split] = [tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in _read_lines(path)]  # type: ignore[misc]
+    return splits
 
 
-def cmudict(data: Path) -> dict[str, Pairs]:
+def read_cmudict(data: Path) -> dict[str, Pairs]:
     """Every word goes into one split with all its pronunciations."""
-    found: dict[str, Pairs] = {"train": [], "valid": [], "test": []}
-    for line in _lines(next(data.rglob("cmudict.dict*"))):
+    splits: dict[str, Pairs] = {"train": [], "valid": [], "test": []}
+    for line in _read_lines(next(data.rglob("cmudict.dict*"))):
         word, *sounds = line.partition("#")[0].split()
         word = word.partition("(")[0]
-        place = int(hashlib.sha1(word.encode(), usedforsecurity=False).hexdigest(), 16) % 20
-        split = {0: "test", 1: "valid"}.get(place, "train")
-        found[split].append((word, " ".join(sound.rstrip("012") for sound in sounds)))
-    return {split: list(dict.fromkeys(pairs)) for split, pairs in found.items()}
+        bucket = int(hashlib.sha1(word.encode(), usedforsecurity=False).hexdigest(), 16) % 20
+        split = {0: "test", 1: "valid"}.get(bucket, "train")
+        splits[split].append((word, " ".join(sound.rstrip("012") for sound in sounds)))
+    return {split: list(dict.fromkeys(pairs)) for split, pairs in splits.items()}
 
 
-def written(splits: dict[str, Pairs], folder: Path) -> list[str]:
+def write_files(splits: dict[str, Pairs], folder: Path) -> list[str]:
     """The files of training and validation, and the options that name them."""
     folder.mkdir(parents=True, exist_ok=True)
     options = []
@@ -89,21 +97,21 @@ def written(splits: dict[str, Pairs], folder: Path) -> list[str]:
     return options
 
 
-def tested(translator: Translator, pairs: Pairs) -> dict[str, float]:
+def evaluate(translator: Translator, pairs: Pairs) -> dict[str, float]:
     """Exact match with any reference, and errors per token of the nearest one, both in percent."""
-    right: dict[str, list[str]] = defaultdict(list)
+    references_by_source: dict[str, list[str]] = defaultdict(list)
     for source, target in pairs:
-        right[source].append(target)
-    references = [tuple(some) for some in right.values()]
-    found = [one.text for one in translator.translate(list(right), beam=5)]
+        references_by_source[source].append(target)
+    references = [tuple(targets) for targets in references_by_source.values()]
+    outputs = [translation.text for translation in translator.translate(list(references_by_source), beam=5)]
     return {
-        "exact match": exact_match(found, references).value,
-        "error rate": error_rate(found, references).value,
+        "exact match": exact_match(outputs, references).value,
+        "error rate": error_rate(outputs, references).value,
         "tested": len(references),
     }
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     yield from b"".join(unpacked(str(path))).decode().splitlines()
 
 

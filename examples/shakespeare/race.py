@@ -24,8 +24,8 @@ import torch
 from torch.nn import functional as F
 
 HERE = Path(__file__).parent
-TURN = 1.0  # seconds
-TUNED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
+TURN_SECONDS = 1.0  # seconds
+MALLOC_TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
 NANOGPT = (
     "config/train_shakespeare_char.py --device=cpu --dtype=float32 --compile=False --eval_iters=20 --log_interval=100 "
     "--block_size=64 --batch_size=12 --n_layer=4 --n_head=4 --n_embd=128 --max_iters=2000 --lr_decay_iters=2000 "
@@ -33,46 +33,46 @@ NANOGPT = (
 )
 
 
-def prepare(text: Path, place: Path, nanogpt: Path) -> None:
+def prepare_data(text: Path, folder: Path, nanogpt: Path) -> None:
     """The first nine tenths to learn from and the rest to validate with, as text and as nanoGPT wants it."""
-    letters = text.read_text(encoding="utf-8")
-    cut = int(len(letters) * 0.9)
-    (place / "train.txt").write_text(letters[:cut], encoding="utf-8")
-    (place / "validation.txt").write_text(letters[cut:], encoding="utf-8")
-    known = {letter: number for number, letter in enumerate(sorted(set(letters)))}
-    ids = np.array([known[letter] for letter in letters], dtype=np.uint16)
-    data = place / "data/shakespeare_char"
+    characters = text.read_text(encoding="utf-8")
+    cut = int(len(characters) * 0.9)
+    (folder / "train.txt").write_text(characters[:cut], encoding="utf-8")
+    (folder / "validation.txt").write_text(characters[cut:], encoding="utf-8")
+    character_ids = {character: number for number, character in enumerate(sorted(set(characters)))}
+    ids = np.array([character_ids[character] for character in characters], dtype=np.uint16)
+    data = folder / "data/shakespeare_char"
     data.mkdir(parents=True)
     ids[:cut].tofile(data / "train.bin")
     ids[cut:].tofile(data / "val.bin")
-    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(known)}))  # the form that its script reads
+    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(character_ids)}))  # the form that its script reads
     for name in ("train.py", "model.py", "configurator.py", "config"):
-        (place / name).symlink_to(nanogpt / name)
+        (folder / name).symlink_to(nanogpt / name)
 
 
-def raced(commands: dict[str, list[str]], place: Path, at_once: bool) -> dict[str, float]:
+def run_all(commands: dict[str, list[str]], folder: Path, parallel: bool) -> dict[str, float]:
     """Run all of them, in turns or each on a core of its own, and give their CPU seconds."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLIBC_TUNABLES": TUNED}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLIBC_TUNABLES": MALLOC_TUNABLES}
     running: dict[str, subprocess.Popen[bytes]] = {}
     for name, command in commands.items():
-        with (place / f"{name}.log").open("wb") as log:
-            running[name] = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=log)  # noqa: S603
-        if not at_once:
+        with (folder / f"{name}.log").open("wb") as log:
+            running[name] = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)  # noqa: S603
+        if not parallel:
             running[name].send_signal(signal.SIGSTOP)
     seconds: dict[str, float] = {}
     while running:
         for name, process in list(running.items()):
-            if not at_once:
+            if not parallel:
                 process.send_signal(signal.SIGCONT)
-            time.sleep(TURN)
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if not ended and at_once:
+            time.sleep(TURN_SECONDS)
+            ended_pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not ended_pid and parallel:
                 continue
-            if not ended:
+            if not ended_pid:
                 process.send_signal(signal.SIGSTOP)
                 continue
             if status:
-                raise SystemExit(f"{name} failed: see {place / name}.log.")
+                raise SystemExit(f"{name} failed: see {folder / name}.log.")
             seconds[name] = usage.ru_utime + usage.ru_stime
             process.returncode = 0
             del running[name]
@@ -80,25 +80,25 @@ def raced(commands: dict[str, list[str]], place: Path, at_once: bool) -> dict[st
 
 
 @torch.no_grad()
-def whole_loss(nanogpt: Path, place: Path) -> float:
+def compute_nanogpt_loss(nanogpt: Path, folder: Path) -> float:
     """The loss of nanoGPT's checkpoint over all of the validation text."""
     sys.path.insert(0, str(nanogpt))
     module = importlib.import_module("model")
-    saved = torch.load(place / "out/ckpt.pt", weights_only=True)
-    model = module.GPT(module.GPTConfig(**saved["model_args"])).eval()
-    model.load_state_dict(saved["model"])
-    ids = torch.from_numpy(np.fromfile(place / "data/shakespeare_char/val.bin", dtype=np.uint16).astype(np.int64))
-    size = saved["model_args"]["block_size"]
+    checkpoint = torch.load(folder / "out/ckpt.pt", weights_only=True)
+    model = module.GPT(module.GPTConfig(**checkpoint["model_args"])).eval()
+    model.load_state_dict(checkpoint["model"])
+    ids = torch.from_numpy(np.fromfile(folder / "data/shakespeare_char/val.bin", dtype=np.uint16).astype(np.int64))
+    size = checkpoint["model_args"]["block_size"]
     rows = (len(ids) - 1) // size
-    read, written = ids[: rows * size].view(rows, size), ids[1 : rows * size + 1].view(rows, size)
+    inputs, targets = ids[: rows * size].view(rows, size), ids[1 : rows * size + 1].view(rows, size)
     losses = [
-        F.cross_entropy(model(some, other)[0].flatten(0, 1), other.flatten(), reduction="sum")
-        for some, other in zip(read.split(64), written.split(64), strict=True)
+        F.cross_entropy(model(input_rows, target_rows)[0].flatten(0, 1), target_rows.flatten(), reduction="sum")
+        for input_rows, target_rows in zip(inputs.split(64), targets.split(64), strict=True)
     ]
-    return float(torch.stack(losses).sum()) / written.numel()
+    return float(torch.stack(losses).sum()) / targets.numel()
 
 
-def our_loss(metrics: Path) -> float:
+def read_regard_loss(metrics: Path) -> float:
     """The last validation of a run."""
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
     return float([line["validation"]["loss"] for line in lines if "validation" in line][-1])
@@ -114,13 +114,13 @@ def main() -> None:
     options = parser.parse_args()
     nanogpt = Path(os.environ["NANOGPT"]).resolve()
     options.out.mkdir(parents=True)
-    prepare(options.text, options.out, nanogpt)
+    prepare_data(options.text, options.out, nanogpt)
     ours = [sys.executable, "-m", "regard", "train", str(options.run.resolve()), "--out", "regard"]
     commands = {"nanogpt": [sys.executable, "train.py", *options.nanogpt.split()], "regard": ours}
-    seconds = raced(commands, options.out, options.at_once)
+    seconds = run_all(commands, options.out, options.at_once)
     losses = {
-        "nanogpt": whole_loss(nanogpt, options.out),
-        "regard": our_loss(options.out / "regard/metrics.jsonl"),
+        "nanogpt": compute_nanogpt_loss(nanogpt, options.out),
+        "regard": read_regard_loss(options.out / "regard/metrics.jsonl"),
     }
     for name, loss in losses.items():
         print(f"{name:<10} validation loss {loss:.4f}   {seconds[name]:6.1f} CPU-seconds")

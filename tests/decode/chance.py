@@ -6,19 +6,19 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # by degrees of freedom, from 1; tables of the distribution have them
-CRITICAL = (
+CRITICAL_VALUES = (
     *(10.83, 13.82, 16.27, 18.47, 20.52, 22.46, 24.32, 26.12, 27.88, 29.59),
     *(31.26, 32.91, 34.53, 36.12, 37.70, 39.25, 40.79, 42.31, 43.82, 45.31),
     *(46.80, 48.27, 49.73, 51.18, 52.62, 54.05, 55.48, 56.89, 58.30, 59.70),
 )
 
 
-def critical(freedom: int) -> float:
+def critical_value(degrees_of_freedom: int) -> float:
     """The value that chance exceeds once in 1,000; beyond the table by Wilson and Hilferty's formula."""
-    if freedom <= len(CRITICAL):
-        return CRITICAL[freedom - 1]
-    part = 2 / (9 * freedom)
-    return freedom * (1 - part + 3.0902 * part**0.5) ** 3
+    if degrees_of_freedom <= len(CRITICAL_VALUES):
+        return CRITICAL_VALUES[degrees_of_freedom - 1]
+    variance = 2 / (9 * degrees_of_freedom)
+    return degrees_of_freedom * (1 - variance + 3.0902 * variance**0.5) ** 3
 
 
 def check_counts(counts: Mapping[T, int], expected: Mapping[T, float]) -> None:
@@ -29,14 +29,14 @@ def check_counts(counts: Mapping[T, int], expected: Mapping[T, float]) -> None:
     rare = [(count, mean) for count, mean in pairs if 0 < mean < 5]
     if rare:
         classes.append((sum(count for count, _ in rare), sum(mean for _, mean in rare)))
-    total, whole = sum(count for count, _ in classes), sum(mean for _, mean in classes)
-    assert abs(total - whole) < 1e-3 * whole, "what was drawn and what was expected differ in number"
+    total, expected_total = sum(count for count, _ in classes), sum(mean for _, mean in classes)
+    assert abs(total - expected_total) < 1e-3 * expected_total, "what was drawn and what was expected differ in number"
     if len(classes) > 1:
         statistic = sum((count - mean) ** 2 / mean for count, mean in classes)
-        assert statistic < critical(len(classes) - 1), f"chi-squared {statistic:.1f} of {len(classes)} classes"
+        assert statistic < critical_value(len(classes) - 1), f"chi-squared {statistic:.1f} of {len(classes)} classes"
 
 
-def check_words(words: Sequence[int], probabilities: Sequence[float]) -> None:
+def check_tokens(tokens: Sequence[int], probabilities: Sequence[float]) -> None:
     """Words that were drawn, against their probabilities."""
-    counts = {word: list(words).count(word) for word in set(words)}
-    check_counts(counts, {word: p * len(words) for word, p in enumerate(probabilities)})
+    counts = {token: list(tokens).count(token) for token in set(tokens)}
+    check_counts(counts, {token: p * len(tokens) for token, p in enumerate(probabilities)})

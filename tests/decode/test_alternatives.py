@@ -6,85 +6,100 @@ import torch
 from regard.base.errors import RegardError
 from regard.decode.alternatives import Alternative, alternatives
 from regard.decode.greedy import greedy
-from tests.decode.tables import BEGIN, END, Table
+from tests.decode.tables import BOS, EOS, TableModel
 
-LONGEST = 5
+MAX_LENGTH = 5
 
 
-def by_hand(table: Table, before: tuple[int, ...], word: int, room: int, never: torch.Tensor) -> Alternative:
-    log = float(table.logits(0, before).log_softmax(dim=0)[word])
-    if word == END or not room:
-        return Alternative(word, log, (), ())
-    first = torch.tensor([[*before, word]])
-    (text,) = greedy(table.step, table.start([0]), first, end=END, longest=[room], never=never)
-    return Alternative(word, log, text.tokens, text.logs)
+def reference_alternative(
+    table: TableModel, prefix: tuple[int, ...], token: int, max_length: int, suppressed: torch.Tensor
+) -> Alternative:
+    logprob = float(table.logits(0, prefix).log_softmax(dim=0)[token])
+    if token == EOS or not max_length:
+        return Alternative(token, logprob, (), ())
+    prompt = torch.tensor([[*prefix, token]])
+    (text,) = greedy(table.step, table.start([0]), prompt, eos=EOS, max_lengths=[max_length], suppressed=suppressed)
+    return Alternative(token, logprob, text.tokens, text.logprobs)
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])
-@pytest.mark.parametrize("prompt", [(BEGIN,), (BEGIN, 4, 3)])
-def test_words_and_how_the_text_goes_on(count: int, prompt: tuple[int, ...]) -> None:
-    never = torch.tensor([BEGIN])
+@pytest.mark.parametrize("prompt", [(BOS,), (BOS, 4, 3)])
+def test_tokens_and_their_continuations(count: int, prompt: tuple[int, ...]) -> None:
+    suppressed = torch.tensor([BOS])
     for seed in range(8):
-        table = Table(6, seed)
-        text = (3, 2, 2, 5, END)[seed % 2 :]
-        first = torch.tensor([prompt])
-        found = alternatives(
-            table.step, table.start([0]), first, text, end=END, longest=LONGEST, count=count, never=never
+        table = TableModel(6, seed)
+        text = (3, 2, 2, 5, EOS)[seed % 2 :]
+        prompt_tokens = torch.tensor([prompt])
+        result = alternatives(
+            table.step,
+            table.start([0]),
+            prompt_tokens,
+            text,
+            eos=EOS,
+            max_length=MAX_LENGTH,
+            count=count,
+            suppressed=suppressed,
         )
-        assert list(found) == list(range(len(text)))
-        for place, some in found.items():
-            before = (*prompt, *text[:place])
-            logs = table.logits(0, before).log_softmax(dim=0)
-            best = [word for word in logs.argsort(descending=True).tolist() if word != BEGIN][:count]
-            assert [one.token for one in some] == best
-            for one in some:
-                expected = by_hand(table, before, one.token, LONGEST - place - 1, never)
-                assert one.goes_on == expected.goes_on
-                assert (one.log, *one.logs) == pytest.approx((expected.log, *expected.logs), abs=1e-5)
+        assert list(result) == list(range(len(text)))
+        for position, position_alternatives in result.items():
+            prefix = (*prompt, *text[:position])
+            logprobs = table.logits(0, prefix).log_softmax(dim=0)
+            expected_tokens = [token for token in logprobs.argsort(descending=True).tolist() if token != BOS][:count]
+            assert [alternative.token for alternative in position_alternatives] == expected_tokens
+            for alternative in position_alternatives:
+                expected = reference_alternative(
+                    table, prefix, alternative.token, MAX_LENGTH - position - 1, suppressed
+                )
+                assert alternative.continuation == expected.continuation
+                assert (alternative.logprob, *alternative.continuation_logprobs) == pytest.approx(
+                    (expected.logprob, *expected.continuation_logprobs), abs=1e-5
+                )
 
 
-def test_chosen_places_need_two_looks_only_at_the_start() -> None:
-    table = Table(6, 3)
-    found = alternatives(
+def test_chosen_positions_read_the_prefix_once() -> None:
+    table = TableModel(6, 3)
+    result = alternatives(
         table.step,
         table.start([0]),
-        torch.tensor([[BEGIN]]),
+        torch.tensor([[BOS]]),
         (3, 2, 2, 5),
-        end=END,
-        longest=LONGEST,
+        eos=EOS,
+        max_length=MAX_LENGTH,
         count=2,
-        places=[2, 0, 2],
+        positions=[2, 0, 2],
     )
-    assert list(found) == [0, 2]
+    assert list(result) == [0, 2]
     assert table.steps[0] == (1, 3)  # BEGIN and the two tokens before place 2, all at once
     assert all(read == 1 for _, read in table.steps[1:])
 
 
-def test_the_likeliest_word_goes_on_as_greedy_did() -> None:
+def test_the_likeliest_token_continues_as_greedy_did() -> None:
     for seed in range(10):
-        table = Table(6, seed)
-        first = torch.tensor([[BEGIN]])
-        (text,) = greedy(table.step, table.start([0]), first, end=END, longest=[LONGEST])
-        found = alternatives(table.step, table.start([0]), first, text.tokens, end=END, longest=LONGEST, count=2)
-        for place, (best, other) in found.items():
-            assert (*text.tokens[:place], best.token, *best.goes_on) == text.tokens
-            assert other.token != text.tokens[place]
-            assert other.log <= best.log
+        table = TableModel(6, seed)
+        prompt = torch.tensor([[BOS]])
+        (text,) = greedy(table.step, table.start([0]), prompt, eos=EOS, max_lengths=[MAX_LENGTH])
+        result = alternatives(
+            table.step, table.start([0]), prompt, text.tokens, eos=EOS, max_length=MAX_LENGTH, count=2
+        )
+        for position, (best, second) in result.items():
+            assert (*text.tokens[:position], best.token, *best.continuation) == text.tokens
+            assert second.token != text.tokens[position]
+            assert second.logprob <= best.logprob
 
 
 def test_places_that_do_not_exist_are_refused() -> None:
-    table = Table(6, 3)
+    table = TableModel(6, 3)
     for places, count in (([4], 2), ([-1], 2), ([], 2), ([0], 0)):
         with pytest.raises(RegardError, match="alternatives at the places"):
             alternatives(
                 table.step,
                 table.start([0]),
-                torch.tensor([[BEGIN]]),
+                torch.tensor([[BOS]]),
                 (3, 2, 2, 5),
-                end=END,
-                longest=9,
+                eos=EOS,
+                max_length=9,
                 count=count,
-                places=places,
+                positions=places,
             )
     with pytest.raises(RegardError, match="cannot be written"):
-        alternatives(table.step, table.start([0]), torch.tensor([[BEGIN]]), (3, 2, 2), end=END, longest=2)
+        alternatives(table.step, table.start([0]), torch.tensor([[BOS]]), (3, 2, 2), eos=EOS, max_length=2)

@@ -3,54 +3,54 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.decode.rerank import Ranked, minimum_risk
+from regard.decode.rerank import RankedCandidate, minimum_bayes_risk
 
 
-def nearness(a: int, b: int) -> float:
+def negative_distance(a: int, b: int) -> float:
     return -abs(a - b)
 
 
 def test_the_median_has_the_least_absolute_error() -> None:
     """With the negative distance as the utility, the best of some numbers is their median, not their commonest."""
     numbers = [1, 1, 1, 5, 6, 7, 9]
-    ranked = minimum_risk(numbers, nearness)
-    assert ranked[0] == Ranked(5, -sum(abs(5 - other) for other in numbers) / 7)
-    assert [one.text for one in ranked] == sorted(
-        dict.fromkeys(numbers), key=lambda n: sum(abs(n - other) for other in numbers)
+    ranked = minimum_bayes_risk(numbers, negative_distance)
+    assert ranked[0] == RankedCandidate(5, -sum(abs(5 - number) for number in numbers) / 7)
+    assert [entry.text for entry in ranked] == sorted(
+        dict.fromkeys(numbers), key=lambda n: sum(abs(n - number) for number in numbers)
     )
 
 
 def test_with_exact_match_the_commonest_wins_and_its_utility_is_its_share() -> None:
-    ranked = minimum_risk(["b", "a", "c", "a"], lambda one, other: float(one == other))
-    assert ranked == [Ranked("a", 0.5), Ranked("b", 0.25), Ranked("c", 0.25)]
+    ranked = minimum_bayes_risk(["b", "a", "c", "a"], lambda candidate, reference: float(candidate == reference))
+    assert ranked == [RankedCandidate("a", 0.5), RankedCandidate("b", 0.25), RankedCandidate("c", 0.25)]
 
 
 def test_the_candidate_is_the_first_argument_and_the_reference_the_second() -> None:
-    ranked = minimum_risk([1, 3], lambda one, other: one - 10.0 * other, references=[2])
-    assert ranked == [Ranked(3, -17.0), Ranked(1, -19.0)]
+    ranked = minimum_bayes_risk([1, 3], lambda candidate, reference: candidate - 10.0 * reference, references=[2])
+    assert ranked == [RankedCandidate(3, -17.0), RankedCandidate(1, -19.0)]
 
 
 def test_weights_count_and_need_not_sum_to_one() -> None:
-    plain = minimum_risk([1, 2, 3], nearness, references=[1, 1, 1, 3])
-    weighed = minimum_risk([1, 2, 3], nearness, references=[1, 3], weights=[0.6, 0.2])
-    assert [one.text for one in plain] == [one.text for one in weighed] == [1, 2, 3]
-    assert [one.utility for one in plain] == pytest.approx([one.utility for one in weighed])
+    unweighted = minimum_bayes_risk([1, 2, 3], negative_distance, references=[1, 1, 1, 3])
+    weighted = minimum_bayes_risk([1, 2, 3], negative_distance, references=[1, 3], weights=[0.6, 0.2])
+    assert [entry.text for entry in unweighted] == [entry.text for entry in weighted] == [1, 2, 3]
+    assert [entry.utility for entry in unweighted] == pytest.approx([entry.utility for entry in weighted])
 
 
 def test_every_pair_of_different_texts_is_compared_once() -> None:
-    asked = []
+    compared = []
 
-    def utility(one: str, other: str) -> float:
-        asked.append((one, other))
+    def utility(candidate: str, reference: str) -> float:
+        compared.append((candidate, reference))
         return 0.0
 
-    minimum_risk(["a", "b", "a"], utility)
-    assert sorted(asked) == [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    minimum_bayes_risk(["a", "b", "a"], utility)
+    assert sorted(compared) == [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
 
 
 @pytest.mark.parametrize("weights", [[1.0], [-1.0, 2.0], [0.0, 0.0]])
-def test_what_cannot_be_weighed_is_refused(weights: list[float]) -> None:
+def test_invalid_weights_raise(weights: list[float]) -> None:
     with pytest.raises(RegardError, match="cannot be ranked"):
-        minimum_risk([1, 2], nearness, weights=weights)
+        minimum_bayes_risk([1, 2], negative_distance, weights=weights)
     with pytest.raises(RegardError, match="0 candidates"):
-        minimum_risk([], nearness)
+        minimum_bayes_risk([], negative_distance)

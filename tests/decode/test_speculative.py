@@ -12,157 +12,167 @@ from regard.base.errors import RegardError
 from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
-from regard.decode.speculative import Speculated, speculative
+from regard.decode.speculative import SpeculativeResult, speculative
 from tests.decode.chance import check_counts
-from tests.decode.tables import BEGIN, END, Rows, Table
+from tests.decode.tables import BOS, EOS, TableModel, TableState
 
 DRAWS = 3000
 
 
-def drawn(
-    model: Table,
-    draft: Table,
+def run_speculative(
+    model: TableModel,
+    draft: TableModel,
     sentences: list[int],
-    longest: list[int],
+    max_lengths: list[int],
     filters: Filters | None = None,
-    ahead: int = 2,
-    never: Tensor | None = None,
-) -> Speculated:
+    draft_length: int = 2,
+    suppressed: Tensor | None = None,
+) -> SpeculativeResult:
     return speculative(
         model.step,
         model.start(sentences),
         draft.step,
         draft.start(sentences),
-        torch.full((len(sentences), 1), BEGIN),
-        end=END,
-        longest=longest,
+        torch.full((len(sentences), 1), BOS),
+        eos=EOS,
+        max_lengths=max_lengths,
         generator=torch.Generator().manual_seed(1),
-        ahead=ahead,
+        draft_length=draft_length,
         filters=filters,
-        never=never,
+        suppressed=suppressed,
     )
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 3])
 @pytest.mark.parametrize("draft_seed", [8, 9])  # 8 is the model itself
-def test_texts_are_those_of_the_model_alone(ahead: int, draft_seed: int) -> None:
-    model, draft = Table(4, 8, sharpness=1.0), Table(4, draft_seed, sharpness=1.0)
-    found = drawn(model, draft, [0] * DRAWS, [3] * DRAWS, ahead=ahead)
+def test_texts_are_those_of_the_model_alone(draft_length: int, draft_seed: int) -> None:
+    model, draft = TableModel(4, 8, sharpness=1.0), TableModel(4, draft_seed, sharpness=1.0)
+    result = run_speculative(model, draft, [0] * DRAWS, [3] * DRAWS, draft_length=draft_length)
     (texts,) = exhaustive(
-        model.step, model.start([0]), torch.tensor([[BEGIN]]), end=END, longest=[3], alpha=0.0, best=99
+        model.step, model.start([0]), torch.tensor([[BOS]]), eos=EOS, max_lengths=[3], length_penalty=0.0, n_best=99
     )
     expected = {text.tokens: DRAWS * math.exp(text.score) for text in texts}
-    check_counts(Counter(one.tokens for one in found.texts), expected)
+    check_counts(Counter(hypothesis.tokens for hypothesis in result.hypotheses), expected)
     if draft_seed == 8:
-        assert found.share > 0.5  # whatever is lost was proposed behind an END
+        assert result.acceptance_rate > 0.5  # whatever is lost was proposed behind an END
     else:
-        assert 0.1 < found.share < 0.9
+        assert 0.1 < result.acceptance_rate < 0.9
 
 
-def test_filters_and_banned_words_are_the_models_own() -> None:
-    model, draft = Table(5, 3, sharpness=1.0), Table(5, 4, sharpness=1.0)
-    filters, never = Filters(temperature=1.5, top_k=3), torch.tensor([2])
-    found = drawn(model, draft, [0] * DRAWS, [2] * DRAWS, filters, never=never)
+def test_filters_and_suppressed_tokens_are_the_models_own() -> None:
+    model, draft = TableModel(5, 3, sharpness=1.0), TableModel(5, 4, sharpness=1.0)
+    filters, suppressed = Filters(temperature=1.5, top_k=3), torch.tensor([2])
+    result = run_speculative(model, draft, [0] * DRAWS, [2] * DRAWS, filters, suppressed=suppressed)
     expected: dict[tuple[int, ...], float] = {}
-    logs = model.logits(0, (BEGIN,))[None].index_fill(1, never, -math.inf)
-    for word, p in enumerate(filters.probabilities(logs)[0].tolist()):
-        if word == END:
-            expected[word,] = DRAWS * p
+    logits = model.logits(0, (BOS,))[None].index_fill(1, suppressed, -math.inf)
+    for token, p in enumerate(filters.probabilities(logits)[0].tolist()):
+        if token == EOS:
+            expected[token,] = DRAWS * p
             continue
-        following = model.logits(0, (BEGIN, word))[None].index_fill(1, never, -math.inf)
-        for second, q in enumerate(filters.probabilities(following)[0].tolist()):
-            expected[word, second] = DRAWS * p * q
-    check_counts(Counter(one.tokens for one in found.texts), expected)
+        next_logits = model.logits(0, (BOS, token))[None].index_fill(1, suppressed, -math.inf)
+        for next_token, q in enumerate(filters.probabilities(next_logits)[0].tolist()):
+            expected[token, next_token] = DRAWS * p * q
+    check_counts(Counter(hypothesis.tokens for hypothesis in result.hypotheses), expected)
 
 
 @pytest.mark.parametrize("ahead", [1, 3, 20])
-def test_cold_it_is_greedy_whatever_the_draft(ahead: int) -> None:
+def test_cold_it_is_greedy_whatever_the_draft(draft_length: int) -> None:
     for seed in range(10):
-        sentences, longest = list(range(6)), [1, 9, 4, 7, 2, 9]
-        model = Table(5, seed)
-        plain = greedy(model.step, model.start(sentences), torch.full((6, 1), BEGIN), end=END, longest=longest)
-        for draft in (Table(5, seed), Table(5, seed + 100)):
-            found = drawn(model, draft, sentences, longest, Filters(temperature=0.0), ahead)
-            assert [one.tokens for one in found.texts] == [one.tokens for one in plain]
-            for one, other in zip(found.texts, plain, strict=True):
-                assert one.logs == pytest.approx(other.logs, abs=1e-5)
-                assert one.score == pytest.approx(other.score, abs=1e-5)
-                assert one.ended == other.ended
+        sentences, max_lengths = list(range(6)), [1, 9, 4, 7, 2, 9]
+        model = TableModel(5, seed)
+        plain = greedy(model.step, model.start(sentences), torch.full((6, 1), BOS), eos=EOS, max_lengths=max_lengths)
+        for draft in (TableModel(5, seed), TableModel(5, seed + 100)):
+            result = run_speculative(model, draft, sentences, max_lengths, Filters(temperature=0.0), draft_length)
+            assert [hypothesis.tokens for hypothesis in result.hypotheses] == [
+                hypothesis.tokens for hypothesis in plain
+            ]
+            for hypothesis, greedy_hypothesis in zip(result.hypotheses, plain, strict=True):
+                assert hypothesis.logprobs == pytest.approx(greedy_hypothesis.logprobs, abs=1e-5)
+                assert hypothesis.score == pytest.approx(greedy_hypothesis.score, abs=1e-5)
+                assert hypothesis.ended == greedy_hypothesis.ended
 
 
 def test_a_perfect_draft_saves_steps_and_they_are_counted() -> None:
-    model = Table(5, 1)
-    never = torch.tensor([END])
-    found = drawn(model, Table(5, 1), [0], [12], Filters(temperature=0.0), ahead=3, never=never)
+    model = TableModel(5, 1)
+    suppressed = torch.tensor([EOS])
+    result = run_speculative(
+        model, TableModel(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppressed=suppressed
+    )
     # Three accepted and one more, three times
-    assert (found.steps, found.proposed, found.accepted, found.share) == (3, 9, 9, 1.0)
+    assert (result.steps, result.proposed, result.accepted, result.acceptance_rate) == (3, 9, 9, 1.0)
     assert model.steps == [(1, 4)] * 3
-    model = Table(5, 1)
-    wrong = drawn(model, Worst(5, 1), [0], [12], Filters(temperature=0.0), ahead=3, never=never)
-    assert (wrong.steps, wrong.accepted, wrong.share) == (12, 0, 0.0)
-    assert wrong.texts == found.texts
+    model = TableModel(5, 1)
+    worst_result = run_speculative(
+        model, Worst(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppressed=suppressed
+    )
+    assert (worst_result.steps, worst_result.accepted, worst_result.acceptance_rate) == (12, 0, 0.0)
+    assert worst_result.hypotheses == result.hypotheses
 
 
 def test_a_draft_that_is_the_model_is_never_refused() -> None:
-    found = drawn(Table(6, 1), Table(6, 1), list(range(200)), [9] * 200, ahead=2, never=torch.tensor([END]))
-    assert found.share == 1.0
-    assert found.steps == 3
+    result = run_speculative(
+        TableModel(6, 1), TableModel(6, 1), list(range(200)), [9] * 200, draft_length=2, suppressed=torch.tensor([EOS])
+    )
+    assert result.acceptance_rate == 1.0
+    assert result.steps == 3
 
 
-class Worst(Table):
+class Worst(TableModel):
     """Proposes what the model likes least."""
 
-    def step(self, tokens: Tensor, state: Rows) -> Tensor:
+    def step(self, tokens: Tensor, state: TableState) -> Tensor:
         return -super().step(tokens, state)
 
 
 def test_no_state_holds_more_than_without_a_draft() -> None:
-    class Small(Rows):
+    class Small(TableState):
         def check(self) -> None:
             assert max(map(len, self.histories)) <= 5  # BEGIN and all but the last of five tokens
 
-    class Careful(Table):
-        def start(self, sentences: Sequence[int]) -> Rows:
+    class Careful(TableModel):
+        def start(self, sentences: Sequence[int]) -> TableState:
             return Small(list(sentences), [()] * len(sentences))
 
-        def step(self, tokens: Tensor, state: Rows) -> Tensor:
+        def step(self, tokens: Tensor, state: TableState) -> Tensor:
             answer = super().step(tokens, state)
             assert isinstance(state, Small)
             state.check()
             return answer
 
     for seed in range(10):
-        drawn(Careful(5, seed), Careful(5, seed), [0, 1], [5, 5], ahead=7, never=torch.tensor([END]))
+        run_speculative(
+            Careful(5, seed), Careful(5, seed), [0, 1], [5, 5], draft_length=7, suppressed=torch.tensor([EOS])
+        )
 
 
 def test_a_prompt_is_read_by_both() -> None:
-    model, draft = Table(5, 6), Table(5, 7)
-    first = torch.tensor([[BEGIN, 3, 4]])
-    found = speculative(
+    model, draft = TableModel(5, 6), TableModel(5, 7)
+    prompt = torch.tensor([[BOS, 3, 4]])
+    result = speculative(
         model.step,
         model.start([0]),
         draft.step,
         draft.start([0]),
-        first,
-        end=END,
-        longest=[6],
+        prompt,
+        eos=EOS,
+        max_lengths=[6],
         generator=torch.Generator(),
         filters=Filters(temperature=0.0),
     )
-    (plain,) = greedy(model.step, model.start([0]), first, end=END, longest=[6])
-    assert found.texts[0].tokens == plain.tokens
+    (plain,) = greedy(model.step, model.start([0]), prompt, eos=EOS, max_lengths=[6])
+    assert result.hypotheses[0].tokens == plain.tokens
     assert draft.steps[0] == (1, 3)
 
 
-def test_what_a_draft_cannot_do_is_said() -> None:
+def test_what_a_draft_cannot_do_raises() -> None:
     with pytest.raises(RegardError, match="`ngram` and `repetition`"):
-        drawn(Table(4, 1), Table(4, 2), [0], [3], Filters(ngram=2))
+        run_speculative(TableModel(4, 1), TableModel(4, 2), [0], [3], Filters(no_repeat_ngram=2))
     with pytest.raises(RegardError, match="0 tokens ahead"):
-        drawn(Table(4, 1), Table(4, 2), [0], [3], ahead=0)
+        run_speculative(TableModel(4, 1), TableModel(4, 2), [0], [3], draft_length=0)
 
-    class Broken(Table):
-        def step(self, tokens: Tensor, state: Rows) -> Tensor:
+    class Broken(TableModel):
+        def step(self, tokens: Tensor, state: TableState) -> Tensor:
             return super().step(tokens, state) * math.nan
 
     with pytest.raises(RegardError, match="not numbers"):
-        drawn(Broken(4, 1), Table(4, 2), [0], [3])
+        run_speculative(Broken(4, 1), TableModel(4, 2), [0], [3])

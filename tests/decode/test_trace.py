@@ -16,108 +16,139 @@ from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, Trac
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
 from regard.nn.record import Record
-from tests.decode.tables import BEGIN, END, Table
+from tests.decode.tables import BOS, EOS, TableModel
 from tests.pipeline.made import tokenizer, translating_model, translator_settings
 
-SENTENCES, LONGEST = [0, 1, 2], [5, 3, 6]
-NEVER = torch.tensor([BEGIN])
+SENTENCES, MAX_LENGTHS = [0, 1, 2], [5, 3, 6]
+SUPPRESSED = torch.tensor([BOS])
 
 
-def first(rows: int = 3) -> Tensor:
-    return torch.full((rows, 1), BEGIN)
+def make_prompt(rows: int = 3) -> Tensor:
+    return torch.full((rows, 1), BOS)
 
 
-def traced_beam(table: Table, trace: Trace | None, best: int = 2, enough: int | None = None) -> list[list[Hypothesis]]:
+def traced_beam(
+    table: TableModel, trace: Trace | None, n_best: int = 2, stop_after: int | None = None
+) -> list[list[Hypothesis]]:
     state = table.start(SENTENCES)
-    options = {"size": 3, "end": END, "longest": LONGEST, "alpha": 0.7, "best": best, "enough": enough, "never": NEVER}
-    return beam(table.step, state, first(), trace=trace, **options)  # type: ignore[arg-type]
+    options = {
+        "size": 3,
+        "end": EOS,
+        "longest": MAX_LENGTHS,
+        "alpha": 0.7,
+        "best": n_best,
+        "enough": stop_after,
+        "never": SUPPRESSED,
+    }
+    return beam(table.step, state, make_prompt(), trace=trace, **options)  # type: ignore[arg-type]
 
 
-def traced_greedy(table: Table, trace: Trace | None) -> list[list[Hypothesis]]:
-    found = greedy(
-        table.step, table.start(SENTENCES), first(), end=END, longest=LONGEST, alpha=0.7, never=NEVER, trace=trace
+def traced_greedy(table: TableModel, trace: Trace | None) -> list[list[Hypothesis]]:
+    hypotheses = greedy(
+        table.step,
+        table.start(SENTENCES),
+        make_prompt(),
+        eos=EOS,
+        max_lengths=MAX_LENGTHS,
+        length_penalty=0.7,
+        suppressed=SUPPRESSED,
+        trace=trace,
     )
-    return [[one] for one in found]
+    return [[hypothesis] for hypothesis in hypotheses]
 
 
 @pytest.mark.parametrize("search", [traced_beam, traced_greedy])
 def test_a_trace_changes_nothing_and_leads_to_what_was_found(search) -> None:  # type: ignore[no-untyped-def]
     for seed in range(20):
         trace = Trace()
-        found = search(Table(7, seed), trace)
-        assert found == search(Table(7, seed), None)
-        for sentence, hypotheses in enumerate(found):
+        result = search(TableModel(7, seed), trace)
+        assert result == search(TableModel(7, seed), None)
+        for sentence, hypotheses in enumerate(result):
             assert len(trace.winners[sentence]) == len(hypotheses)
             for number, text in zip(trace.winners[sentence], hypotheses, strict=True):
                 path = trace.lineage(number)
                 assert path[0] == trace.candidates[sentence]
-                assert [one.place for one in path] == list(range(len(path)))
-                assert tuple(one.token for one in path[1:]) == text.tokens
-                assert tuple(one.log for one in path[1:]) == text.logs
+                assert [candidate.length for candidate in path] == list(range(len(path)))
+                assert tuple(candidate.token for candidate in path[1:]) == text.tokens
+                assert tuple(candidate.logprob for candidate in path[1:]) == text.logs
                 assert path[-1].score == pytest.approx(text.score, abs=1e-9)
-                assert {one.fate for one in path[:-1]} == {OPEN}
-                assert path[-1].fate == FINISHED
+                assert {candidate.status for candidate in path[:-1]} == {OPEN}
+                assert path[-1].status == FINISHED
 
 
 @pytest.mark.parametrize("enough", [None, 1])
-def test_beam_writes_down_every_candidate(enough: int | None) -> None:
-    fates: Counter[str] = Counter()
+def test_beam_records_every_candidate(stop_after: int | None) -> None:
+    status_counts: Counter[str] = Counter()
     for seed in range(20):
-        table, trace = Table(7, seed), Trace()
-        traced_beam(table, trace, enough=enough)
+        table, trace = TableModel(7, seed), Trace()
+        traced_beam(table, trace, stop_after=stop_after)
         steps: dict[tuple[int, int], list[Candidate]] = {}
-        for one in trace.candidates[len(SENTENCES) :]:
-            parent = trace.candidates[one.parent]
-            assert (parent.sentence, parent.place + 1, parent.fate) == (one.sentence, one.place, OPEN)
-            assert one.total == pytest.approx(parent.total + one.log)
-            text = [step.token for step in trace.lineage(one.number)[1:]]
-            assert one.log == pytest.approx(table.logs(one.sentence, text)[-1], abs=1e-5)
-            steps.setdefault((one.sentence, one.place), []).append(one)
-            fates[one.fate] += 1
-        for (sentence, place), some in steps.items():
-            _check_step(some, sentence, place)
-    assert fates.keys() == {OPEN, FINISHED, DROPPED, BEATEN}
+        for candidate in trace.candidates[len(SENTENCES) :]:
+            parent = trace.candidates[candidate.parent]
+            assert (parent.sentence, parent.length + 1, parent.status) == (candidate.sentence, candidate.length, OPEN)
+            assert candidate.total == pytest.approx(parent.total + candidate.logprob)
+            text = [step.token for step in trace.lineage(candidate.number)[1:]]
+            assert candidate.logprob == pytest.approx(table.logprobs(candidate.sentence, text)[-1], abs=1e-5)
+            steps.setdefault((candidate.sentence, candidate.length), []).append(candidate)
+            status_counts[candidate.status] += 1
+        for (sentence, length), step_candidates in steps.items():
+            _check_step(step_candidates, sentence, length)
+    assert status_counts.keys() == {OPEN, FINISHED, DROPPED, BEATEN}
 
 
-def _check_step(some: list[Candidate], sentence: int, place: int) -> None:
+def _check_step(candidates: list[Candidate], sentence: int, length: int) -> None:
     """The rules of the search, from what it wrote down of one step."""
-    assert len(some) == 6  # 2 x size of 3; the first step has 6 words, too
-    assert [one.total for one in some] == sorted((one.total for one in some), reverse=True)
-    last = place == LONGEST[sentence]
-    ends = [one for one in some[:3] if one.token == END or last]
-    goes_on = [] if last else [one for one in some if one.token != END][:3]
-    assert [one for one in some if one.fate == FINISHED] == ends
-    assert [one for one in some if one.fate in (OPEN, BEATEN)] == goes_on
-    assert len({one.fate for one in goes_on}) <= 1  # a sentence is done, or not
+    assert len(candidates) == 6  # 2 x size of 3; the first step has 6 words, too
+    assert [candidate.total for candidate in candidates] == sorted(
+        (candidate.total for candidate in candidates), reverse=True
+    )
+    is_last = length == MAX_LENGTHS[sentence]
+    finished = [candidate for candidate in candidates[:3] if candidate.token == EOS or is_last]
+    continued = [] if is_last else [candidate for candidate in candidates if candidate.token != EOS][:3]
+    assert [candidate for candidate in candidates if candidate.status == FINISHED] == finished
+    assert [candidate for candidate in candidates if candidate.status in (OPEN, BEATEN)] == continued
+    assert len({candidate.status for candidate in continued}) <= 1  # a sentence is done, or not
 
 
-def test_greedy_writes_down_its_choice_and_the_next_best() -> None:
-    table, trace = Table(7, 4), Trace(shown=3)
+def test_greedy_records_its_choice_and_the_next_best() -> None:
+    table, trace = TableModel(7, 4), Trace(candidates_per_step=3)
     traced_greedy(table, trace)
     by_step: dict[tuple[int, int], list[Candidate]] = {}
-    for one in trace.candidates[3:]:
-        by_step.setdefault((one.sentence, one.place), []).append(one)
-    for (sentence, _), some in by_step.items():
-        before = tuple(one.token for one in trace.lineage(some[0].parent)[1:])
-        logs = table.logits(sentence, (BEGIN, *before)).log_softmax(dim=-1).index_fill(0, NEVER, -torch.inf)
-        assert [one.token for one in some] == logs.topk(3).indices.tolist()
-        assert [one.fate for one in some[1:]] == [DROPPED, DROPPED]
-        assert some[0].fate in (OPEN, FINISHED)
+    for candidate in trace.candidates[3:]:
+        by_step.setdefault((candidate.sentence, candidate.length), []).append(candidate)
+    for (sentence, _), candidates in by_step.items():
+        prefix = tuple(candidate.token for candidate in trace.lineage(candidates[0].parent)[1:])
+        logprobs = table.logits(sentence, (BOS, *prefix)).log_softmax(dim=-1).index_fill(0, SUPPRESSED, -torch.inf)
+        assert [candidate.token for candidate in candidates] == logprobs.topk(3).indices.tolist()
+        assert [candidate.status for candidate in candidates[1:]] == [DROPPED, DROPPED]
+        assert candidates[0].status in (OPEN, FINISHED)
 
 
-def test_rows_that_wait_to_leave_are_not_told() -> None:
+def test_finished_rows_are_not_recorded() -> None:
     """Of many rows a finished one stays for a while; what it writes then is nobody's."""
-    table, many = Table(7, 4), list(range(40))
-    limits = [1 + sentence // 2 for sentence in many]
-    state = table.start(many)
-    trace = Trace(look=lambda: np.zeros((len(state.histories), 1)))
-    found = greedy(table.step, state, first(40), end=END, longest=limits, trace=trace, never=torch.tensor([END]))
-    assert max(state.reordered) < 40 - 2  # two are finished at every step, and more leave together
-    assert trace.looks.keys() == {one.number for one in trace.candidates if one.fate == OPEN}
-    finished = [one for one in trace.candidates if one.fate == FINISHED]
+    table, sentences = TableModel(7, 4), list(range(40))
+    max_lengths = [1 + sentence // 2 for sentence in sentences]
+    state = table.start(sentences)
+    trace = Trace(read_attention=lambda: np.zeros((len(state.histories), 1)))
+    hypotheses = greedy(
+        table.step,
+        state,
+        make_prompt(40),
+        eos=EOS,
+        max_lengths=max_lengths,
+        trace=trace,
+        suppressed=torch.tensor([EOS]),
+    )
+    assert max(state.reordered_row_counts) < 40 - 2  # two are finished at every step, and more leave together
+    assert trace.attention_rows.keys() == {
+        candidate.number for candidate in trace.candidates if candidate.status == OPEN
+    }
+    finished = [candidate for candidate in trace.candidates if candidate.status == FINISHED]
     assert len(finished) == 40
-    for one in finished:
-        assert tuple(step.token for step in trace.lineage(one.number)[1:]) == found[one.sentence].tokens
+    for candidate in finished:
+        assert (
+            tuple(step.token for step in trace.lineage(candidate.number)[1:]) == hypotheses[candidate.sentence].tokens
+        )
 
 
 def test_a_record_stays_as_it_was_when_rows_move() -> None:
@@ -132,52 +163,56 @@ def test_a_record_stays_as_it_was_when_rows_move() -> None:
 
 
 def test_it_is_plain_data() -> None:
-    trace = Trace(look=lambda: np.zeros((1, 2)))
-    table = Table(4, 0)
-    beam(table.step, table.start([0]), first(1), size=1, end=END, longest=[3], trace=trace)
-    read = json.loads(json.dumps(trace.plain()))
-    assert [Candidate(**one) for one in read["candidates"]] == trace.candidates
+    trace = Trace(read_attention=lambda: np.zeros((1, 2)))
+    table = TableModel(4, 0)
+    beam(table.step, table.start([0]), make_prompt(1), beam_size=1, eos=EOS, max_lengths=[3], trace=trace)
+    read = json.loads(json.dumps(trace.to_dict()))
+    assert [Candidate(**candidate) for candidate in read["candidates"]] == trace.candidates
     assert read["winners"] == trace.winners
     assert read["looks"]["0"] == [0.0, 0.0]
 
 
 def test_a_trace_may_be_used_again() -> None:
     trace, fresh = Trace(), Trace()
-    traced_beam(Table(7, 0), trace)
-    traced_beam(Table(7, 1), trace)
-    traced_beam(Table(7, 1), fresh)
+    traced_beam(TableModel(7, 0), trace)
+    traced_beam(TableModel(7, 1), trace)
+    traced_beam(TableModel(7, 1), fresh)
     assert trace == fresh
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_what_was_looked_at_follows_the_lineage(size: int) -> None:
+def test_attention_follows_the_lineage(size: int) -> None:
     """Rows move, leave and share memories; along a lineage there must be what one plain pass over the text shows."""
     model: EncoderDecoder = translating_model(translator_settings(), 3).eval()
     specials = tokenizer().specials
-    draw = torch.Generator().manual_seed(1)
-    source, real = torch.randint(10, 250, (3, 7), generator=draw), torch.arange(7) < torch.tensor([[7], [3], [5]])
+    generator = torch.Generator().manual_seed(1)
+    source, valid = torch.randint(10, 250, (3, 7), generator=generator), torch.arange(7) < torch.tensor([[7], [3], [5]])
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
     record = Record()
 
     def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
-    def look() -> NDArray[np.float32]:
+    def read_attention() -> NDArray[np.float32]:
         return torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).numpy()  # (R, layers, H, S)
 
-    trace, begin = Trace(look=look), torch.full((3, 1), specials.bos)
+    trace, prompt = Trace(read_attention=read_attention), torch.full((3, 1), specials.bos)
     with torch.inference_mode():
-        state = model.start(source, real, capacity=9)
+        state = model.start(source, valid, capacity=9)
         if size == 1:
-            greedy(step, state, begin, end=specials.eos, longest=[9, 4, 6], trace=trace)
+            greedy(step, state, prompt, eos=specials.eos, max_lengths=[9, 4, 6], trace=trace)
         else:
-            beam(step, state, begin, size=size, end=specials.eos, longest=[9, 4, 6], best=2, trace=trace)
-        assert trace.looks.keys() == {one.number for one in trace.candidates if one.fate == OPEN}  # all that was read
+            beam(step, state, prompt, beam_size=size, eos=specials.eos, max_lengths=[9, 4, 6], n_best=2, trace=trace)
+        assert trace.attention_rows.keys() == {
+            candidate.number for candidate in trace.candidates if candidate.status == OPEN
+        }  # all that was read
         for sentence, numbers in enumerate(trace.winners):
             for number in numbers:
-                text = [one.token for one in trace.lineage(number)[1:]]
-                whole = Record()
+                text = [candidate.token for candidate in trace.lineage(number)[1:]]
+                full_record = Record()
                 target = torch.tensor([[specials.bos, *text[:-1]]])
-                model(source[[sentence]], target, real[[sentence]], record=whole)
-                wanted = torch.stack([whole.weights(name)[0].transpose(0, 1) for name in names], dim=1)  # (T, layers..)
-                assert torch.from_numpy(trace.looked(number)).allclose(wanted, atol=1e-5)
+                model(source[[sentence]], target, valid[[sentence]], record=full_record)
+                expected = torch.stack(
+                    [full_record.weights(name)[0].transpose(0, 1) for name in names], dim=1
+                )  # (T, layers..)
+                assert torch.from_numpy(trace.attention(number)).allclose(expected, atol=1e-5)

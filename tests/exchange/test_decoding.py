@@ -226,7 +226,7 @@ def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
     state, prompt = pair.start(inputs, max_length)
     step = CpuDecoder(pair.ours).step
     max_lengths = [max_length] * len(inputs)
-    ours = greedy(step, state, prompt, end=EOS, longest=max_lengths)
+    ours = greedy(step, state, prompt, eos=EOS, max_lengths=max_lengths)
     output = pair.generate(inputs, max_length)
     ties = []
     for row, (hypothesis, text) in enumerate(zip(ours, pair.strip_generated(output.sequences, inputs), strict=True)):
@@ -238,7 +238,7 @@ def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
             ties.append(f"greedy, input {row}: two words at place {position} are {gap:.1e} apart")
 
     state, prompt = pair.start(inputs, max_length)
-    n_best_lists = beam(step, state, prompt, size=BEAM_SIZE, end=EOS, longest=max_lengths, best=BEAM_SIZE)
+    n_best_lists = beam(step, state, prompt, beam_size=BEAM_SIZE, eos=EOS, max_lengths=max_lengths, n_best=BEAM_SIZE)
     beam_options = {
         "num_beams": BEAM_SIZE,
         "num_return_sequences": BEAM_SIZE,

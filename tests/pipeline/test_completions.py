@@ -67,8 +67,8 @@ def test_a_draft_changes_nothing_but_the_pace() -> None:
         assert text.text == "".join(writer.write(prompt, tokens=12, temperature=0))
         own, sure = writer.drafted(writer, prompt, tokens=12, filters=cold)
         assert own.text == text.text
-        assert sure.share == 1.0  # it is always of its own opinion
-        assert sure.steps < how.steps or how.share == 1.0
+        assert sure.acceptance_rate == 1.0  # it is always of its own opinion
+        assert sure.steps < how.steps or how.acceptance_rate == 1.0
     words = tokenizer("en", "de")
     settings = writer_settings(**{"tokens.vocabulary": words.size})
     stranger = Writer(writing_model(settings), TokenizerPair.joint(words), settings)

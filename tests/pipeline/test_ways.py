@@ -10,7 +10,7 @@ import torch
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.decode.lengths import gnmt
-from regard.decode.rerank import minimum_risk
+from regard.decode.rerank import minimum_bayes_risk
 from regard.measure.likeness import sentence_chrf
 from regard.models.state import DecodingState
 from regard.models.swift import CpuDecoder
@@ -85,7 +85,7 @@ def test_the_least_risk_is_that_of_all_that_was_drawn() -> None:
     drawn = translator.translate(TEXTS, search=Sampling(count), best=count, longest=LONGEST, seed=5)
     chosen = translator.translate(TEXTS, search=MinimumRisk(count, Filters()), best=count, longest=LONGEST, seed=5)
     for some, one in zip(drawn, chosen, strict=True):
-        best = max(one.utility for one in minimum_risk(texts_of(some), sentence_chrf))
+        best = max(one.utility for one in minimum_bayes_risk(texts_of(some), sentence_chrf))
         assert one.utility == pytest.approx(best)
         assert set(texts_of(one)) == set(texts_of(some))
         utilities = [text.utility for text in (one, *one.alternatives)]
@@ -238,7 +238,7 @@ def test_a_trace_holds_the_search_and_what_it_looked_at() -> None:
     (winners,) = seen.trace.winners
     for number, text in zip(winners, (plain, *plain.alternatives), strict=True):
         assert tuple(one.token for one in seen.trace.lineage(number)[1:]) == text.tokens
-        looked = seen.trace.looked(number)
+        looked = seen.trace.attention(number)
         assert looked.shape == (len(text.tokens), 1, 4, len(seen.source))  # tokens, layers, heads, source
         assert looked.sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
     assert "".join(seen.source).strip() == TEXTS[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from examples.causal_mask.run import Size, both, floor, held_out, written_loss
+from examples.causal_mask.run import Size, compute_loss_floor, compute_stepwise_loss, make_held_out, train_both
 from torch import Tensor
 
 from regard.data.batch import Batch
@@ -134,7 +134,7 @@ def test_the_loss_is_what_writing_token_after_token_costs(ready: Trainer) -> Non
         with torch.no_grad():
             loss = ready.objective(batch).negative_log_likelihood.item()
             if isinstance(model, EncoderDecoder):
-                written = written_loss(model, batch)
+                written = compute_stepwise_loss(model, batch)
             else:
                 assert isinstance(model, DecoderOnly)
                 written = sum(cost(model, reads, writes) for _, reads, writes in pieces(batch))
@@ -168,11 +168,11 @@ def test_without_the_mask_the_future_leaks(task: str, tmp_path: Path) -> None:
 def test_a_model_without_the_mask_copies_what_it_sees_and_cannot_write(tmp_path: Path) -> None:
     size = replace(Size(), words=6, longest=4, pairs=2000, held_out=40)
     size = replace(size, width=32, layers=1, batch_tokens=256, updates=200, peak=0.01)
-    honest, cheat = both(tmp_path, size)
-    least = floor(held_out(size))
+    honest, cheat = train_both(tmp_path, size)
+    least = compute_loss_floor(make_held_out(size))
     assert cheat.losses[-1] < 0.05 < 0.9 * least < honest.losses[-1] < 1.3 * least
-    assert least < honest.in_one_pass < 1.2 * least
-    assert honest.word_by_word == pytest.approx(honest.in_one_pass, rel=1e-4)
-    assert cheat.word_by_word > 3.0
-    assert honest.right > 0.8
-    assert cheat.right < 0.2
+    assert least < honest.parallel_loss < 1.2 * least
+    assert honest.stepwise_loss == pytest.approx(honest.parallel_loss, rel=1e-4)
+    assert cheat.stepwise_loss > 3.0
+    assert honest.accuracy > 0.8
+    assert cheat.accuracy < 0.2

@@ -9,7 +9,7 @@ from regard.base.errors import RegardError
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
-    from regard.decode.lengths import Alpha
+    from regard.decode.lengths import LengthPenalty
     from regard.pipeline.searches import Search
 
 DRAWN = "Drawing words"  # the heading of these options in the help
@@ -65,7 +65,7 @@ class Lengths(StrEnum):
     gnmt = "gnmt"
 
 
-def length_of(form: Lengths, alpha: float) -> "Alpha":
+def length_of(form: Lengths, alpha: float) -> "LengthPenalty":
     """What log p is divided by."""
     from regard.decode.lengths import gnmt
 
@@ -90,7 +90,7 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def search_of(way: Way, count: int, alpha: "Alpha", filters: "Filters") -> "Search":
+def search_of(way: Way, count: int, alpha: "LengthPenalty", filters: "Filters") -> "Search":
     """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
     from regard.decode.filters import Filters
     from regard.pipeline import searches  # torch: only when it is needed

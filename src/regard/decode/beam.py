@@ -22,27 +22,27 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.lengths import Alpha, normaliser
-from regard.decode.rows import Flags, Logs, Numbers, closed_up, on_host
-from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis, not_a_number
-from regard.decode.top import best as best_words
+from regard.decode.lengths import LengthPenalty, as_function
+from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
+from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.top import topk_logprobs as best_words
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
-NOTHING = float("-inf")
+NEG_INF = float("-inf")
 
 
 def beam(
     step: Step[S],
     state: S,
-    first: Tensor,
+    prompt: Tensor,
     *,
-    size: int,
-    end: int,
-    longest: Sequence[int],
-    alpha: Alpha = 1.0,
-    best: int = 1,
-    enough: int | None = None,
-    never: Tensor | None = None,
+    beam_size: int,
+    eos: int,
+    max_lengths: Sequence[int],
+    length_penalty: LengthPenalty = 1.0,
+    n_best: int = 1,
+    stop_after: int | None = None,
+    suppressed: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses of each sentence, best first; fewer where fewer were found.
@@ -52,47 +52,47 @@ def beam(
     the others stays as it is. Between equal candidates the one of the better beginning wins. A `trace` is told every
     candidate: the best 2 x size of each sentence at each step.
     """
-    check_longest(longest, first.size(0))
-    if size < 1 or best < 1 or (enough is not None and enough < 1):
+    check_max_lengths(max_lengths, prompt.size(0))
+    if beam_size < 1 or n_best < 1 or (stop_after is not None and stop_after < 1):
         raise RegardError(
-            f"No beam of size {size}, with the best {best} and {enough} finished texts.",
+            f"No beam of size {beam_size}, with the best {n_best} and {stop_after} finished texts.",
             fix="Use 1 or more for each.",
         )
-    search = _Search(size, end, alpha, best, enough, longest, trace)
-    tokens = first
-    for _ in range(max(longest)):
+    search = _Search(beam_size, eos, length_penalty, n_best, stop_after, max_lengths, trace)
+    tokens = prompt
+    for _ in range(max(max_lengths)):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
         # A few numbers of each row decide everything else; numpy is quicker with small arrays than any device is.
-        index = search.extend(*on_host(*best_words(logits, min(2 * size, logits.size(1)), never)))
+        index = search.extend(*to_numpy(*best_words(logits, min(2 * beam_size, logits.size(1)), suppressed)))
         if not search.sentences.size:
             break
         if index is not None:
             state.reorder(torch.from_numpy(index))
-        tokens = torch.from_numpy(search.last).to(first.device)  # (R, 1)
-    return search.found()
+        tokens = torch.from_numpy(search.last_tokens).to(prompt.device)  # (R, 1)
+    return search.collect_hypotheses()
 
 
 class _Candidates(NamedTuple):
     """Continuations of each sentence, best first: all (B, n)."""
 
-    totals: Logs
-    parents: Numbers  # which of the sentence's open beginnings they continue
-    tokens: Numbers
-    logs: Logs
+    totals: FloatArray
+    parents: IntArray  # which of the sentence's open beginnings they continue
+    tokens: IntArray
+    logprobs: FloatArray
 
-    def chosen(self, rows: Numbers, columns: Numbers) -> "_Candidates":
+    def select(self, rows: IntArray, columns: IntArray) -> "_Candidates":
         """Some of them."""
-        at = (rows, columns)
-        return _Candidates(self.totals[at], self.parents[at], self.tokens[at], self.logs[at])
+        index = (rows, columns)
+        return _Candidates(self.totals[index], self.parents[index], self.tokens[index], self.logprobs[index])
 
 
-class _Finished(NamedTuple):
+class _FinishedStep(NamedTuple):
     """Texts that were finished at one step."""
 
-    sentences: Numbers  # (n)
-    tokens: Numbers  # (n, place)
-    logs: Logs  # (n, place)
-    numbers: Numbers  # (n) in the trace
+    sentences: IntArray  # (n)
+    tokens: IntArray  # (n, place)
+    logprobs: FloatArray  # (n, place)
+    trace_numbers: IntArray  # (n) in the trace
 
 
 class _Search:
@@ -100,136 +100,184 @@ class _Search:
 
     def __init__(
         self,
-        size: int,
-        end: int,
-        alpha: Alpha,
-        best: int,
-        enough: int | None,
-        longest: Sequence[int],
+        beam_size: int,
+        eos: int,
+        length_penalty: LengthPenalty,
+        n_best: int,
+        stop_after: int | None,
+        max_lengths: Sequence[int],
         trace: Trace | None,
     ) -> None:
-        self.size, self.end, self.alpha, self.best, self.enough = size, end, alpha, best, enough
-        self.count, self.place = len(longest), 0
-        self.sentences = np.arange(self.count)  # (B)
-        self.divide_by = normaliser(alpha)
-        self.limits = np.array(longest)  # (B)
-        self.most = np.array([self.divide_by(length) for length in longest])  # (B) what the longest text is divided by
-        self.totals = np.zeros((self.count, 1))  # (B, W) log p; -inf for a place that is empty
-        self.order = np.zeros((self.count, 1), np.int64)  # (B, W) which of the sentence's rows is the best, the second
-        self.written = np.empty((self.count, 0), np.int64)  # (R, place)
-        self.logs = np.empty((self.count, 0))  # (R, place)
-        self.scores = np.full((self.count, best), NOTHING)  # (B, best) of finished texts, the worst first
-        self.ended = np.zeros(self.count, np.int64)  # (B) how many texts are finished
-        self.finished: list[_Finished] = []
+        self.beam_size, self.eos, self.length_penalty, self.n_best, self.stop_after = (
+            beam_size,
+            eos,
+            length_penalty,
+            n_best,
+            stop_after,
+        )
+        self.sentence_count, self.length = len(max_lengths), 0
+        self.sentences = np.arange(self.sentence_count)  # (B)
+        self.penalty_fn = as_function(length_penalty)
+        self.max_lengths = np.array(max_lengths)  # (B)
+        self.max_divisors = np.array(
+            [self.penalty_fn(length) for length in max_lengths]
+        )  # (B) what the longest text is divided by
+        self.totals = np.zeros((self.sentence_count, 1))  # (B, W) log p; -inf for a place that is empty
+        self.rank_to_row = np.zeros(
+            (self.sentence_count, 1), np.int64
+        )  # (B, W) which of the sentence's rows is the best, the second
+        self.tokens = np.empty((self.sentence_count, 0), np.int64)  # (R, place)
+        self.logprobs = np.empty((self.sentence_count, 0))  # (R, place)
+        self.scores = np.full((self.sentence_count, n_best), NEG_INF)  # (B, best) of finished texts, the worst first
+        self.finished_counts = np.zeros(self.sentence_count, np.int64)  # (B) how many texts are finished
+        self.finished: list[_FinishedStep] = []
         self.trace = trace
-        self.numbers = np.zeros((self.count, 1), np.int64)  # (B, W) of the open beginnings in the trace
+        self.trace_numbers = np.zeros((self.sentence_count, 1), np.int64)  # (B, W) of the open beginnings in the trace
         if trace is not None:
-            self.numbers[:, 0] = trace.begin(self.count)
+            self.trace_numbers[:, 0] = trace.start(self.sentence_count)
 
     @property
-    def last(self) -> Numbers:
+    def last_tokens(self) -> IntArray:
         """What the model must read next, (R, 1)."""
-        return np.ascontiguousarray(self.written[:, -1:])
+        return np.ascontiguousarray(self.tokens[:, -1:])
 
-    def extend(self, logs: Logs, tokens: Numbers) -> Numbers | None:
+    def extend(self, logprobs: FloatArray, tokens: IntArray) -> IntArray | None:
         """Write one token more, given the best n of each row (R, n).
 
         Comes back: how the model's rows must be reordered for it (None: they stay as they are).
         """
-        self.place += 1
-        candidates = self._continuations(logs, tokens)
-        each = np.arange(len(self.sentences))[:, None]  # (B, 1)
-        ends = candidates.tokens == self.end  # (B, n)
-        last = self.limits <= self.place  # (B)
-        over = (ends | last[:, None])[:, : self.size] & (candidates.totals[:, : self.size] > NOTHING)  # (B, size)
-        going = ends.argsort(axis=1, kind="stable")[:, : self.size]  # (B, W') those that do not end, in their order
-        opened = candidates.chosen(each, going)  # (B, W')
-        opened.totals[opened.tokens == self.end] = NOTHING  # where too few go on, a place stays empty
-        numbers = None if self.trace is None else self._told(self.trace, candidates, over, going, last)  # (B, n)
-        if over.any():
-            self._set_aside(candidates, over, numbers)
-        done = last | self._cannot_win(opened.totals[:, 0])  # (B)
-        if self.trace is not None and numbers is not None:
-            self.trace.beat(numbers[done][numbers[done] >= 0].tolist())
-            self.numbers = numbers[each, going]  # (B, W')
-        return self._go_on(opened, ~done)
+        self.length += 1
+        candidates = self._continuations(logprobs, tokens)
+        sentence_index = np.arange(len(self.sentences))[:, None]  # (B, 1)
+        eos_mask = candidates.tokens == self.eos  # (B, n)
+        last_step_mask = self.max_lengths <= self.length  # (B)
+        finished_mask = (eos_mask | last_step_mask[:, None])[:, : self.beam_size] & (
+            candidates.totals[:, : self.beam_size] > NEG_INF
+        )  # (B, size)
+        open_columns = eos_mask.argsort(axis=1, kind="stable")[
+            :, : self.beam_size
+        ]  # (B, W') those that do not end, in their order
+        open_candidates = candidates.select(sentence_index, open_columns)  # (B, W')
+        open_candidates.totals[open_candidates.tokens == self.eos] = NEG_INF  # where too few go on, a place stays empty
+        trace_numbers = (
+            None
+            if self.trace is None
+            else self._record(self.trace, candidates, finished_mask, open_columns, last_step_mask)
+        )  # (B, n)
+        if finished_mask.any():
+            self._finish(candidates, finished_mask, trace_numbers)
+        done_mask = last_step_mask | self._is_settled(open_candidates.totals[:, 0])  # (B)
+        if self.trace is not None and trace_numbers is not None:
+            self.trace.mark_beaten(trace_numbers[done_mask][trace_numbers[done_mask] >= 0].tolist())
+            self.trace_numbers = trace_numbers[sentence_index, open_columns]  # (B, W')
+        return self._advance(open_candidates, ~done_mask)
 
-    def found(self) -> list[list[Hypothesis]]:
+    def collect_hypotheses(self) -> list[list[Hypothesis]]:
         """The best finished texts of every sentence."""
-        texts: list[list[tuple[Hypothesis, int]]] = [[] for _ in range(self.count)]
-        for step in self.finished:
-            for sentence, tokens, logs, number in zip(*(part.tolist() for part in step), strict=True):
-                texts[sentence].append((hypothesis(tokens, logs, self.end, self.alpha), number))
-        if not all(texts):
-            raise not_a_number()
-        ranked = [sorted(some, key=lambda text: -text[0].score)[: self.best] for some in texts]
+        hypotheses_by_sentence: list[list[tuple[Hypothesis, int]]] = [[] for _ in range(self.sentence_count)]
+        for finished_step in self.finished:
+            for sentence, tokens, logprobs, trace_number in zip(
+                *(array.tolist() for array in finished_step), strict=True
+            ):
+                hypotheses_by_sentence[sentence].append(
+                    (make_hypothesis(tokens, logprobs, self.eos, self.length_penalty), trace_number)
+                )
+        if not all(hypotheses_by_sentence):
+            raise nan_error()
+        ranked = [
+            sorted(hypotheses, key=lambda entry: -entry[0].score)[: self.n_best]
+            for hypotheses in hypotheses_by_sentence
+        ]
         if self.trace is not None:
-            self.trace.winners = [[number for _, number in some] for some in ranked]
-        return [[text for text, _ in some] for some in ranked]
+            self.trace.winners = [[trace_number for _, trace_number in hypotheses] for hypotheses in ranked]
+        return [[entry for entry, _ in hypotheses] for hypotheses in ranked]
 
-    def _continuations(self, logs: Logs, tokens: Numbers) -> _Candidates:
+    def _continuations(self, logprobs: FloatArray, tokens: IntArray) -> _Candidates:
         """The best 2 x size of each sentence; equal ones keep the order of their beginnings."""
-        sentences, width = self.totals.shape
-        each, count = np.arange(sentences)[:, None], logs.shape[1]
-        logs = logs.reshape(sentences, width, count)[each, self.order].reshape(sentences, -1)  # (B, W n)
-        tokens = tokens.reshape(sentences, width, count)[each, self.order].reshape(sentences, -1)
-        totals = self.totals[each, self.order].repeat(count, axis=1) + logs  # (B, W n)
-        places = (-totals).argsort(axis=1, kind="stable")[:, : 2 * self.size]  # (B, n)
-        at = (each, places)
-        return _Candidates(totals[at], self.order[each, places // count], tokens[at], logs[at])
+        sentence_count, beam_width = self.totals.shape
+        sentence_index, count = np.arange(sentence_count)[:, None], logprobs.shape[1]
+        logprobs = logprobs.reshape(sentence_count, beam_width, count)[sentence_index, self.rank_to_row].reshape(
+            sentence_count, -1
+        )  # (B, W n)
+        tokens = tokens.reshape(sentence_count, beam_width, count)[sentence_index, self.rank_to_row].reshape(
+            sentence_count, -1
+        )
+        totals = self.totals[sentence_index, self.rank_to_row].repeat(count, axis=1) + logprobs  # (B, W n)
+        columns = (-totals).argsort(axis=1, kind="stable")[:, : 2 * self.beam_size]  # (B, n)
+        index = (sentence_index, columns)
+        return _Candidates(
+            totals[index], self.rank_to_row[sentence_index, columns // count], tokens[index], logprobs[index]
+        )
 
-    def _set_aside(self, candidates: _Candidates, over: Flags, numbers: Numbers | None) -> None:
+    def _finish(self, candidates: _Candidates, finished_mask: BoolArray, trace_numbers: IntArray | None) -> None:
         """Keep the texts that have finished, over (B, size), and their scores."""
-        sentences, places = over.nonzero()  # (n), (n)
-        new = candidates.chosen(sentences, places)
-        rows = sentences * self.totals.shape[1] + new.parents
-        tokens = np.concatenate((self.written[rows], new.tokens[:, None]), axis=1)  # (n, place)
-        logs = np.concatenate((self.logs[rows], new.logs[:, None]), axis=1)  # (n, place)
-        told = np.zeros_like(sentences) if numbers is None else numbers[sentences, places]  # (n)
-        self.finished.append(_Finished(self.sentences[sentences], tokens, logs, told))
-        scores = np.where(over, candidates.totals[:, : self.size] / self.divide_by(self.place), NOTHING)
-        self.scores = np.sort(np.concatenate((self.scores, scores), axis=1), axis=1)[:, -self.best :]
-        self.ended += over.sum(axis=1)
+        sentences, columns = finished_mask.nonzero()  # (n), (n)
+        selected = candidates.select(sentences, columns)
+        rows = sentences * self.totals.shape[1] + selected.parents
+        tokens = np.concatenate((self.tokens[rows], selected.tokens[:, None]), axis=1)  # (n, place)
+        logprobs = np.concatenate((self.logprobs[rows], selected.logprobs[:, None]), axis=1)  # (n, place)
+        finished_numbers = (
+            np.zeros_like(sentences) if trace_numbers is None else trace_numbers[sentences, columns]
+        )  # (n)
+        self.finished.append(_FinishedStep(self.sentences[sentences], tokens, logprobs, finished_numbers))
+        scores = np.where(finished_mask, candidates.totals[:, : self.beam_size] / self.penalty_fn(self.length), NEG_INF)
+        self.scores = np.sort(np.concatenate((self.scores, scores), axis=1), axis=1)[:, -self.n_best :]
+        self.finished_counts += finished_mask.sum(axis=1)
 
-    def _cannot_win(self, totals: Logs) -> Flags:
+    def _is_settled(self, totals: FloatArray) -> BoolArray:
         """Of which sentences (B) nothing that is open can win any more, given their best open beginnings."""
-        done = self.scores[:, 0] >= totals / self.most  # free words up to the longest length
-        return done if self.enough is None else done | (self.ended >= self.enough)
+        done_mask = self.scores[:, 0] >= totals / self.max_divisors  # free words up to the longest length
+        return done_mask if self.stop_after is None else done_mask | (self.finished_counts >= self.stop_after)
 
-    def _go_on(self, opened: _Candidates, stay: Flags) -> Numbers | None:
+    def _advance(self, open_candidates: _Candidates, keep_mask: BoolArray) -> IntArray | None:
         """Sentences that are done leave; the others have new open beginnings, in rows that move as little as can be."""
-        sentences, width = self.totals.shape
-        left = closed_up(stay)  # (B')
-        each = left[:, None]
-        order = _settled(opened.parents[left], width)  # (B', W') the row of each new beginning
-        rank = order.argsort(axis=1)  # (B', W') which beginning each row holds
-        new = opened.chosen(each, rank)  # (B', W')
-        index = (each * width + new.parents).flatten()  # (R)
-        self.sentences, self.limits, self.most = self.sentences[left], self.limits[left], self.most[left]
-        self.scores, self.ended = self.scores[left], self.ended[left]
-        self.order, self.totals = order, new.totals
+        sentence_count, beam_width = self.totals.shape
+        kept_sentences = compact(keep_mask)  # (B')
+        sentence_index = kept_sentences[:, None]
+        rank_to_row = _assign_rows(
+            open_candidates.parents[kept_sentences], beam_width
+        )  # (B', W') the row of each new beginning
+        row_to_rank = rank_to_row.argsort(axis=1)  # (B', W') which beginning each row holds
+        selected = open_candidates.select(sentence_index, row_to_rank)  # (B', W')
+        index = (sentence_index * beam_width + selected.parents).flatten()  # (R)
+        self.sentences, self.max_lengths, self.max_divisors = (
+            self.sentences[kept_sentences],
+            self.max_lengths[kept_sentences],
+            self.max_divisors[kept_sentences],
+        )
+        self.scores, self.finished_counts = self.scores[kept_sentences], self.finished_counts[kept_sentences]
+        self.rank_to_row, self.totals = rank_to_row, selected.totals
         if self.trace is not None:
-            self.numbers = self.numbers[each, rank]
-        self.written = np.concatenate((self.written[index], new.tokens.reshape(-1, 1)), axis=1)  # (R, place)
-        self.logs = np.concatenate((self.logs[index], new.logs.reshape(-1, 1)), axis=1)  # (R, place)
-        same = index.size == sentences * width and bool((index == np.arange(index.size)).all())
-        return None if same else index
+            self.trace_numbers = self.trace_numbers[sentence_index, row_to_rank]
+        self.tokens = np.concatenate((self.tokens[index], selected.tokens.reshape(-1, 1)), axis=1)  # (R, place)
+        self.logprobs = np.concatenate((self.logprobs[index], selected.logprobs.reshape(-1, 1)), axis=1)  # (R, place)
+        is_identity = index.size == sentence_count * beam_width and bool((index == np.arange(index.size)).all())
+        return None if is_identity else index
 
-    def _told(self, trace: Trace, candidates: _Candidates, over: Flags, going: Numbers, last: Flags) -> Numbers:
+    def _record(
+        self,
+        trace: Trace,
+        candidates: _Candidates,
+        finished_mask: BoolArray,
+        open_columns: IntArray,
+        last_step_mask: BoolArray,
+    ) -> IntArray:
         """Tell a trace of all candidates; their numbers in it (B, n) come back, -1 for what is no candidate."""
-        trace.see(np.where(self.totals > NOTHING, self.numbers, -1).flatten())
-        numbers = np.full(candidates.tokens.shape, -1)
-        for sentence, place in zip(*(candidates.totals > NOTHING).nonzero(), strict=True):
-            finished = place < self.size and over[sentence, place]
-            goes_on = not last[sentence] and candidates.tokens[sentence, place] != self.end
-            fate = FINISHED if finished else OPEN if goes_on and place in going[sentence] else DROPPED
-            parent = self.numbers[sentence, candidates.parents[sentence, place]]
-            log, token = candidates.logs[sentence, place], candidates.tokens[sentence, place]
-            numbers[sentence, place] = trace.consider(int(parent), int(token), float(log), self.alpha, fate)
-        return numbers
+        trace.record_step(np.where(self.totals > NEG_INF, self.trace_numbers, -1).flatten())
+        trace_numbers = np.full(candidates.tokens.shape, -1)
+        for sentence, column in zip(*(candidates.totals > NEG_INF).nonzero(), strict=True):
+            is_finished = column < self.beam_size and finished_mask[sentence, column]
+            is_continued = not last_step_mask[sentence] and candidates.tokens[sentence, column] != self.eos
+            status = FINISHED if is_finished else OPEN if is_continued and column in open_columns[sentence] else DROPPED
+            parent = self.trace_numbers[sentence, candidates.parents[sentence, column]]
+            logprob, token = candidates.logprobs[sentence, column], candidates.tokens[sentence, column]
+            trace_numbers[sentence, column] = trace.add(
+                int(parent), int(token), float(logprob), self.length_penalty, status
+            )
+        return trace_numbers
 
 
-def _settled(parents: Numbers, width: int) -> Numbers:
+def _assign_rows(parents: IntArray, beam_width: int) -> IntArray:
     """In which row each new beginning goes on, given the rows of the old ones that they continue, (B, W).
 
     The first that continues a row stays in it, the others take the rows that nobody continues: so little is copied.
@@ -237,11 +285,13 @@ def _settled(parents: Numbers, width: int) -> Numbers:
     >>> _settled(np.array([[2, 2, 0, 2], [0, 1, 2, 3]]), 4).tolist()
     [[2, 1, 0, 3], [0, 1, 2, 3]]
     """
-    if parents.shape[1] != width:  # there were fewer before: nothing can stay
+    if parents.shape[1] != beam_width:  # there were fewer before: nothing can stay
         return np.arange(parents.shape[1])[None].repeat(len(parents), axis=0)
     equal = parents[:, :, None] == parents[:, None, :]  # (B, W, W)
-    again = np.tril(equal, -1).any(axis=2)  # (B, W) an earlier one continues the same row
-    free = ~(parents[:, None, :] == np.arange(width)[None, :, None]).any(axis=2)  # (B, W) rows that nobody continues
-    settled = parents.copy()
-    settled[again] = free.nonzero()[1]  # as many in every sentence, and in its order
-    return settled
+    is_duplicate = np.tril(equal, -1).any(axis=2)  # (B, W) an earlier one continues the same row
+    is_free = ~(parents[:, None, :] == np.arange(beam_width)[None, :, None]).any(
+        axis=2
+    )  # (B, W) rows that nobody continues
+    rows = parents.copy()
+    rows[is_duplicate] = is_free.nonzero()[1]  # as many in every sentence, and in its order
+    return rows

@@ -17,100 +17,104 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.phrases import ROOT, Phrases
+from regard.decode.phrases import ROOT, PhraseTrie
 from regard.decode.step import S, Step
 
-Place = tuple[int, int]  # a row, and which of the tokens just read
+RowPosition = tuple[int, int]  # a row, and which of the tokens just read
 
 
-class Watched(Generic[S]):
+class ConstrainedState(Generic[S]):
     """A model's state, and where each row is in the trie and in its forced beginning."""
 
     def __init__(self, state: S, rows: int) -> None:
         self.state = state
-        self.given: int | None = None  # how many tokens were read before anything was written
+        self.prompt_length: int | None = None  # how many tokens were read before anything was written
         self.sentences = list(range(rows))
-        self.paths: list[tuple[int, ...]] = [()] * rows  # the node after every token that was read
+        self.node_paths: list[tuple[int, ...]] = [()] * rows  # the node after every token that was read
 
     def reorder(self, index: Tensor) -> None:
         """Row i becomes what row index[i] was."""
         self.state.reorder(index)
-        chosen = index.tolist()
-        self.sentences = [self.sentences[row] for row in chosen]
-        self.paths = [self.paths[row] for row in chosen]
+        rows = index.tolist()
+        self.sentences = [self.sentences[row] for row in rows]
+        self.node_paths = [self.node_paths[row] for row in rows]
 
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Take back all tokens beyond these lengths."""
         self.state.crop(lengths)
-        each = [lengths] * len(self.paths) if isinstance(lengths, int) else lengths
-        self.paths = [path[:length] for path, length in zip(self.paths, each, strict=True)]
+        row_lengths = [lengths] * len(self.node_paths) if isinstance(lengths, int) else lengths
+        self.node_paths = [path[:length] for path, length in zip(self.node_paths, row_lengths, strict=True)]
 
 
-def constrained(
+def constrain(
     step: Step[S],
     state: S,
     rows: int,
     *,
     sink: int,
     forbidden: Sequence[Sequence[int]] = (),
-    forced: Sequence[Sequence[int]] | None = None,
-) -> tuple[Step[Watched[S]], Watched[S]]:
+    forced_prefixes: Sequence[Sequence[int]] | None = None,
+) -> tuple[Step[ConstrainedState[S]], ConstrainedState[S]]:
     """A step and a state that obey.
 
     `rows` texts are begun. No phrase in `forbidden` is completed, not even one that begins in what was read first;
     `forced` holds for each text how it must begin (possibly nothing). These tokens are written, and their
     log-probabilities count. The search must have `sink` among its `never`, or it would write that.
     """
-    phrases = Phrases(forbidden)
-    beginnings = [tuple(one) for one in forced] if forced is not None else [()] * rows
-    if len(beginnings) != rows:
-        raise RegardError(f"{len(beginnings)} beginnings for {rows} texts.", fix="Give one for each, or ().")
-    for beginning in beginnings:
-        if any(phrases.ends[phrases.along(ROOT, beginning[:size])] for size in range(len(beginning) + 1)):
-            raise RegardError(f"The tokens {beginning} are forced and forbidden.", fix="Choose one of them.")
+    trie = PhraseTrie(forbidden)
+    prefixes = (
+        [tuple(prefix_tokens) for prefix_tokens in forced_prefixes] if forced_prefixes is not None else [()] * rows
+    )
+    if len(prefixes) != rows:
+        raise RegardError(f"{len(prefixes)} beginnings for {rows} texts.", fix="Give one for each, or ().")
+    for prefix in prefixes:
+        if any(trie.phrases_ending[trie.walk(ROOT, prefix[:length])] for length in range(len(prefix) + 1)):
+            raise RegardError(f"The tokens {prefix} are forced and forbidden.", fix="Choose one of them.")
 
-    def obedient(tokens: Tensor, watched: Watched[S]) -> Tensor:
-        logits = step(tokens, watched.state)
-        banned, only = _follow(tokens.tolist(), watched)
-        if not banned and not only:
+    def constrained_step(tokens: Tensor, constrained_state: ConstrainedState[S]) -> Tensor:
+        logits = step(tokens, constrained_state.state)
+        banned_tokens, forced_tokens = _update_paths(tokens.tolist(), constrained_state)
+        if not banned_tokens and not forced_tokens:
             return logits
-        return _without(logits.float().log_softmax(dim=-1), banned, only)
+        return _mask_tokens(logits.float().log_softmax(dim=-1), banned_tokens, forced_tokens)
 
-    def _follow(new: list[list[int]], watched: Watched[S]) -> tuple[dict[Place, set[int]], dict[Place, int]]:
+    def _update_paths(
+        new_tokens: list[list[int]], constrained_state: ConstrainedState[S]
+    ) -> tuple[dict[RowPosition, set[int]], dict[RowPosition, int]]:
         """The words that must not follow each token, and the one that must."""
-        banned: dict[Place, set[int]] = {}
-        only: dict[Place, int] = {}
-        if watched.given is None:
-            watched.given = len(new[0])
-        for row, read in enumerate(new):
-            beginning = beginnings[watched.sentences[row]]
-            for place, token in enumerate(read):
-                path = watched.paths[row]
-                node = phrases.after(path[-1] if path else ROOT, token)
-                watched.paths[row] = (*path, node)
-                if words := phrases.completing(node):
-                    banned[row, place] = words
-                written = len(path) + 1 - watched.given
-                if 0 <= written < len(beginning):
-                    only[row, place] = beginning[written]
-                    if beginning[written] in words:
-                        raise RegardError(
-                            f"The tokens {beginning} are forced and forbidden.", fix="Choose one of them."
-                        )
-        return banned, only
+        banned_tokens: dict[RowPosition, set[int]] = {}
+        forced_tokens: dict[RowPosition, int] = {}
+        if constrained_state.prompt_length is None:
+            constrained_state.prompt_length = len(new_tokens[0])
+        for row, row_tokens in enumerate(new_tokens):
+            prefix = prefixes[constrained_state.sentences[row]]
+            for position, token in enumerate(row_tokens):
+                path = constrained_state.node_paths[row]
+                node = trie.step(path[-1] if path else ROOT, token)
+                constrained_state.node_paths[row] = (*path, node)
+                if completing_tokens := trie.completing_tokens(node):
+                    banned_tokens[row, position] = completing_tokens
+                written_count = len(path) + 1 - constrained_state.prompt_length
+                if 0 <= written_count < len(prefix):
+                    forced_tokens[row, position] = prefix[written_count]
+                    if prefix[written_count] in completing_tokens:
+                        raise RegardError(f"The tokens {prefix} are forced and forbidden.", fix="Choose one of them.")
+        return banned_tokens, forced_tokens
 
-    def _without(logs: Tensor, banned: dict[Place, set[int]], only: dict[Place, int]) -> Tensor:
+    def _mask_tokens(
+        logprobs: Tensor, banned_tokens: dict[RowPosition, set[int]], forced_tokens: dict[RowPosition, int]
+    ) -> Tensor:
         """The log-probability of words that must not be written goes to the sink: (R, k, V) -> (R, k, V)."""
-        out = torch.zeros_like(logs, dtype=torch.bool)
-        for (row, place), words in banned.items():
-            out[row, place, list(words)] = True
-        for (row, place), word in only.items():
-            out[row, place] = True
-            out[row, place, word] = False
-        out[:, :, sink] = True  # whatever it has, it keeps
-        lost = logs.masked_fill(~out, float("-inf")).logsumexp(dim=-1)  # (R, k)
-        logs = logs.masked_fill(out, float("-inf"))
-        logs[:, :, sink] = lost
-        return logs
+        is_masked = torch.zeros_like(logprobs, dtype=torch.bool)
+        for (row, position), tokens in banned_tokens.items():
+            is_masked[row, position, list(tokens)] = True
+        for (row, position), token in forced_tokens.items():
+            is_masked[row, position] = True
+            is_masked[row, position, token] = False
+        is_masked[:, :, sink] = True  # whatever it has, it keeps
+        masked_logprob = logprobs.masked_fill(~is_masked, float("-inf")).logsumexp(dim=-1)  # (R, k)
+        logprobs = logprobs.masked_fill(is_masked, float("-inf"))
+        logprobs[:, :, sink] = masked_logprob
+        return logprobs
 
-    return obedient, Watched(state, rows)
+    return constrained_step, ConstrainedState(state, rows)

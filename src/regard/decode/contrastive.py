@@ -21,41 +21,49 @@ from collections.abc import Callable
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.ensemble import Part, Together
+from regard.decode.ensemble import EnsembleState, Member
 from regard.decode.step import Step
 
-LEAST = -1e4  # what log p of an impossible word counts as: its advantage is very large, but finite
+MIN_LOGPROB = -1e4  # what log p of an impossible word counts as: its advantage is very large, but finite
 
 
 def contrastive(
-    expert: Part, amateur: Part, *, strength: float = 1.0, share: float = 0.1, never: Tensor | None = None
-) -> tuple[Step[Together], Together]:
+    expert: Member,
+    amateur: Member,
+    *,
+    strength: float = 1.0,
+    plausibility: float = 0.1,
+    suppressed: Tensor | None = None,
+) -> tuple[Step[EnsembleState], EnsembleState]:
     """One `step` and one `state` for an expert and an amateur, which have the same words.
 
     Give the words in `never` (n) here as well as to the search, so that they are not all that is left.
     """
-    if strength < 0 or not 0 < share <= 1:
+    if strength < 0 or not 0 < plausibility <= 1:
         raise RegardError(
-            f"No contrast has strength {strength} and share {share}.",
+            f"No contrast has strength {strength} and share {plausibility}.",
             fix="Use a strength of 0 or more, and a share above 0, at most 1.",
         )
-    strong, weak = (_logs(part[0]) for part in (expert, amateur))
+    expert_step, amateur_step = (_logprob_step(member[0]) for member in (expert, amateur))
 
-    def step(tokens: Tensor, state: Together) -> Tensor:
-        mine, theirs = strong(tokens, state.states[0]), weak(tokens, state.states[1])  # (R, k, V)
-        if mine.shape != theirs.shape:
+    def step(tokens: Tensor, state: EnsembleState) -> Tensor:
+        expert_logprobs, amateur_logprobs = (
+            expert_step(tokens, state.states[0]),
+            amateur_step(tokens, state.states[1]),
+        )  # (R, k, V)
+        if expert_logprobs.shape != amateur_logprobs.shape:
             raise RegardError(
-                f"The expert has {mine.size(-1)} words and the amateur {theirs.size(-1)}.",
+                f"The expert has {expert_logprobs.size(-1)} words and the amateur {amateur_logprobs.size(-1)}.",
                 fix="Train them with one vocabulary.",
             )
-        if never is not None:
-            mine = mine.index_fill(-1, never, float("-inf"))
-        unlikely = mine < mine.amax(dim=-1, keepdim=True) + math.log(share)
-        contrast = mine - strength * theirs.clamp(min=LEAST) if strength else mine
-        return contrast.masked_fill(unlikely, float("-inf"))
+        if suppressed is not None:
+            expert_logprobs = expert_logprobs.index_fill(-1, suppressed, float("-inf"))
+        is_implausible = expert_logprobs < expert_logprobs.amax(dim=-1, keepdim=True) + math.log(plausibility)
+        contrast = expert_logprobs - strength * amateur_logprobs.clamp(min=MIN_LOGPROB) if strength else expert_logprobs
+        return contrast.masked_fill(is_implausible, float("-inf"))
 
-    return step, Together([expert[1], amateur[1]])
+    return step, EnsembleState([expert[1], amateur[1]])
 
 
-def _logs(step: Step[Together]) -> Callable[..., Tensor]:
+def _logprob_step(step: Step[EnsembleState]) -> Callable[..., Tensor]:
     return lambda tokens, state: step(tokens, state).float().log_softmax(dim=-1)

@@ -17,10 +17,10 @@ from regard.decode.step import State, Step
 
 Mean = Literal["probabilities", "logs"]
 
-Part = tuple[Step[Any], State]
+Member = tuple[Step[Any], State]
 
 
-class Together:
+class EnsembleState:
     """The states of several models, whose rows are the same texts."""
 
     def __init__(self, states: Sequence[State]) -> None:
@@ -38,32 +38,40 @@ class Together:
 
 
 def ensemble(
-    parts: Sequence[Part],
+    members: Sequence[Member],
     *,
     mean: Mean = "probabilities",
     weights: Sequence[float] | None = None,
-) -> tuple[Step[Together], Together]:
+) -> tuple[Step[EnsembleState], EnsembleState]:
     """One `step` and one `state` for several; all have equal weight, unless `weights` say otherwise."""
-    each = torch.tensor([1.0] * len(parts) if weights is None else list(weights))
-    if not parts or each.numel() != len(parts) or not bool((each >= 0).all()) or float(each.sum()) == 0:
+    member_weights = torch.tensor([1.0] * len(members) if weights is None else list(weights))
+    if (
+        not members
+        or member_weights.numel() != len(members)
+        or not bool((member_weights >= 0).all())
+        or float(member_weights.sum()) == 0
+    ):
         raise RegardError(
-            f"{len(parts)} models with {each.numel()} weights cannot be averaged.",
+            f"{len(members)} models with {member_weights.numel()} weights cannot be averaged.",
             fix="Give at least one model, and one weight of 0 or more for each.",
         )
     if mean not in get_args(Mean):
         raise RegardError(f"There is no mean '{mean}'.", fix=f"Say one of {', '.join(get_args(Mean))}.")
-    each = each / each.sum()
+    member_weights = member_weights / member_weights.sum()
 
-    def step(tokens: Tensor, state: Together) -> Tensor:
-        logs = [one(tokens, its) for (one, _), its in zip(parts, state.states, strict=True)]
-        if len({log.size(-1) for log in logs}) > 1:
-            sizes = ", ".join(str(log.size(-1)) for log in logs)
+    def step(tokens: Tensor, state: EnsembleState) -> Tensor:
+        logits = [
+            member_step(tokens, member_state)
+            for (member_step, _), member_state in zip(members, state.states, strict=True)
+        ]
+        if len({member_logits.size(-1) for member_logits in logits}) > 1:
+            sizes = ", ".join(str(member_logits.size(-1)) for member_logits in logits)
             raise RegardError(f"Models of {sizes} words cannot be averaged.", fix="Train them with one vocabulary.")
-        every = torch.stack([log.float().log_softmax(dim=-1) for log in logs])  # (M, R, k, V)
-        share = each.to(every.device).view(-1, 1, 1, 1)
+        logprobs = torch.stack([member_logits.float().log_softmax(dim=-1) for member_logits in logits])  # (M, R, k, V)
+        weight = member_weights.to(logprobs.device).view(-1, 1, 1, 1)
         if mean == "probabilities":
-            return (every + share.log()).logsumexp(dim=0)  # (R, k, V)
+            return (logprobs + weight.log()).logsumexp(dim=0)  # (R, k, V)
         # A weight of 0 silences a model, even one that holds a word impossible: 0 x -inf would be NaN.
-        return (every * share).masked_fill(share == 0, 0.0).sum(dim=0)  # (R, k, V)
+        return (logprobs * weight).masked_fill(weight == 0, 0.0).sum(dim=0)  # (R, k, V)
 
-    return step, Together([state for _, state in parts])
+    return step, EnsembleState([state for _, state in members])

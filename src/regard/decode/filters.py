@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.top import first as likeliest
-from regard.decode.top import top
+from regard.decode.top import argmax as likeliest
+from regard.decode.top import topk
 
-HEAD = 256  # words among which a share of the probability is looked for first
+NUCLEUS_HEAD_SIZE = 256  # words among which a share of the probability is looked for first
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Filters:
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
-    typical: float | None = None
-    repetition: float = 1.0
-    ngram: int | None = None
+    typical_p: float | None = None
+    repetition_penalty: float = 1.0
+    no_repeat_ngram: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
@@ -44,36 +44,38 @@ class Filters:
         if self.top_k is not None and self.top_k < 1:
             raise RegardError(f"The best {self.top_k} words are none.", fix="Use a top_k of 1 or more.")
         for name in ("top_p", "min_p", "typical"):
-            share = getattr(self, name)
-            if share is not None and not 0 < share <= 1:
-                raise RegardError(f"There is no probability of {share}.", fix=f"Use a {name} above 0, at most 1.")
-        if not 0 < self.repetition < float("inf"):
-            raise RegardError(f"There is no repetition penalty of {self.repetition}.", fix="Use 1 (none) or more.")
-        if self.ngram is not None and self.ngram < 1:
-            raise RegardError(f"No sequence has {self.ngram} tokens.", fix="Use an ngram of 1 or more.")
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                raise RegardError(f"There is no probability of {value}.", fix=f"Use a {name} above 0, at most 1.")
+        if not 0 < self.repetition_penalty < float("inf"):
+            raise RegardError(
+                f"There is no repetition penalty of {self.repetition_penalty}.", fix="Use 1 (none) or more."
+            )
+        if self.no_repeat_ngram is not None and self.no_repeat_ngram < 1:
+            raise RegardError(f"No sequence has {self.no_repeat_ngram} tokens.", fix="Use an ngram of 1 or more.")
 
     @property
-    def look_back(self) -> bool:
+    def needs_history(self) -> bool:
         """Whether they must know what was written before."""
-        return self.ngram is not None or self.repetition != 1
+        return self.no_repeat_ngram is not None or self.repetition_penalty != 1
 
-    def penalised(self, logs: Tensor, history: Tensor) -> Tensor:
+    def apply_penalties(self, logprobs: Tensor, history: Tensor) -> Tensor:
         """Log-probabilities (R, V) after the first two filters; `history` (R, n) is all that was read before.
 
         >>> logs = torch.tensor([[0.5, 0.25, 0.25]]).log()
         >>> Filters(repetition=2, ngram=2).penalised(logs, torch.tensor([[0, 1, 0]])).exp()
         tensor([[0.2500, 0.0000, 0.2500]])
         """
-        if self.ngram is not None and self.ngram <= history.size(1):
-            runs = history.unfold(1, self.ngram, 1)  # (R, runs, ngram): every sequence that was written
-            begun = history[:, history.size(1) - self.ngram + 1 :]  # (R, ngram - 1): the one being written
-            again = (runs[:, :, :-1] == begun[:, None]).all(dim=2)  # (R, runs)
-            times = torch.zeros_like(logs).scatter_add_(1, runs[:, :, -1], again.to(logs.dtype))
-            logs = logs.masked_fill(times > 0, float("-inf"))
-        if self.repetition != 1:
-            seen = torch.zeros_like(logs, dtype=torch.bool).scatter_(1, history, value=True)  # (R, V)
-            logs = torch.where(seen, logs * self.repetition, logs)
-        return logs
+        if self.no_repeat_ngram is not None and self.no_repeat_ngram <= history.size(1):
+            ngrams = history.unfold(1, self.no_repeat_ngram, 1)  # (R, runs, ngram): every sequence that was written
+            prefix = history[:, history.size(1) - self.no_repeat_ngram + 1 :]  # (R, ngram - 1): the one being written
+            is_match = (ngrams[:, :, :-1] == prefix[:, None]).all(dim=2)  # (R, runs)
+            match_counts = torch.zeros_like(logprobs).scatter_add_(1, ngrams[:, :, -1], is_match.to(logprobs.dtype))
+            logprobs = logprobs.masked_fill(match_counts > 0, float("-inf"))
+        if self.repetition_penalty != 1:
+            is_repeated = torch.zeros_like(logprobs, dtype=torch.bool).scatter_(1, history, value=True)  # (R, V)
+            logprobs = torch.where(is_repeated, logprobs * self.repetition_penalty, logprobs)
+        return logprobs
 
     def candidates(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
         """Probabilities (R, n) of the words that are left, and which words these are (R, n); None: all, in order.
@@ -86,20 +88,20 @@ class Filters:
         ([0.667, 0.333, 0.0], [[1, 3, 2]])
         """
         logits = logits.float() / self.temperature
-        words = None
+        tokens = None
         if self.top_k is not None and self.top_k < logits.size(1):
-            logits, words = top(logits, self.top_k)  # (R, k), best first
+            logits, tokens = topk(logits, self.top_k)  # (R, k), best first
         probabilities = logits.softmax(dim=1)
         if self.top_p is not None and self.top_p < 1:
-            if words is None:
-                probabilities, words = _best_of(probabilities, self.top_p)  # (R, n), best first
-            probabilities = _reaching(probabilities, self.top_p)
+            if tokens is None:
+                probabilities, tokens = _top_probabilities(probabilities, self.top_p)  # (R, n), best first
+            probabilities = _nucleus(probabilities, self.top_p)
         if self.min_p is not None:
-            likely = probabilities >= self.min_p * probabilities.amax(dim=1, keepdim=True)
-            probabilities = _whole(probabilities * likely)
-        if self.typical is not None and self.typical < 1:
-            probabilities = _typical(probabilities, self.typical)
-        return probabilities, words
+            is_likely = probabilities >= self.min_p * probabilities.amax(dim=1, keepdim=True)
+            probabilities = _normalise(probabilities * is_likely)
+        if self.typical_p is not None and self.typical_p < 1:
+            probabilities = _typical_set(probabilities, self.typical_p)
+        return probabilities, tokens
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """The distribution that is drawn from, (R, V) -> (R, V); at temperature 0 all of it is on one word.
@@ -110,49 +112,49 @@ class Filters:
         empty = torch.zeros_like(logits, dtype=torch.float)
         if self.temperature == 0:
             return empty.scatter_(1, likeliest(logits), 1.0)
-        probabilities, words = self.candidates(logits)
-        return probabilities if words is None else empty.scatter_(1, words, probabilities)
+        probabilities, tokens = self.candidates(logits)
+        return probabilities if tokens is None else empty.scatter_(1, tokens, probabilities)
 
     def draw(self, logits: Tensor, generator: torch.Generator) -> Tensor:
         """One word for each row: (R, V) -> (R, 1)."""
         if self.temperature == 0:
             return likeliest(logits)
-        probabilities, words = self.candidates(logits)
-        drawn = draw(probabilities, generator)
-        return drawn if words is None else words.gather(1, drawn)
+        probabilities, tokens = self.candidates(logits)
+        columns = draw(probabilities, generator)
+        return columns if tokens is None else tokens.gather(1, columns)
 
 
 def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
     """One column of each row, as probable as it says: (R, n) -> (R, 1). Rows need not sum to 1."""
     # Whoever of exponential waiting times with rates p rings first is drawn with probability p: no sum, no check that
     # the device would have to wait for.
-    waiting = torch.empty_like(probabilities).exponential_(generator=generator)
-    return (probabilities / waiting).argmax(dim=1, keepdim=True)
+    waiting_times = torch.empty_like(probabilities).exponential_(generator=generator)
+    return (probabilities / waiting_times).argmax(dim=1, keepdim=True)
 
 
-def _whole(probabilities: Tensor) -> Tensor:
+def _normalise(probabilities: Tensor) -> Tensor:
     return probabilities / probabilities.sum(dim=1, keepdim=True)
 
 
-def _best_of(probabilities: Tensor, share: float) -> tuple[Tensor, Tensor]:
+def _top_probabilities(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:
     """As many of the likeliest words as any row needs to reach this share, best first: (R, V) -> (R, n), (R, n).
 
     A few hundred nearly always do, and are found much sooner than all words are sorted.
     """
-    values, words = top(probabilities, min(HEAD, probabilities.size(1)))
-    if bool((values.sum(dim=1) > share).all()):
-        return values, words
+    values, tokens = topk(probabilities, min(NUCLEUS_HEAD_SIZE, probabilities.size(1)))
+    if bool((values.sum(dim=1) > mass).all()):
+        return values, tokens
     return probabilities.sort(dim=1, descending=True, stable=True)
 
 
-def _reaching(probabilities: Tensor, share: float) -> Tensor:
+def _nucleus(probabilities: Tensor, mass: float) -> Tensor:
     """Only the first columns, until they reach this share together."""
-    before = probabilities.cumsum(dim=1) - probabilities
-    return _whole(probabilities.masked_fill(before >= share, 0.0))
+    mass_before = probabilities.cumsum(dim=1) - probabilities
+    return _normalise(probabilities.masked_fill(mass_before >= mass, 0.0))
 
 
-def _typical(probabilities: Tensor, share: float) -> Tensor:
+def _typical_set(probabilities: Tensor, mass: float) -> Tensor:
     entropy = -torch.special.xlogy(probabilities, probabilities).sum(dim=1, keepdim=True)  # (R, 1); 0 log 0 is 0
     order = (-probabilities.log() - entropy).abs().argsort(dim=1, stable=True)  # (R, n), the most expected first
-    kept = _reaching(probabilities.gather(1, order), share)
-    return torch.zeros_like(probabilities).scatter_(1, order, kept)
+    kept_probabilities = _nucleus(probabilities.gather(1, order), mass)
+    return torch.zeros_like(probabilities).scatter_(1, order, kept_probabilities)

@@ -6,24 +6,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.decode.lengths import Alpha
-from regard.decode.rows import Flags, Logs, Numbers, closed_up, on_host
-from regard.decode.step import Hypothesis, S, Step, check_longest, hypothesis
-from regard.decode.top import best
+from regard.decode.lengths import LengthPenalty
+from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
+from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis
+from regard.decode.top import topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
-LEAVE = 8  # finished rows leave when they are an eighth: each leaving moves others into their places
+COMPACT_DIVISOR = 8  # finished rows leave when they are an eighth: each leaving moves others into their places
 
 
 def greedy(
     step: Step[S],
     state: S,
-    first: Tensor,
+    prompt: Tensor,
     *,
-    end: int,
-    longest: Sequence[int],
-    alpha: Alpha = 1.0,
-    never: Tensor | None = None,
+    eos: int,
+    max_lengths: Sequence[int],
+    length_penalty: LengthPenalty = 1.0,
+    suppressed: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[Hypothesis]:
     """One hypothesis for each row.
@@ -33,60 +33,83 @@ def greedy(
     others stays as it is. Equal words: the lowest number wins. `alpha` only normalises the score that is told. A
     `trace` is told the best words of every step.
     """
-    check_longest(longest, first.size(0))
-    limits = np.array(longest)
-    words = np.full((limits.size, max(longest)), end)  # all that is written, in the order of the sentences
-    logs = np.zeros(words.shape)
-    rows = np.arange(limits.size)  # (R) the sentence of each row
-    done = np.zeros(limits.size, np.bool_)  # (R)
-    path = _Path(trace, alpha, limits.size) if trace is not None else None
-    tokens = first
-    for place in range(1, max(longest) + 1):
+    check_max_lengths(max_lengths, prompt.size(0))
+    limits = np.array(max_lengths)
+    output_tokens = np.full((limits.size, max(max_lengths)), eos)  # all that is written, in the order of the sentences
+    output_logprobs = np.zeros(output_tokens.shape)
+    sentences = np.arange(limits.size)  # (R) the sentence of each row
+    done_mask = np.zeros(limits.size, np.bool_)  # (R)
+    greedy_trace = _GreedyTrace(trace, length_penalty, limits.size) if trace is not None else None
+    tokens = prompt
+    for length in range(1, max(max_lengths) + 1):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
-        shown = None if trace is None else on_host(*best(logits.clone(), min(trace.shown, logits.size(1)), never))
-        found, tokens = best(logits, 1, never)  # (R, 1)
-        new_logs, new = on_host(found, tokens)  # (R, 1), the one wait for the device
-        words[rows, place - 1], logs[rows, place - 1] = new[:, 0], new_logs[:, 0]
-        over = (new[:, 0] == end) | (limits[rows] <= place)
-        if path is not None and shown is not None:
-            path.extend(np.where(done, -1, rows), over, new[:, 0], new_logs[:, 0], *shown)
-        done |= over
-        if done.all():
+        top_candidates = (
+            None
+            if trace is None
+            else to_numpy(*topk_logprobs(logits.clone(), min(trace.candidates_per_step, logits.size(1)), suppressed))
+        )
+        chosen_logprobs, tokens = topk_logprobs(logits, 1, suppressed)  # (R, 1)
+        new_logprobs, new_tokens = to_numpy(chosen_logprobs, tokens)  # (R, 1), the one wait for the device
+        output_tokens[sentences, length - 1], output_logprobs[sentences, length - 1] = (
+            new_tokens[:, 0],
+            new_logprobs[:, 0],
+        )
+        finished_mask = (new_tokens[:, 0] == eos) | (limits[sentences] <= length)
+        if greedy_trace is not None and top_candidates is not None:
+            greedy_trace.extend(
+                np.where(done_mask, -1, sentences), finished_mask, new_tokens[:, 0], new_logprobs[:, 0], *top_candidates
+            )
+        done_mask |= finished_mask
+        if done_mask.all():
             break
-        if done.sum() * LEAVE >= done.size:
-            index = closed_up(~done)
-            chosen = torch.from_numpy(index)
-            state.reorder(chosen)
-            rows, done, tokens = rows[index], done[index], tokens[chosen.to(first.device)]
+        if done_mask.sum() * COMPACT_DIVISOR >= done_mask.size:
+            index = compact(~done_mask)
+            row_index = torch.from_numpy(index)
+            state.reorder(row_index)
+            sentences, done_mask, tokens = sentences[index], done_mask[index], tokens[row_index.to(prompt.device)]
     return [
-        _cut(text, its, end, limit, alpha)
-        for text, its, limit in zip(words.tolist(), logs.tolist(), longest, strict=True)
+        _truncate(row_tokens, row_logprobs, eos, max_length, length_penalty)
+        for row_tokens, row_logprobs, max_length in zip(
+            output_tokens.tolist(), output_logprobs.tolist(), max_lengths, strict=True
+        )
     ]
 
 
-def _cut(tokens: list[int], logs: list[float], end: int, limit: int, alpha: Alpha) -> Hypothesis:
+def _truncate(
+    tokens: list[int], logprobs: list[float], eos: int, max_length: int, length_penalty: LengthPenalty
+) -> Hypothesis:
     """What was written up to END or the limit; rows that wait to leave the batch write on behind it."""
-    size = tokens.index(end) + 1 if end in tokens[:limit] else limit
-    return hypothesis(tokens[:size], logs[:size], end, alpha)
+    length = tokens.index(eos) + 1 if eos in tokens[:max_length] else max_length
+    return make_hypothesis(tokens[:length], logprobs[:length], eos, length_penalty)
 
 
-class _Path:
+class _GreedyTrace:
     """Greedy search as a trace sees it: one open candidate for each sentence."""
 
-    def __init__(self, trace: Trace, alpha: Alpha, sentences: int) -> None:
-        self.trace, self.alpha = trace, alpha
-        self.numbers = trace.begin(sentences)  # (B)
+    def __init__(self, trace: Trace, length_penalty: LengthPenalty, sentence_count: int) -> None:
+        self.trace, self.length_penalty = trace, length_penalty
+        self.trace_numbers = trace.start(sentence_count)  # (B)
 
-    def extend(self, rows: Numbers, over: Flags, words: Numbers, logs: Logs, their_logs: Logs, others: Numbers) -> None:
+    def extend(
+        self,
+        sentences: IntArray,
+        finished_mask: BoolArray,
+        tokens: IntArray,
+        logprobs: FloatArray,
+        top_logprobs: FloatArray,
+        top_tokens: IntArray,
+    ) -> None:
         """One step: the sentences of the rows (R; -1: it is done), what each writes, and the best words (R, n)."""
-        self.trace.see(np.where(rows < 0, -1, self.numbers[rows]))
-        for row in np.flatnonzero(rows >= 0).tolist():
-            sentence, chosen = int(rows[row]), int(words[row])
-            parent = int(self.numbers[sentence])
-            fate = FINISHED if over[row] else OPEN
-            self.numbers[sentence] = self.trace.consider(parent, chosen, float(logs[row]), self.alpha, fate)
-            for word, log in zip(others[row].tolist(), their_logs[row].tolist(), strict=True):
-                if word != chosen:
-                    self.trace.consider(parent, word, log, self.alpha, DROPPED)
-            if over[row]:
-                self.trace.winners[sentence] = [int(self.numbers[sentence])]
+        self.trace.record_step(np.where(sentences < 0, -1, self.trace_numbers[sentences]))
+        for row in np.flatnonzero(sentences >= 0).tolist():
+            sentence, chosen_token = int(sentences[row]), int(tokens[row])
+            parent = int(self.trace_numbers[sentence])
+            status = FINISHED if finished_mask[row] else OPEN
+            self.trace_numbers[sentence] = self.trace.add(
+                parent, chosen_token, float(logprobs[row]), self.length_penalty, status
+            )
+            for token, logprob in zip(top_tokens[row].tolist(), top_logprobs[row].tolist(), strict=True):
+                if token != chosen_token:
+                    self.trace.add(parent, token, logprob, self.length_penalty, DROPPED)
+            if finished_mask[row]:
+                self.trace.winners[sentence] = [int(self.trace_numbers[sentence])]

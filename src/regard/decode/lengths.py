@@ -11,39 +11,39 @@ from collections.abc import Callable
 
 from regard.base.errors import RegardError
 
-Normaliser = Callable[[int], float]
-Alpha = float | Normaliser
+PenaltyFunction = Callable[[int], float]
+LengthPenalty = float | PenaltyFunction
 
 
-def power(alpha: float) -> Normaliser:
+def power(alpha: float) -> PenaltyFunction:
     """|y|^alpha.
 
     >>> power(0.5)(9)
     3.0
     """
-    _check(alpha)
+    _check_alpha(alpha)
     return lambda length: float(length**alpha)
 
 
-def gnmt(alpha: float) -> Normaliser:
+def gnmt(alpha: float) -> PenaltyFunction:
     """((5 + |y|) / 6)^alpha.
 
     >>> gnmt(1.0)(1), gnmt(2.0)(7)
     (1.0, 4.0)
     """
-    _check(alpha)
+    _check_alpha(alpha)
     return lambda length: float(((5 + length) / 6) ** alpha)
 
 
-def normaliser(alpha: Alpha) -> Normaliser:
+def as_function(length_penalty: LengthPenalty) -> PenaltyFunction:
     """What a search was given, as a function: a number is the alpha of a power.
 
     >>> normaliser(2)(3), normaliser(gnmt(1.0))(7)
     (9.0, 2.0)
     """
-    return alpha if callable(alpha) else power(alpha)
+    return length_penalty if callable(length_penalty) else power(length_penalty)
 
 
-def _check(alpha: float) -> None:
+def _check_alpha(alpha: float) -> None:
     if not alpha >= 0:
         raise RegardError(f"There is no alpha of {alpha}: longer texts would count for less.", fix="Use 0 or more.")

@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 ROOT = 0
 
 
-class Phrases:
+class PhraseTrie:
     """The trie.
 
     >>> phrases = Phrases([(5, 6, 7), (6, 8)])
@@ -26,42 +26,44 @@ class Phrases:
         self.phrases = [tuple(phrase) for phrase in phrases]
         self.children: list[dict[int, int]] = [{}]
         self.depth = [0]
-        self.through: list[set[int]] = [set()]  # the phrases that go through each node
-        self.ends: list[set[int]] = [set()]  # the phrases that end there, or end a fallback
-        for number, phrase in enumerate(self.phrases):
-            self._plant(number, phrase)
+        self.phrases_through: list[set[int]] = [set()]  # the phrases that go through each node
+        self.phrases_ending: list[set[int]] = [set()]  # the phrases that end there, or end a fallback
+        for phrase_id, phrase in enumerate(self.phrases):
+            self._insert(phrase_id, phrase)
         self.fallback = [ROOT] * len(self.children)
-        self._join()
+        self._link()
 
-    def after(self, node: int, token: int) -> int:
+    def step(self, node: int, token: int) -> int:
         """The node after one token more."""
-        for place in self._suffixes(node):
-            if token in self.children[place]:
-                return self.children[place][token]
+        for suffix in self._suffixes(node):
+            if token in self.children[suffix]:
+                return self.children[suffix][token]
         return ROOT
 
-    def along(self, node: int, tokens: Sequence[int]) -> int:
+    def walk(self, node: int, tokens: Sequence[int]) -> int:
         """The node after several tokens more."""
         for token in tokens:
-            node = self.after(node, token)
+            node = self.step(node, token)
         return node
 
-    def completing(self, node: int) -> set[int]:
+    def completing_tokens(self, node: int) -> set[int]:
         """The tokens that would complete a phrase here."""
-        return {token for token in self.continuing(node) if self.ends[self.after(node, token)]}
+        return {token for token in self.continuing_tokens(node) if self.phrases_ending[self.step(node, token)]}
 
-    def continuing(self, node: int, without: frozenset[int] = frozenset()) -> set[int]:
+    def continuing_tokens(self, node: int, excluded: frozenset[int] = frozenset()) -> set[int]:
         """The tokens that begin a phrase here or go on with one, except for the phrases `without`."""
         return {
             token
-            for place in self._suffixes(node)
-            for token, child in self.children[place].items()
-            if not self.through[child] <= without
+            for suffix in self._suffixes(node)
+            for token, child in self.children[suffix].items()
+            if not self.phrases_through[child] <= excluded
         }
 
-    def progress(self, node: int, without: frozenset[int] = frozenset()) -> int:
+    def matched_length(self, node: int, excluded: frozenset[int] = frozenset()) -> int:
         """How many tokens of a phrase the text ends with, except for the phrases `without`."""
-        return next(self.depth[place] for place in self._suffixes(node) if not self.through[place] <= without)
+        return next(
+            self.depth[suffix] for suffix in self._suffixes(node) if not self.phrases_through[suffix] <= excluded
+        )
 
     def _suffixes(self, node: int) -> Iterator[int]:
         """The node, and the beginnings of phrases that it ends with, longest first."""
@@ -70,28 +72,28 @@ class Phrases:
             node = self.fallback[node]
         yield ROOT
 
-    def _plant(self, number: int, phrase: Sequence[int]) -> None:
+    def _insert(self, phrase_id: int, phrase: Sequence[int]) -> None:
         node = ROOT
         for token in phrase:
-            self.through[node].add(number)
+            self.phrases_through[node].add(phrase_id)
             if token not in self.children[node]:
                 self.children[node][token] = len(self.children)
                 self.children.append({})
                 self.depth.append(self.depth[node] + 1)
-                self.through.append(set())
-                self.ends.append(set())
+                self.phrases_through.append(set())
+                self.phrases_ending.append(set())
             node = self.children[node][token]
-        self.through[node].add(number)
-        self.ends[node].add(number)
+        self.phrases_through[node].add(phrase_id)
+        self.phrases_ending[node].add(phrase_id)
 
-    def _join(self) -> None:
+    def _link(self) -> None:
         """Find the fallbacks, level by level: a node's is what follows its parent's."""
         level = list(self.children[ROOT].values())
         while level:
-            below = []
+            next_level = []
             for node in level:
                 for token, child in self.children[node].items():
-                    self.fallback[child] = self.after(self.fallback[node], token)
-                    self.ends[child] |= self.ends[self.fallback[child]]
-                    below.append(child)
-            level = below
+                    self.fallback[child] = self.step(self.fallback[node], token)
+                    self.phrases_ending[child] |= self.phrases_ending[self.fallback[child]]
+                    next_level.append(child)
+            level = next_level

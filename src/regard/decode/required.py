@@ -21,130 +21,155 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.beginnings import NOTHING, Beginning, Finished, check_numbers, go_on, parted, word_logs
-from regard.decode.lengths import Alpha
-from regard.decode.phrases import ROOT, Phrases
-from regard.decode.step import Hypothesis, S, Step, check_longest
-from regard.decode.top import top
+from regard.decode.beginnings import (
+    NEG_INF,
+    FinishedHypotheses,
+    PartialHypothesis,
+    advance,
+    check_finite,
+    next_logprobs,
+    split_finished,
+)
+from regard.decode.lengths import LengthPenalty
+from regard.decode.phrases import ROOT, PhraseTrie
+from regard.decode.step import Hypothesis, S, Step, check_max_lengths
+from regard.decode.top import topk
 
-Word = tuple[int, float]  # a token and its log-probability
+TokenLogprob = tuple[int, float]  # a token and its log-probability
 
 
 @dataclass(frozen=True)
-class _Progress:
+class _PhraseProgress:
     """How far a beginning is: the phrases it has, and its node in the trie of all."""
 
-    has: frozenset[int] = frozenset()
+    completed: frozenset[int] = frozenset()
     node: int = ROOT
 
 
-def required_beam(
+def grid_beam(
     step: Step[S],
     state: S,
-    first: Tensor,
+    prompt: Tensor,
     *,
     required: Sequence[Sequence[Sequence[int]]],
-    size: int,
-    end: int,
-    longest: Sequence[int],
-    alpha: Alpha = 1.0,
-    best: int = 1,
-    never: Tensor | None = None,
+    beam_size: int,
+    eos: int,
+    max_lengths: Sequence[int],
+    length_penalty: LengthPenalty = 1.0,
+    n_best: int = 1,
+    suppressed: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses of each sentence with all its `required` phrases, best first.
 
     The other arguments are those of `regard.decode.beam`. At the longest length only texts count that have all phrases.
     """
-    check_longest(longest, first.size(0))
-    if len(required) != len(longest) or size < 1 or best < 1:
+    check_max_lengths(max_lengths, prompt.size(0))
+    if len(required) != len(max_lengths) or beam_size < 1 or n_best < 1:
         raise RegardError(
-            f"{len(required)} lists of phrases for {len(longest)} sentences, size {size}, best {best}.",
+            f"{len(required)} lists of phrases for {len(max_lengths)} sentences, size {beam_size}, best {n_best}.",
             fix="Give one list for each sentence, perhaps empty; size and best of 1 or more.",
         )
     grids = [
-        _Grid(phrases, size, end, limit, alpha, best, row)
-        for row, (phrases, limit) in enumerate(zip(required, longest, strict=True))
+        _Grid(phrases, beam_size, eos, max_length, length_penalty, n_best, row)
+        for row, (phrases, max_length) in enumerate(zip(required, max_lengths, strict=True))
     ]
-    special = sorted({end}.union(*(phrase for grid in grids for phrase in grid.phrases.phrases)))
-    tokens = first
-    for place in range(1, max(longest) + 1):
-        logs = word_logs(step, state, tokens, never)  # (R, V)
-        rows = _words(logs, special, size)
+    special_tokens = sorted({eos}.union(*(phrase for grid in grids for phrase in grid.trie.phrases)))
+    tokens = prompt
+    for length in range(1, max(max_lengths) + 1):
+        logprobs = next_logprobs(step, state, tokens, suppressed)  # (R, V)
+        candidate_tokens = _candidate_tokens(logprobs, special_tokens, beam_size)
         for grid in grids:
-            grid.extend(rows, place)
-        opened = [one for grid in grids for one in grid.opened]
-        if not opened:
+            grid.extend(candidate_tokens, length)
+        open_hypotheses = [hypothesis for grid in grids for hypothesis in grid.open_hypotheses]
+        if not open_hypotheses:
             break
-        tokens, moved = go_on(state, opened, first.device)
-        rest = iter(moved)
+        tokens, moved = advance(state, open_hypotheses, prompt.device)
+        remaining = iter(moved)
         for grid in grids:
-            grid.opened = {next(rest): progress for progress in grid.opened.values()}
-    return [grid.found() for grid in grids]
+            grid.open_hypotheses = {next(remaining): progress for progress in grid.open_hypotheses.values()}
+    return [grid.collect_hypotheses() for grid in grids]
 
 
-def _words(logs: Tensor, special: list[int], size: int) -> list[list[Word]]:
+def _candidate_tokens(logprobs: Tensor, special_tokens: list[int], beam_size: int) -> list[list[TokenLogprob]]:
     """The words of each row that can matter: the special ones, and enough others to fill a beam."""
-    count = min(size + len(special), logs.size(1))
-    values, words = top(logs, count)  # (R, n)
-    places = torch.tensor([word for word in special if 0 <= word < logs.size(1)], dtype=torch.long, device=logs.device)
-    values = torch.cat((values, logs[:, places]), dim=1).double()
-    words = torch.cat((words, places.expand(logs.size(0), -1)), dim=1)
-    facts = torch.stack((words.double(), values), dim=2).tolist()  # the one wait for the device
-    for row in facts:
-        check_numbers([value for _, value in row])
-    return [list({int(word): value for word, value in row}.items()) for row in facts]
+    k = min(beam_size + len(special_tokens), logprobs.size(1))
+    values, tokens = topk(logprobs, k)  # (R, n)
+    special_index = torch.tensor(
+        [token for token in special_tokens if 0 <= token < logprobs.size(1)], dtype=torch.long, device=logprobs.device
+    )
+    values = torch.cat((values, logprobs[:, special_index]), dim=1).double()
+    tokens = torch.cat((tokens, special_index.expand(logprobs.size(0), -1)), dim=1)
+    packed = torch.stack((tokens.double(), values), dim=2).tolist()  # the one wait for the device
+    for row in packed:
+        check_finite([value for _, value in row])
+    return [list({int(token): value for token, value in row}.items()) for row in packed]
 
 
 class _Grid:
     """The beams of one sentence."""
 
     def __init__(
-        self, phrases: Sequence[Sequence[int]], size: int, end: int, limit: int, alpha: Alpha, best: int, row: int
+        self,
+        phrases: Sequence[Sequence[int]],
+        beam_size: int,
+        eos: int,
+        max_length: int,
+        length_penalty: LengthPenalty,
+        n_best: int,
+        row: int,
     ) -> None:
-        self.phrases = Phrases(list(dict.fromkeys(tuple(phrase) for phrase in phrases)))
-        self.all = frozenset(range(len(self.phrases.phrases)))
-        if any(end in phrase for phrase in self.phrases.phrases):
+        self.trie = PhraseTrie(list(dict.fromkeys(tuple(phrase) for phrase in phrases)))
+        self.all_phrases = frozenset(range(len(self.trie.phrases)))
+        if any(eos in phrase for phrase in self.trie.phrases):
             raise RegardError("A required phrase holds END.", fix="Leave it out: texts end by themselves.")
-        self.size, self.end, self.limit = size, end, limit
-        self.finished = Finished(end, limit, alpha, best)
-        self.opened = {Beginning(row): _Progress()}  # in order: the fewest required tokens first, then the best
+        self.beam_size, self.eos, self.max_length = beam_size, eos, max_length
+        self.finished = FinishedHypotheses(eos, max_length, length_penalty, n_best)
+        self.open_hypotheses = {
+            PartialHypothesis(row): _PhraseProgress()
+        }  # in order: the fewest required tokens first, then the best
 
-    def extend(self, rows: list[list[Word]], place: int) -> None:
+    def extend(self, candidate_tokens: list[list[TokenLogprob]], length: int) -> None:
         """Write one token more of every open beginning."""
-        beams: dict[int, list[tuple[Beginning, _Progress]]] = {}
-        for beginning, progress in self.opened.items():
-            for token, log in rows[beginning.row]:
-                if log == NOTHING:
+        beams: dict[int, list[tuple[PartialHypothesis, _PhraseProgress]]] = {}
+        for hypothesis, progress in self.open_hypotheses.items():
+            for token, logprob in candidate_tokens[hypothesis.row]:
+                if logprob == NEG_INF:
                     continue
-                new = self._after(progress, token)
-                beams.setdefault(self._covered(new), []).append((beginning.plus(token, log), new))
-        self.opened = {}
+                new_progress = self._advance_progress(progress, token)
+                beams.setdefault(self._count_covered(new_progress), []).append(
+                    (hypothesis.extend(token, logprob), new_progress)
+                )
+        self.open_hypotheses = {}
         for _, candidates in sorted(beams.items()):
             ranked = dict(sorted(candidates, key=lambda pair: -pair[0].total))
-            complete = next(iter(ranked.values())).has == self.all
-            over, opened = parted(list(ranked), self.size, self.end, last=place >= self.limit)
-            if complete:
-                self.finished.add(over)
-            self.opened |= {one: ranked[one] for one in opened}
-        if self.finished.cannot_change(list(self.opened)):
-            self.opened = {}
+            is_complete = next(iter(ranked.values())).completed == self.all_phrases
+            finished, open_hypotheses = split_finished(
+                list(ranked), self.beam_size, self.eos, is_last=length >= self.max_length
+            )
+            if is_complete:
+                self.finished.add(finished)
+            self.open_hypotheses |= {partial: ranked[partial] for partial in open_hypotheses}
+        if self.finished.is_settled(list(self.open_hypotheses)):
+            self.open_hypotheses = {}
 
-    def found(self) -> list[Hypothesis]:
+    def collect_hypotheses(self) -> list[Hypothesis]:
         """The best finished texts."""
-        if not self.finished.texts:
+        if not self.finished.hypotheses:
             raise RegardError(
-                f"No text of up to {self.limit} tokens with all of {self.phrases.phrases} can be written.",
+                f"No text of up to {self.max_length} tokens with all of {self.trie.phrases} can be written.",
                 fix="Give a larger `longest`, or require less.",
             )
-        return self.finished.texts
+        return self.finished.hypotheses
 
-    def _after(self, progress: _Progress, token: int) -> _Progress:
-        if not self.all:
+    def _advance_progress(self, progress: _PhraseProgress, token: int) -> _PhraseProgress:
+        if not self.all_phrases:
             return progress
-        node = self.phrases.after(progress.node, token)
-        return _Progress(progress.has | self.phrases.ends[node], node)
+        node = self.trie.step(progress.node, token)
+        return _PhraseProgress(progress.completed | self.trie.phrases_ending[node], node)
 
-    def _covered(self, progress: _Progress) -> int:
+    def _count_covered(self, progress: _PhraseProgress) -> int:
         """How many required tokens are written."""
-        whole = sum(len(self.phrases.phrases[number]) for number in progress.has)
-        return whole + (self.phrases.progress(progress.node, progress.has) if progress.has != self.all else 0)
+        completed_count = sum(len(self.trie.phrases[phrase_id]) for phrase_id in progress.completed)
+        return completed_count + (
+            self.trie.matched_length(progress.node, progress.completed) if progress.completed != self.all_phrases else 0
+        )

@@ -19,19 +19,19 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Ranked(Generic[T]):
+class RankedCandidate(Generic[T]):
     """A candidate and its expected utility."""
 
     text: T
     utility: float
 
 
-def minimum_risk(
+def minimum_bayes_risk(
     candidates: Sequence[T],
     utility: Callable[[T, T], float],
     references: Sequence[T] | None = None,
     weights: Sequence[float] | None = None,
-) -> list[Ranked[T]]:
+) -> list[RankedCandidate[T]]:
     """The different candidates, best first; equal ones in the order in which they came.
 
     `references` stand for what might be right: the candidates themselves, if nothing is given. They count as often as
@@ -41,19 +41,26 @@ def minimum_risk(
     >>> [(one.text, one.utility) for one in minimum_risk([1, 1, 4, 5, 6], lambda one, right: -abs(one - right))]
     [(4, -1.8), (5, -2.0), (1, -2.4), (6, -2.6)]
     """
-    right = candidates if references is None else references
-    each = [1.0] * len(right) if weights is None else weights
-    if not candidates or len(each) != len(right) or not all(weight >= 0 for weight in each) or not sum(each) > 0:
+    pseudo_references = candidates if references is None else references
+    reference_weights = [1.0] * len(pseudo_references) if weights is None else weights
+    if (
+        not candidates
+        or len(reference_weights) != len(pseudo_references)
+        or not all(weight >= 0 for weight in reference_weights)
+        or not sum(reference_weights) > 0
+    ):
         raise RegardError(
-            f"{len(candidates)} candidates, {len(right)} references and {len(each)} weights cannot be ranked.",
+            f"{len(candidates)} candidates, {len(pseudo_references)} references and {len(reference_weights)} weights cannot be ranked.",
             fix="Give at least one of each, and weights of 0 or more, one for each reference.",
         )
     votes: dict[T, float] = {}
-    for text, weight in zip(right, each, strict=True):
+    for text, weight in zip(pseudo_references, reference_weights, strict=True):
         votes[text] = votes.get(text, 0.0) + weight
-    whole = sum(votes.values())
+    total_weight = sum(votes.values())
     ranked = [
-        Ranked(text, sum(weight * utility(text, reference) for reference, weight in votes.items()) / whole)
+        RankedCandidate(
+            text, sum(weight * utility(text, reference) for reference, weight in votes.items()) / total_weight
+        )
         for text in dict.fromkeys(candidates)
     ]
-    return sorted(ranked, key=lambda one: -one.utility)
+    return sorted(ranked, key=lambda entry: -entry.utility)

@@ -5,26 +5,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Numbers = NDArray[np.int64]
-Logs = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
-def on_host(logs: Tensor, words: Tensor) -> tuple[Logs, Numbers]:
+def to_numpy(logprobs: Tensor, tokens: Tensor) -> tuple[FloatArray, IntArray]:
     """Log-probabilities and words (R, n) as arrays, fetched in one piece: the one wait for a device."""
-    if words.device.type == "cpu":
-        return logs.double().numpy(), words.numpy()
-    both = torch.cat((logs.double(), words.double()), dim=1).cpu().numpy()
-    return both[:, : logs.size(1)], both[:, logs.size(1) :].astype(np.int64)
+    if tokens.device.type == "cpu":
+        return logprobs.double().numpy(), tokens.numpy()
+    packed = torch.cat((logprobs.double(), tokens.double()), dim=1).cpu().numpy()
+    return packed[:, : logprobs.size(1)], packed[:, logprobs.size(1) :].astype(np.int64)
 
 
-def closed_up(stay: Flags) -> Numbers:
+def compact(keep_mask: BoolArray) -> IntArray:
     """Where the rows that stay are found, if those at the end move into the places of those that leave.
 
     >>> closed_up(np.array([True, False, True, False, True])).tolist()
     [0, 4, 2]
     """
-    left = int(stay.sum())
-    index = np.arange(left)
-    index[~stay[:left]] = left + np.flatnonzero(stay[left:])
+    kept_count = int(keep_mask.sum())
+    index = np.arange(kept_count)
+    index[~keep_mask[:kept_count]] = kept_count + np.flatnonzero(keep_mask[kept_count:])
     return index

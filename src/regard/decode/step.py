@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.lengths import Alpha, normaliser
+from regard.decode.lengths import LengthPenalty, as_function
 
 
 class State(Protocol):
@@ -36,7 +36,7 @@ class Hypothesis:
 
     tokens: tuple[int, ...]
     """As they were written; END is the last of them if the text `ended`."""
-    logs: tuple[float, ...]
+    logprobs: tuple[float, ...]
     """The log-probability that the model gave each token."""
     score: float
     """sum(logs) / len(tokens) ** alpha, or in another form of `regard.decode.lengths`."""
@@ -44,7 +44,7 @@ class Hypothesis:
     """Whether it came to its end, or was cut off at its longest length."""
 
     @property
-    def text(self) -> tuple[int, ...]:
+    def without_eos(self) -> tuple[int, ...]:
         """The tokens without END.
 
         >>> Hypothesis((5, 7, 2), (-0.1, -0.2, -0.3), -0.2, ended=True).text
@@ -53,15 +53,17 @@ class Hypothesis:
         return self.tokens[:-1] if self.ended else self.tokens
 
 
-def hypothesis(tokens: Sequence[int], logs: Sequence[float], end: int, alpha: Alpha) -> Hypothesis:
+def make_hypothesis(
+    tokens: Sequence[int], logprobs: Sequence[float], eos: int, length_penalty: LengthPenalty
+) -> Hypothesis:
     """A hypothesis with its score; a model whose numbers are not numbers is refused here."""
-    score = sum(logs) / normaliser(alpha)(len(tokens))
+    score = sum(logprobs) / as_function(length_penalty)(len(tokens))
     if score != score:  # NaN
-        raise not_a_number()
-    return Hypothesis(tuple(tokens), tuple(logs), score, ended=tokens[-1] == end)
+        raise nan_error()
+    return Hypothesis(tuple(tokens), tuple(logprobs), score, ended=tokens[-1] == eos)
 
 
-def not_a_number() -> RegardError:
+def nan_error() -> RegardError:
     """What is said of a model that has lost its mind."""
     return RegardError(
         "The model's scores are not numbers (NaN): its weights are damaged, or its training went wrong.",
@@ -69,9 +71,9 @@ def not_a_number() -> RegardError:
     )
 
 
-def check_longest(longest: Sequence[int], rows: int) -> None:
+def check_max_lengths(max_lengths: Sequence[int], rows: int) -> None:
     """One length for each row, and room for a token in each."""
-    if len(longest) != rows:
-        raise RegardError(f"{len(longest)} lengths for {rows} rows.", fix="Give one `longest` for each row.")
-    if min(longest) < 1:
-        raise RegardError(f"A text of {min(longest)} tokens cannot be written.", fix="Give `longest` of 1 or more.")
+    if len(max_lengths) != rows:
+        raise RegardError(f"{len(max_lengths)} lengths for {rows} rows.", fix="Give one `longest` for each row.")
+    if min(max_lengths) < 1:
+        raise RegardError(f"A text of {min(max_lengths)} tokens cannot be written.", fix="Give `longest` of 1 or more.")

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.decode.lengths import Alpha, normaliser
+from regard.decode.lengths import LengthPenalty, as_function
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
-Look = Callable[[], NDArray[np.floating[Any]]]
-Numbers = NDArray[np.int64]
+AttentionReader = Callable[[], NDArray[np.floating[Any]]]
+IntArray = NDArray[np.int64]
 
 
 @dataclass
@@ -31,19 +31,19 @@ class Candidate:
 
     number: int
     sentence: int
-    place: int
+    length: int
     """How many tokens were written with this one; 0 for a beginning."""
     parent: int
     """The number of the candidate that it continues; its own for a beginning."""
     token: int
     """-1 for a beginning."""
-    log: float
+    logprob: float
     """The token's log-probability."""
     total: float
     """The log-probability of all its tokens."""
     score: float
     """total / place^alpha, by which finished texts are compared."""
-    fate: str
+    status: str
     """open: it was continued. finished: END or the longest length. dropped: others were better. beaten: it was open
     when the sentence was done, because nothing could win any more or enough texts were finished."""
 
@@ -52,42 +52,46 @@ class Candidate:
 class Trace:
     """A search's notebook; `shown` is how many candidates of a step greedy search writes down (its choice is first)."""
 
-    shown: int = 5
-    look: Look | None = None
+    candidates_per_step: int = 5
+    read_attention: AttentionReader | None = None
     candidates: list[Candidate] = field(default_factory=list)
     winners: list[list[int]] = field(default_factory=list)
     """For each sentence the numbers of what the search gave back, best first."""
-    looks: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
+    attention_rows: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
     """What was looked at by the row that had read a candidate, by its number."""
 
-    def begin(self, sentences: int) -> Numbers:
+    def start(self, sentence_count: int) -> IntArray:
         """The beginnings of so many sentences; their numbers come back."""
-        self.candidates = [Candidate(one, one, 0, one, -1, 0.0, 0.0, 0.0, OPEN) for one in range(sentences)]
-        self.winners, self.looks = [[] for _ in range(sentences)], {}
-        return np.arange(sentences)
+        self.candidates = [
+            Candidate(sentence, sentence, 0, sentence, -1, 0.0, 0.0, 0.0, OPEN) for sentence in range(sentence_count)
+        ]
+        self.winners, self.attention_rows = [[] for _ in range(sentence_count)], {}
+        return np.arange(sentence_count)
 
-    def see(self, read: Numbers) -> None:
+    def record_step(self, numbers: IntArray) -> None:
         """The model has taken a step; `read` (R) are the candidates that its rows have just read, -1 for nobody's."""
-        if self.look is not None:
-            looked = zip(read.tolist(), self.look(), strict=True)
-            self.looks |= {number: row for number, row in looked if number >= 0}
+        if self.read_attention is not None:
+            rows = zip(numbers.tolist(), self.read_attention(), strict=True)
+            self.attention_rows |= {number: row for number, row in rows if number >= 0}
 
-    def consider(self, parent: int, token: int, log: float, alpha: Alpha, fate: str) -> int:
+    def add(self, parent: int, token: int, logprob: float, length_penalty: LengthPenalty, status: str) -> int:
         """One candidate more; its number comes back."""
-        before = self.candidates[parent]
-        total, place = before.total + log, before.place + 1
+        parent_candidate = self.candidates[parent]
+        total, length = parent_candidate.total + logprob, parent_candidate.length + 1
         number = len(self.candidates)
-        score = total / normaliser(alpha)(place)
+        score = total / as_function(length_penalty)(length)
         self.candidates.append(
-            Candidate(number, before.sentence, place, parent, int(token), float(log), total, score, fate)
+            Candidate(
+                number, parent_candidate.sentence, length, parent, int(token), float(logprob), total, score, status
+            )
         )
         return number
 
-    def beat(self, numbers: Iterable[int]) -> None:
+    def mark_beaten(self, numbers: Iterable[int]) -> None:
         """These were open, and their sentence is done."""
         for number in numbers:
-            if self.candidates[number].fate == OPEN:
-                self.candidates[number].fate = BEATEN
+            if self.candidates[number].status == OPEN:
+                self.candidates[number].status = BEATEN
 
     def lineage(self, number: int) -> list[Candidate]:
         """A candidate and all before it, from the beginning on.
@@ -99,15 +103,19 @@ class Trace:
         ([-1, 7, 9], -0.375)
         """
         path = [self.candidates[number]]
-        while path[-1].place:
+        while path[-1].length:
             path.append(self.candidates[path[-1].parent])
         return path[::-1]
 
-    def looked(self, number: int) -> NDArray[np.floating[Any]]:
+    def attention(self, number: int) -> NDArray[np.floating[Any]]:
         """What was looked at to write each token of a candidate, (place, ...): the rows of all that it continues."""
-        return np.stack([self.looks[one.number] for one in self.lineage(number)[:-1]])
+        return np.stack([self.attention_rows[candidate.number] for candidate in self.lineage(number)[:-1]])
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it in lists, numbers and words: JSON holds it."""
-        looks = {str(number): row.tolist() for number, row in self.looks.items()}
-        return {"candidates": [asdict(one) for one in self.candidates], "winners": self.winners, "looks": looks}
+        attention_lists = {str(number): row.tolist() for number, row in self.attention_rows.items()}
+        return {
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "winners": self.winners,
+            "looks": attention_lists,
+        }

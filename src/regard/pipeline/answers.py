@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from regard.decode.rerank import minimum_risk
+from regard.decode.rerank import minimum_bayes_risk
 from regard.decode.step import Hypothesis
 from regard.measure.likeness import SentenceChrf
 from regard.text.tokenizer import Tokenizer
@@ -65,10 +65,12 @@ def answer(
 def least_risk(found: list[A]) -> list[A]:
     """The different texts, the one most like all of them first; of several ways to write a text, the likeliest."""
     likeliest = {one.text: one for one in sorted(found, key=lambda one: one.score)}
-    ranked = minimum_risk([one.text for one in found], SentenceChrf())
+    ranked = minimum_bayes_risk([one.text for one in found], SentenceChrf())
     return [replace(likeliest[one.text], utility=one.utility) for one in ranked]
 
 
 def _told(kind: type[A], found: Hypothesis, tokenizer: Tokenizer, after: Sequence[int]) -> A:
     pieces = tuple(tokenizer.token_bytes.bytes[token].decode("utf-8", "replace") for token in found.tokens)
-    return kind(tokenizer.decode(found.text, after), found.score, found.tokens, found.logs, found.ended, pieces)
+    return kind(
+        tokenizer.decode(found.without_eos, after), found.score, found.tokens, found.logprobs, found.ended, pieces
+    )

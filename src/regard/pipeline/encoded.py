@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.config.model import EncoderOnly as Settings
-from regard.decode.step import not_a_number
+from regard.decode.step import nan_error
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.batches import by_length
 from regard.pipeline.limits import learned_positions
@@ -42,5 +42,5 @@ def answers(
             source, real = padded([rows[place] for place in places], tokenizer.specials.pad, device)  # (B, T)
             logits = model(source, real).float()
             if logits.isnan().any():
-                raise not_a_number()
+                raise nan_error()
             yield Answer(places, logits)

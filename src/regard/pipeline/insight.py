@@ -9,8 +9,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.alternatives import alternatives
-from regard.decode.lengths import Alpha
-from regard.decode.trace import Look, Trace
+from regard.decode.lengths import LengthPenalty
+from regard.decode.trace import AttentionReader, Trace
 from regard.models.state import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.answers import Translation, answer
@@ -53,18 +53,18 @@ def choices(
             task.state,
             task.first,
             translation.tokens,
-            end=task.end,
-            longest=limit,
+            eos=task.end,
+            max_length=limit,
             count=count,
-            places=places,
-            never=task.never,
+            positions=places,
+            suppressed=task.never,
         )
     return {
         place: [
             Choice(
                 target.token_bytes.bytes[one.token].decode("utf-8", "replace"),
-                math.exp(one.log),
-                target.decode([*translation.tokens[:place], one.token, *one.goes_on]),
+                math.exp(one.logprob),
+                target.decode([*translation.tokens[:place], one.token, *one.continuation]),
             )
             for one in some
         ]
@@ -88,7 +88,7 @@ def traced(
     translator: Translator,
     text: str,
     beam: int = 5,
-    alpha: Alpha = 1.0,
+    alpha: LengthPenalty = 1.0,
     best: int = 1,
     longest: int | None = None,
     into: Into = None,
@@ -105,8 +105,8 @@ def traced(
     def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
-    look: Look = lambda: torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()  # noqa: E731
-    trace = Trace(look=look)
+    look: AttentionReader = lambda: torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()  # noqa: E731
+    trace = Trace(read_attention=look)
     with translator.ready(), torch.inference_mode():
         task = translator.task(sources, translator.longest(sources, longest), generator_of(0, translator.device))
         (found,) = Beam(beam, alpha).find(replace(task, step=step, best=best, trace=trace))

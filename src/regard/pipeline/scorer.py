@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.step import not_a_number
+from regard.decode.step import nan_error
 from regard.measure.calibration import NllDerivatives
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -238,5 +238,5 @@ class Scorer:
             right = best.indices == wanted
             judged.add(_Judged(wanted.tolist(), own.tolist(), best.values.tolist(), right.tolist()))
         if any(log != log for log in judged.logs):
-            raise not_a_number()
+            raise nan_error()
         return judged

@@ -20,8 +20,8 @@ from regard.decode.beam import beam
 from regard.decode.diverse import diverse_beam
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
-from regard.decode.lengths import Alpha
-from regard.decode.required import required_beam
+from regard.decode.lengths import LengthPenalty
+from regard.decode.required import grid_beam
 from regard.decode.sample import sample
 from regard.decode.step import Hypothesis, State, Step
 from regard.decode.stochastic import stochastic_beam
@@ -95,7 +95,7 @@ class Beam(Search):
     """The best beginnings are written on together; a size of 1 is greedy (`regard.decode.beam`)."""
 
     size: int = 5
-    alpha: Alpha = 1.0
+    alpha: LengthPenalty = 1.0
     enough: int | None = None
     """Stop as soon as so many texts are finished; None: when nothing open can win any more."""
 
@@ -109,11 +109,11 @@ class Beam(Search):
         if task.required:
             if task.trace is not None:
                 raise RegardError("A beam that must write words writes no trace.", fix="Leave one of them out.")
-            return required_beam(*_driven(task), **_of_beam(self, task), required=task.required)
+            return grid_beam(*_driven(task), **_of_beam(self, task), required=task.required)
         if self.size == 1 and task.best == 1:
-            found = greedy(*_driven(task), **task.limits, alpha=self.alpha, trace=task.trace)
+            found = greedy(*_driven(task), **task.limits, length_penalty=self.alpha, trace=task.trace)
             return [[one] for one in found]
-        return beam(*_driven(task), **_of_beam(self, task), enough=self.enough, trace=task.trace)
+        return beam(*_driven(task), **_of_beam(self, task), stop_after=self.enough, trace=task.trace)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class DiverseBeam(Search):
     groups: int = 5
     size: int = 1
     strength: float = 0.5
-    alpha: Alpha = 1.0
+    alpha: LengthPenalty = 1.0
 
     @property
     def rows(self) -> int:
@@ -163,9 +163,9 @@ class DiverseBeam(Search):
             *_driven(task),
             **task.limits,
             groups=self.groups,
-            size=self.size,
+            beam_size=self.size,
             strength=self.strength,
-            alpha=self.alpha,
+            length_penalty=self.alpha,
         )
         return [sorted((group[0] for group in groups), key=lambda text: -text.score) for groups in found]
 
@@ -184,8 +184,8 @@ class StochasticBeam(Search):
     def find(self, task: Task) -> list[list[Hypothesis]]:
         """`size` texts of each sentence."""
         self._check(task, self.size)
-        found = stochastic_beam(*_driven(task), **task.limits, size=self.size, generator=task.generator)
-        return [[one.text for one in some] for some in found]
+        found = stochastic_beam(*_driven(task), **task.limits, beam_size=self.size, generator=task.generator)
+        return [[one.hypothesis for one in some] for some in found]
 
 
 @dataclass(frozen=True)

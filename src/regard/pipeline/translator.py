@@ -11,9 +11,9 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.constraints import constrained
+from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
-from regard.decode.lengths import Alpha
+from regard.decode.lengths import LengthPenalty
 from regard.decode.step import State, Step
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline import wishes as wished
@@ -54,7 +54,7 @@ class Translator:
         self,
         texts: Sequence[str],
         beam: int = 5,
-        alpha: Alpha = 1.0,
+        alpha: LengthPenalty = 1.0,
         batch_tokens: int = 4096,
         longest: int | None = None,
         into: Into = None,
@@ -189,13 +189,13 @@ class Translator:
         if wishes.begins is None and not wishes.forbidden:
             return task
         begins = [""] * len(places) if wishes.begins is None else [wishes.begins[place] for place in places]
-        step, state = constrained(
+        step, state = constrain(
             task.step,
             task.state,
             len(places),
             sink=target.specials.pad,
             forbidden=wished.forbidden(target, wishes.forbidden),
-            forced=[tuple(ids) for ids in target.encode_ids(begins)],
+            forced_prefixes=[tuple(ids) for ids in target.encode_ids(begins)],
         )
         return replace(task, step=step, state=state)
 

@@ -8,9 +8,9 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.constraints import constrained
+from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
-from regard.decode.speculative import Speculated, speculative
+from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.answers import Written, answer
 from regard.pipeline.chance import generator_of
@@ -103,7 +103,7 @@ class Writer:
         ahead: int = 4,
         filters: Filters = USUAL,
         seed: int | None = None,
-    ) -> tuple[Written, Speculated]:
+    ) -> tuple[Written, SpeculativeResult]:
         """Texts as probable as those of `write`, sooner if `draft` is a quick model that guesses well.
 
         Chance is used otherwise, so that the same seed draws another text (at temperature 0 it is the same).
@@ -119,9 +119,9 @@ class Writer:
             mine, its = (one._task([ids], tokens, generator, ()) for one in (self, draft))
             found = speculative(
                 mine.step, mine.state, its.step, its.state, mine.first, **mine.limits,
-                generator=generator, ahead=ahead, filters=filters,
+                generator=generator, draft_length=ahead, filters=filters,
             )  # fmt: skip
-        return answer(Written, found.texts, self.vocabularies.source, 1, after=ids), found
+        return answer(Written, found.hypotheses, self.vocabularies.source, 1, after=ids), found
 
     @property
     def _device(self) -> torch.device:
@@ -136,7 +136,7 @@ class Writer:
         if not forbidden:
             return task
         phrases = forbidden_tokens(tokenizer, forbidden)
-        step, watched = constrained(task.step, state, len(read), sink=tokenizer.specials.pad, forbidden=phrases)
+        step, watched = constrain(task.step, state, len(read), sink=tokenizer.specials.pad, forbidden=phrases)
         return replace(task, step=step, state=watched)
 
     @torch.inference_mode()
