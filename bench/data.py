@@ -33,8 +33,8 @@ from regard.config.run import ByteBpe, Lines
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.loader import Loader
-from regard.data.order import Order, Rules
-from regard.data.prepare import CORPUS, open_corpus, prepare
+from regard.data.order import Order, OrderSettings
+from regard.data.prepare import CORPUS_FILE, open_corpus, prepare
 from regard.data.shards import Shards
 from regard.data.tasks import Translate
 from regard.text.learn import learn
@@ -52,7 +52,7 @@ def prepare_corpus(pairs: int) -> tuple[Shards, TokenizerPair]:
     """The corpus as shards, made once."""
     folder = CACHE_FOLDER / str(pairs)
     tokenizer_folder = folder / "words"
-    if not (folder / CORPUS).exists():
+    if not (folder / CORPUS_FILE).exists():
         print(f"preparing {pairs:,} pairs, once")
         tokenizer_folder.mkdir(parents=True, exist_ok=True)
         for side in ("en", "de"):
@@ -71,26 +71,26 @@ class PairSource:
     """Pairs by number, from the mapped shards: a source for the peers that take one."""
 
     def __init__(self, shards: Shards) -> None:
-        self.shards = [(shard.tokens, shard.begins(), shard.lengths[0].astype(np.int64)) for shard in shards.shards]
-        self.bases = shards.bases
+        self.shards = [(shard.tokens, shard.offsets(), shard.lengths[0].astype(np.int64)) for shard in shards.shards]
+        self.sample_offsets = shards.sample_offsets
 
     def __len__(self) -> int:
-        return int(self.bases[-1])
+        return int(self.sample_offsets[-1])
 
     def __getitem__(self, number: int) -> Pair:
-        shard = int(np.searchsorted(self.bases, number, side="right")) - 1
+        shard = int(np.searchsorted(self.sample_offsets, number, side="right")) - 1
         tokens, offsets, source_lengths = self.shards[shard]
-        index = number - self.bases[shard]
+        index = number - self.sample_offsets[shard]
         start, stop = offsets[index], offsets[index + 1]
         return tokens[start : start + source_lengths[index]], tokens[start + source_lengths[index] : stop]
 
 
 def pad_rows(rows: Sequence[Any]) -> torch.Tensor:
     """The same for all peers: rows of unequal length to one tensor."""
-    cells = np.zeros((len(rows), max(map(len, rows))), np.int64)
-    for cell, row in zip(cells, rows, strict=True):
+    grid = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for cell, row in zip(grid, rows, strict=True):
         cell[: len(row)] = row
-    return torch.from_numpy(cells)
+    return torch.from_numpy(grid)
 
 
 def collate_pairs(pairs: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor, int]:
@@ -104,12 +104,12 @@ def regard(shards: Shards, tokenizers: TokenizerPair) -> Callable[[], Counts]:
     epochs = iter(range(10**9))
 
     def epoch() -> Counts:
-        loader = Loader(shards, Translate(specials, specials), Rules())
+        loader = Loader(shards, Translate(specials, specials), OrderSettings())
         pairs = tokens = 0
-        for batch in loader.epoch(next(epochs)):
+        for batch in loader.iter_epoch(next(epochs)):
             pairs += batch.samples.numel()
-            if CHECKING[0] and batch.source_real is not None:
-                tokens += batch.count + int(batch.source_real.sum())
+            if CHECKING[0] and batch.source_valid is not None:
+                tokens += batch.label_count + int(batch.source_valid.sum())
         return pairs, tokens - 2 * pairs  # the end marks
 
     return epoch
@@ -185,12 +185,12 @@ def time_order_of_10m() -> None:
     lengths_of_shards = [
         np.clip(rng.gamma(3, 10, (2, samples // shards)), 1, 200).astype(np.uint16) for _ in range(shards)
     ]
-    order = Order([samples // shards] * shards, lambda shard: lengths_of_shards[shard], Rules())
+    order = Order([samples // shards] * shards, lambda shard: lengths_of_shards[shard], OrderSettings())
     start_time = time.process_time()
-    batches = sum(len(order.plan(0, window)) for window in range(order.windows))
+    batches = sum(len(order.plan(0, window)) for window in range(order.window_count))
     seconds = time.process_time() - start_time
     tracemalloc.start()  # slow: not while the clock runs
-    for window in range(order.windows):
+    for window in range(order.window_count):
         order.plan(0, window)
     memory = tracemalloc.get_traced_memory()[1] / 2**20 + sum(lengths.nbytes for lengths in lengths_of_shards) / 2**20
     print(json.dumps({"batches": batches, "seconds": round(seconds, 2), "MB": round(memory)}))
@@ -200,11 +200,11 @@ def print_padding(shards: Shards, tokenizers: TokenizerPair) -> None:
     """How much of the batches is padding."""
     specials = tokenizers.source.specials
     cells = valid_cells = 0
-    for batch in Loader(shards, Translate(specials, specials), Rules()).epoch():
+    for batch in Loader(shards, Translate(specials, specials), OrderSettings()).iter_epoch():
         assert batch.source is not None  # noqa: S101
-        assert batch.source_real is not None  # noqa: S101
+        assert batch.source_valid is not None  # noqa: S101
         cells += batch.source.numel() + batch.labels.numel()
-        valid_cells += int(batch.source_real.sum()) + batch.count
+        valid_cells += int(batch.source_valid.sum()) + batch.label_count
     print(f"padding: {100 * (1 - valid_cells / cells):.2f} % of the cells")
 
 

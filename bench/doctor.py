@@ -18,7 +18,7 @@ import numpy as np
 from tests.data.doctor.plant import KINDS, Pair, clean_rows, plant, slipped
 
 from regard.data.doctor.examine import examine
-from regard.data.example import Example, Where
+from regard.data.example import Example, Location
 
 DEFECTS_PER_KIND = 100  # defects of each kind
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -81,7 +81,7 @@ def measure_leakage() -> dict[str, list[int]]:
 
 
 def make_examples(name: str, pairs: list[Pair]) -> list[Example]:
-    return [Example(Where(name, line), *pair) for line, pair in enumerate(pairs, 1)]
+    return [Example(Location(name, line), *pair) for line, pair in enumerate(pairs, 1)]
 
 
 def read_pairs(name: str, limit: int | None = None, language: str = "de") -> list[Pair]:

@@ -17,7 +17,7 @@ from bench import lean
 from regard.config.training import Adam
 from regard.data.batch import Batch
 from regard.data.loader import Loader, Update
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -65,7 +65,7 @@ class IdleUpdater(Engine):
         for batch in batches:
             seed_batch(self._seed, epoch, batch.number)
         loss, norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
-        return Gradients(loss, loss, sum(batch.count for batch in batches), norm)
+        return Gradients(loss, loss, sum(batch.label_count for batch in batches), norm)
 
     def step(self, learning_rate: float) -> None:
         """Nobody learns."""
@@ -89,7 +89,7 @@ class PreparedBatch:
 def prepare_batch(batch: Batch) -> PreparedBatch:
     """A bare loop's batch."""
     flat = batch.labels.flatten()  # (B T)
-    label_positions = (flat != IGNORED).nonzero()[:, 0]
+    label_positions = (flat != IGNORE_INDEX).nonzero()[:, 0]
     return PreparedBatch(
         batch,
         _simplest(batch),
@@ -151,7 +151,7 @@ def make_kernel_loss(model: AnyModel, label_smoothing: float, logit_rows: int) -
         batch = prepared.simplified
         if isinstance(model, EncoderDecoder):
             assert batch.source is not None and batch.target is not None  # noqa: S101, PT018
-            x = model.hidden_states(batch.source, batch.target, batch.source_real)  # (B, T, D)
+            x = model.hidden_states(batch.source, batch.target, batch.source_valid)  # (B, T, D)
         else:
             assert isinstance(model, DecoderOnly) and batch.target is not None  # noqa: S101, PT018
             x = model.hidden_states(batch.target, positions=batch.positions, documents=batch.documents)
@@ -169,13 +169,13 @@ def make_plain_loss(model: nn.Module, label_smoothing: float) -> Callable[[Prepa
     def loss(prepared: PreparedBatch) -> Tensor:
         batch = prepared.original
         if isinstance(model, lean.Translator):
-            logits = model(batch.source, batch.target, batch.source_real)  # (B, T, words)
+            logits = model(batch.source, batch.target, batch.source_valid)  # (B, T, words)
         else:
             logits = model(batch.target)
         return F.cross_entropy(
             logits.flatten(0, 1),
             batch.labels.flatten(),
-            ignore_index=IGNORED,
+            ignore_index=IGNORE_INDEX,
             label_smoothing=label_smoothing,
             reduction="sum",
         )

@@ -256,7 +256,7 @@ def _write_pairs(shards: Shards) -> Path:
     """All pairs as ids, one JSON line each: what the others learn from."""
     path = CACHE_FOLDER / "pairs.jsonl"
     if not path.is_file():
-        write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in shards.pairs()).encode())
+        write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in shards.iter_pairs()).encode())
     return path
 
 

@@ -24,7 +24,7 @@ import torch
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.batch import Batch
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
 from regard.pipeline.quiet import quiet
@@ -136,10 +136,10 @@ def make_run(folder: Path, size: Size) -> Run:
 def compute_stepwise_loss(model: EncoderDecoder, batch: Batch) -> float:
     """The loss of a batch, summed, if its target is written token after token."""
     assert batch.source is not None and batch.target is not None  # noqa: S101, PT018 - the task made them
-    state = model.start(batch.source, batch.source_real, capacity=batch.target.size(1))
+    state = model.start(batch.source, batch.source_valid, capacity=batch.target.size(1))
     steps = [model.step(token[:, None], state) for token in batch.target.unbind(dim=1)]  # (B, 1, words) each
     logprobs = torch.cat(steps, dim=1).log_softmax(dim=-1)  # (B, T, words)
-    valid = batch.labels != IGNORED  # (B, T)
+    valid = batch.labels != IGNORE_INDEX  # (B, T)
     return -logprobs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][valid].sum().item()
 
 
@@ -154,8 +154,8 @@ def train_model(run: Run, data: Corpora, folder: Path, sources: Sequence[str], *
         model.decoder_mask = no_mask()
     trainer.train()
     with quiet(model), torch.no_grad():
-        batches = list(trainer.validator.loader.epoch())
-        tokens = sum(batch.count for batch in batches)
+        batches = list(trainer.validator.loader.iter_epoch())
+        tokens = sum(batch.label_count for batch in batches)
         parallel_loss = sum(trainer.objective(batch).total.item() for batch in batches)
         stepwise_loss = sum(compute_stepwise_loss(model, batch) for batch in batches)
     translations = Translator(model, data.vocabularies, run.model).translate(sources, beam=1)  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def main() -> None:
     run = RUN_FILES().parse(
         to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL)
     )
-    pairs = list(data.train.pairs())
+    pairs = list(data.train.iter_pairs())
     step_seconds = {
         use_bfloat16: _Training(run, data, pairs, options.out / "trial").measure_step(use_bfloat16)
         for use_bfloat16 in (False, True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from regard.data.open import unpacked
+from regard.data.open import read_decompressed
 from regard.measure.overlap import bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
@@ -83,7 +83,7 @@ def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]
 
 def score_test(data: Path, run: Path) -> dict[str, Any]:
     """What the test split says."""
-    files = (unpacked(str(data / f"test.{language}.gz")) for language in ("en", "de"))
+    files = (read_decompressed(str(data / f"test.{language}.gz")) for language in ("en", "de"))
     sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it

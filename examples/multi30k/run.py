@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from regard.data.open import unpacked
+from regard.data.open import read_decompressed
 from regard.measure.overlap import BleuTokenizer, bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
@@ -185,7 +185,7 @@ def _is_tokenised(data: Path) -> bool:
 
 
 def _read_lines(data: Path, split: str, language: str) -> list[str]:
-    return b"".join(unpacked(str(_find_path(data, split, language)))).decode().splitlines()
+    return b"".join(read_decompressed(str(_find_path(data, split, language)))).decode().splitlines()
 
 
 if __name__ == "__main__":

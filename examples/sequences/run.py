@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from regard.data.open import unpacked
+from regard.data.open import read_decompressed
 from regard.measure.edits import error_rate
 from regard.measure.exact import exact_match
 from regard.pipeline.load import load
@@ -112,7 +112,7 @@ def evaluate(translator: Translator, pairs: Pairs) -> dict[str, float]:
 
 
 def _read_lines(path: Path) -> Iterator[str]:
-    yield from b"".join(unpacked(str(path))).decode().splitlines()
+    yield from b"".join(read_decompressed(str(path))).decode().splitlines()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
 from regard.data.prepare import open_corpus
 from regard.text.vocabularies import TokenizerPair
-from tests.data.test_prepare import VOCABULARIES, write_corpus
+from tests.data.test_prepare import TOKENIZERS, write_corpus
 
 RUN = """
 [[data.train]]
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_corpus(tmp_path, 40)
     (tmp_path / "run.toml").write_text(RUN)
     (tmp_path / "words").mkdir()
-    VOCABULARIES.save(tmp_path / "words")
+    TOKENIZERS.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,7 +47,7 @@ def test_writes_every_part_with_its_vocabulary(folder: Path) -> None:
     assert "were there already" not in printed
     assert len(open_corpus(folder / "out/train")) == 40
     assert len(open_corpus(folder / "out/validation")) == 40
-    assert TokenizerPair.load(folder / "out").fingerprint == VOCABULARIES.fingerprint
+    assert TokenizerPair.load(folder / "out").fingerprint == TOKENIZERS.fingerprint
     assert "2 were there already" in run("run.toml", "out", "--vocabulary", "words", "--size", "0.001")
 
 

@@ -5,49 +5,51 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Lines
-from regard.data.cluster import Read, Seal, Write
+from regard.data.cluster import ReadSources, SealCorpus, WriteShards
 from regard.data.prepare import open_corpus
-from tests.data.test_prepare import VOCABULARIES, hashes, made, write_corpus
+from tests.data.test_prepare import TOKENIZERS, hash_files, run_prepare, write_corpus
 
 SIZE = 2000
 
 
-def sources_of(folder: Path) -> tuple[AnySource, ...]:
+def make_sources(folder: Path) -> tuple[AnySource, ...]:
     """Five sources: the pairs of two files, and parts of them."""
-    one, two = write_corpus(folder, 200)
+    first, second = write_corpus(folder, 200)
     parts: list[AnySource] = []
     for number in range(3):
         for side in ("en", "de"):
             lines = (folder / f"a.{side}").read_bytes().split(b"\n")
             (folder / f"{number}.{side}").write_bytes(b"\n".join(lines[number * 20 : number * 20 + 20]) + b"\n")
         parts.append(Lines(source=str(folder / f"{number}.en"), target=str(folder / f"{number}.de")))
-    return (one, two, *parts)
+    return (first, second, *parts)
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3])
 def test_tasks_make_what_prepare_makes(tmp_path: Path, tasks: int) -> None:
     executors = pytest.importorskip("datatrove.executor.local", reason="the extra `cluster` is not installed")
-    sources = sources_of(tmp_path)
+    sources = make_sources(tmp_path)
     (tmp_path / "words").mkdir()
-    VOCABULARIES.save(tmp_path / "words")
+    TOKENIZERS.save(tmp_path / "words")
     out = str(tmp_path / "out")
-    steps = [Read(sources), Write(sources, str(tmp_path / "words"), out, SIZE)]
+    steps = [ReadSources(sources), WriteShards(sources, str(tmp_path / "words"), out, SIZE)]
     writing = executors.LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=str(tmp_path / "logs"))
-    sealing = executors.LocalPipelineExecutor([Seal(sources, out)], depends=writing, logging_dir=str(tmp_path / "seal"))
+    sealing = executors.LocalPipelineExecutor(
+        [SealCorpus(sources, out)], depends=writing, logging_dir=str(tmp_path / "seal")
+    )
     sealing.run()
-    made(list(sources), tmp_path / "alone", size=SIZE)
-    assert hashes(tmp_path / "out") == hashes(tmp_path / "alone")
-    assert len(open_corpus(tmp_path / "out", thorough=True)) == 460
+    run_prepare(list(sources), tmp_path / "alone", size=SIZE)
+    assert hash_files(tmp_path / "out") == hash_files(tmp_path / "alone")
+    assert len(open_corpus(tmp_path / "out", verify=True)) == 460
 
 
 def test_nothing_is_sealed_before_all_is_written(tmp_path: Path) -> None:
-    sources = sources_of(tmp_path)
+    sources = make_sources(tmp_path)
     (tmp_path / "words").mkdir()
-    VOCABULARIES.save(tmp_path / "words")
-    write = Write(sources, str(tmp_path / "words"), str(tmp_path / "out"), SIZE)
+    TOKENIZERS.save(tmp_path / "words")
+    write = WriteShards(sources, str(tmp_path / "words"), str(tmp_path / "out"), SIZE)
     list(write([], rank=0, world_size=2))
     with pytest.raises(RegardError, match="2 of 5 sources are not written yet; the first is b"):
-        list(Seal(sources, str(tmp_path / "out"))())
+        list(SealCorpus(sources, str(tmp_path / "out"))())
 
 
 def test_without_datatrove_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,4 +57,4 @@ def test_without_datatrove_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "datatrove", None)
     with pytest.raises(RegardError, match=r"regard\[cluster\]"):
-        list(Read(sources_of(tmp_path))(None))
+        list(ReadSources(make_sources(tmp_path))(None))

@@ -8,7 +8,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
-from regard.data.corpus import Corpus, guess
+from regard.data.corpus import Corpus, detect_source
 from regard.data.example import CorpusError, Defects
 from tests.data.readers.forms import BY_NAME, Row
 
@@ -35,10 +35,10 @@ def test_names_are_unique() -> None:
 
 def test_the_fingerprint_is_of_content_and_reading_not_of_places(tmp_path: Path) -> None:
     path = BY_NAME["tsv"].write(tmp_path, ROWS)
-    print_of = lambda **settings: Corpus([Table(path=str(path), **settings)]).fingerprint()  # noqa: E731
-    before = print_of(target=2)
-    assert print_of(target=2, name="other", weight=2.0) == before
-    assert print_of(source=2, target=1) != before
+    fingerprint_of = lambda **settings: Corpus([Table(path=str(path), **settings)]).fingerprint()  # noqa: E731
+    before = fingerprint_of(target=2)
+    assert fingerprint_of(target=2, name="other", weight=2.0) == before
+    assert fingerprint_of(source=2, target=1) != before
     moved = path.rename(tmp_path / "moved.tsv")
     assert Corpus([Table(path=str(moved), target=2)]).fingerprint() == before
     moved.write_bytes(moved.read_bytes().replace(b"zwei", b"drei"))
@@ -49,7 +49,7 @@ def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Pat
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"{name}\n")
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    prints = {
+    fingerprints = {
         Corpus(sources).fingerprint()
         for sources in (
             [Lines(source=a), Lines(source=b)],
@@ -58,19 +58,19 @@ def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Pat
             [Lines(source=b, target=a)],
         )
     }
-    assert len(prints) == 4
+    assert len(fingerprints) == 4
 
 
 def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
     corpus = Corpus([Documents(path=str(tmp_path))])
-    known = corpus.facts()
-    assert known[str(tmp_path / "a")].bytes == 1
+    earlier = corpus.hash_files()
+    assert earlier[str(tmp_path / "a")].bytes == 1
     (tmp_path / "a").write_text("other")
     (tmp_path / "b").rename(tmp_path / "d")
     with pytest.raises(CorpusError) as changed:
-        corpus.check(known)
+        corpus.check_unchanged(earlier)
     assert changed.value.what == (
         f"The corpus changed: {tmp_path}/a has other content (1 bytes before, 5 now); "
         f"{tmp_path}/b is gone; {tmp_path}/d is new."
@@ -91,9 +91,9 @@ def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
         ("lines", lambda path: Lines(source=path)),
     ],
 )
-def test_guessing_by_name_and_first_record(name: str, expected: Callable[[str], AnySource], tmp_path: Path) -> None:
+def test_detection_by_name_and_first_record(name: str, expected: Callable[[str], AnySource], tmp_path: Path) -> None:
     path = BY_NAME[name].write(tmp_path, ROWS)
-    assert guess([str(path)]) == expected(str(path))
+    assert detect_source([str(path)]) == expected(str(path))
 
 
 @pytest.mark.parametrize(
@@ -126,35 +126,35 @@ def test_guessing_by_name_and_first_record(name: str, expected: Callable[[str], 
         ("a.conll", "# c\na b c d\n", Conll(path="", word=1, tag=4)),
     ],
 )
-def test_guessing_by_a_look_inside(name: str, content: str, expected: AnySource, tmp_path: Path) -> None:
+def test_detection_by_content(name: str, content: str, expected: AnySource, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
-    assert guess([str(path)]) == expected.model_copy(update={"path": str(path)})
+    assert detect_source([str(path)]) == expected.model_copy(update={"path": str(path)})
 
 
-def test_guessing_pairs_folders_and_languages(tmp_path: Path) -> None:
-    assert guess(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == Lines(
+def test_detection_of_pairs_folders_and_languages(tmp_path: Path) -> None:
+    assert detect_source(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == Lines(
         source="c/a.tok.en.gz", target="c/a.tok.de.gz", languages=("en", "de")
     )
-    assert guess(["a.src", "a.tgt"]) == Lines(source="a.src", target="a.tgt")
-    assert guess(["a.src-tgt"]) == Lines(source="a.src-tgt")
-    assert guess(["no/such.de"]) == Lines(source="no/such.de", languages=("de",))
+    assert detect_source(["a.src", "a.tgt"]) == Lines(source="a.src", target="a.tgt")
+    assert detect_source(["a.src-tgt"]) == Lines(source="a.src-tgt")
+    assert detect_source(["no/such.de"]) == Lines(source="no/such.de", languages=("de",))
     (tmp_path / "b.txt").write_text("text")
-    assert guess([str(tmp_path)]) == Documents(path=str(tmp_path))
+    assert detect_source([str(tmp_path)]) == Documents(path=str(tmp_path))
     (tmp_path / "a.po").write_text("")
-    assert guess([str(tmp_path)]) == Gettext(path=str(tmp_path))
+    assert detect_source([str(tmp_path)]) == Gettext(path=str(tmp_path))
 
 
-def test_what_cannot_be_guessed_is_asked_for(tmp_path: Path) -> None:
+def test_what_cannot_be_detected_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"left": "a", "right": "b"}\n')
     with pytest.raises(RegardError, match=re.escape("There are: left, right.")):
-        guess([str(path)])
+        detect_source([str(path)])
     with pytest.raises(RegardError, match="3 paths are no source"):
-        guess(["a", "b", "c"])
+        detect_source(["a", "b", "c"])
 
 
-FLAT = """
+SCRIPT = """
 import re, sys
 from pathlib import Path
 from regard.data.corpus import Corpus, guess
@@ -173,7 +173,7 @@ def test_memory_is_flat_as_a_corpus_grows_tenfold(name: str, tmp_path: Path) -> 
         rows = [(f"{i}{'-word' * 20}", f"{i}{'-Wort' * 20}") for i in range(count)]
         path = BY_NAME[name].write(tmp_path, rows)
         paths = [str(path), str(tmp_path / "pairs.de")] if name == "pairs" else [str(path)]
-        done = subprocess.run([sys.executable, "-c", FLAT, *paths], capture_output=True, text=True, check=True)  # noqa: S603
+        done = subprocess.run([sys.executable, "-c", SCRIPT, *paths], capture_output=True, text=True, check=True)  # noqa: S603
         read, peak = map(int, done.stdout.split())
         assert read == count
         peaks.append(peak / 1024)
@@ -184,7 +184,7 @@ def test_a_damaged_file_is_named_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 no more")
     with pytest.raises(CorpusError, match="The Parquet file is damaged"):
-        guess([str(path)])
+        detect_source([str(path)])
     deep = tmp_path / "x.jsonl"
     deep.write_text("[" * 100_000 + "\n")
-    assert guess([str(deep)]) == Jsonl(path=str(deep), source="source")
+    assert detect_source([str(deep)]) == Jsonl(path=str(deep), source="source")

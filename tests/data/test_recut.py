@@ -10,11 +10,11 @@ from regard.config.run import ByteBpe, Conll, Lines
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.loader import Loader
-from regard.data.order import Position, Rules
-from regard.data.prepare import in_memory
-from regard.data.recut import recut
-from regard.data.rows import Records
-from regard.data.tasks import task_for
+from regard.data.order import DataPosition, OrderSettings
+from regard.data.prepare import prepare_in_memory
+from regard.data.recut import resegmenter
+from regard.data.rows import StoredSamples
+from regard.data.tasks import build_task
 from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
 from tests.train.runs import sentences, translated
@@ -23,96 +23,106 @@ SETTINGS = ByteBpe(vocabulary=330, dropout=0.3)
 
 
 @pytest.fixture(scope="module")
-def vocabularies() -> TokenizerPair:
-    some = sentences(200)
-    return TokenizerPair.joint(learn([*some, *map(translated, some)], SETTINGS))
+def tokenizers() -> TokenizerPair:
+    english = sentences(200)
+    return TokenizerPair.joint(learn([*english, *map(translated, english)], SETTINGS))
 
 
-def loader(folder: Path, vocabularies: TokenizerPair, *, longest: int = 64) -> Loader:
-    some = sentences(60)
-    (folder / "a.en").write_text("".join(f"{one}\n" for one in some))
-    (folder / "a.de").write_text("".join(f"{translated(one)}\n" for one in some))
+def make_loader(folder: Path, tokenizers: TokenizerPair, *, max_length: int = 64) -> Loader:
+    english = sentences(60)
+    (folder / "a.en").write_text("".join(f"{sentence}\n" for sentence in english))
+    (folder / "a.de").write_text("".join(f"{translated(sentence)}\n" for sentence in english))
     corpus = Corpus([Lines(source=str(folder / "a.en"), target=str(folder / "a.de"))])
-    shards = in_memory(corpus, vocabularies, Defects())
-    noise = recut(vocabularies, SETTINGS, seed=1, longest=longest)
-    return Loader(shards, task_for("translate", vocabularies), Rules(budget=512, longest=longest), recut=noise)
+    shards = prepare_in_memory(corpus, tokenizers, Defects())
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=max_length)
+    return Loader(
+        shards,
+        build_task("translate", tokenizers),
+        OrderSettings(max_tokens=512, max_length=max_length),
+        resegment=resegment,
+    )
 
 
-def texts(made: Loader, vocabularies: TokenizerPair, epoch: int) -> dict[int, tuple[list[int], str, str]]:
+def epoch_texts(data_loader: Loader, tokenizers: TokenizerPair, epoch: int) -> dict[int, tuple[list[int], str, str]]:
     """By sample: the ids of its target, and both texts."""
-    found = {}
-    for batch in made.epoch(epoch):
+    by_sample = {}
+    for batch in data_loader.iter_epoch(epoch):
         assert batch.source is not None
         for sample, source, labels in zip(
             batch.samples.tolist(), batch.source.tolist(), batch.labels.tolist(), strict=True
         ):
             target = [token for token in labels if token >= 0]
-            found[sample] = (target, vocabularies.source.decode(source), vocabularies.target.decode(target))
-    return found
+            by_sample[sample] = (target, tokenizers.source.decode(source), tokenizers.target.decode(target))
+    return by_sample
 
 
-def test_the_text_stays_and_the_cut_changes_every_epoch(tmp_path: Path, vocabularies: TokenizerPair) -> None:
-    made = loader(tmp_path, vocabularies)
-    first, second = (texts(made, vocabularies, epoch) for epoch in (0, 1))
+def test_the_text_stays_and_the_segmentation_changes_every_epoch(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    data_loader = make_loader(tmp_path, tokenizers)
+    first, second = (epoch_texts(data_loader, tokenizers, epoch) for epoch in (0, 1))
     assert len(first) == 60
     for sample, (_, source, target) in first.items():
         assert translated(source) == target
         assert second[sample][1:] == (source, target)
     assert sum(first[sample][0] != second[sample][0] for sample in first) > 30
-    assert first == texts(made, vocabularies, 0)
+    assert first == epoch_texts(data_loader, tokenizers, 0)
 
 
-def test_a_stop_changes_no_cut(tmp_path: Path, vocabularies: TokenizerPair) -> None:
-    made = loader(tmp_path, vocabularies)
-    updates = made.updates()
-    some = [next(updates) for _ in range(5)]
-    again = next(loader(tmp_path, vocabularies).updates(some[2].after))
-    assert isinstance(some[2].after, Position)
-    assert again.batches[0].labels.tolist() == some[3].batches[0].labels.tolist()
+def test_a_stop_changes_no_segmentation(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    data_loader = make_loader(tmp_path, tokenizers)
+    updates = data_loader.updates()
+    first_updates = [next(updates) for _ in range(5)]
+    again = next(make_loader(tmp_path, tokenizers).updates(first_updates[2].next_position))
+    assert isinstance(first_updates[2].next_position, DataPosition)
+    assert again.batches[0].labels.tolist() == first_updates[3].batches[0].labels.tolist()
 
 
-def test_a_cut_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, vocabularies: TokenizerPair) -> None:
-    made = loader(tmp_path, vocabularies, longest=14)
-    lengths = [batch.labels.size(1) for batch in made.epoch(0)]
+def test_a_segmentation_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    data_loader = make_loader(tmp_path, tokenizers, max_length=14)
+    lengths = [batch.labels.size(1) for batch in data_loader.iter_epoch(0)]
     assert max(lengths) <= 14
 
 
-def test_a_text_that_is_read_in_part_is_cut_by_chance_too(vocabularies: TokenizerPair) -> None:
-    noise = recut(vocabularies, SETTINGS, seed=1, longest=16)
-    assert noise is not None
-    (plain,) = vocabularies.source.encode_ids([" ".join(sentences(20))])
+def test_a_truncated_text_is_resegmented_too(tokenizers: TokenizerPair) -> None:
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=16)
+    assert resegment is not None
+    (plain,) = tokenizers.source.encode_ids([" ".join(sentences(20))])
     assert len(plain) > 16
     zero = np.zeros(1, np.int64)
-    stored = Records(np.array(plain), np.array([[len(plain)]]), zero, zero, zero, zero)
-    made = noise(stored)
-    assert made.lengths[0, 0] == made.tokens.size > len(plain)
-    task = task_for("classify", vocabularies, longest=16)
-    assert task.rows(made).source[0, 1:-1].tolist() == made.tokens[:14].tolist()  # type: ignore[index]
+    stored = StoredSamples(np.array(plain), np.array([[len(plain)]]), zero, zero, zero, zero)
+    resegmented = resegment(stored)
+    assert resegmented.lengths[0, 0] == resegmented.tokens.size > len(plain)
+    task = build_task("classify", tokenizers, max_length=16)
+    assert task.make_arrays(resegmented).source[0, 1:-1].tolist() == resegmented.tokens[:14].tolist()  # type: ignore[index]
 
 
-def test_running_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: TokenizerPair) -> None:
-    made = loader(tmp_path, vocabularies)
-    noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
+def test_running_text_cannot_be_resegmented(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    data_loader = make_loader(tmp_path, tokenizers)
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
     with pytest.raises(RegardError, match="cannot be cut by chance"):
-        Loader(made.shards, task_for("continue", vocabularies), Rules(longest=64, packed=True), recut=noise)
+        Loader(
+            data_loader.shards,
+            build_task("continue", tokenizers),
+            OrderSettings(max_length=64, packed=True),
+            resegment=resegment,
+        )
 
 
-def test_tagged_text_cannot_be_cut_by_chance(tmp_path: Path, vocabularies: TokenizerPair) -> None:
+def test_tagged_text_cannot_be_resegmented(tmp_path: Path, tokenizers: TokenizerPair) -> None:
     (tmp_path / "a.conll").write_text("the\tDET\ndog\tNOUN\n\na\tDET\ncat\tNOUN\n\n")
-    shards = in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), vocabularies, Defects())
-    noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
+    shards = prepare_in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), tokenizers, Defects())
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
     with pytest.raises(RegardError, match="cannot be cut by chance"):
-        Loader(shards, task_for("tag", vocabularies), Rules(longest=64), recut=noise)
+        Loader(shards, build_task("tag", tokenizers), OrderSettings(max_length=64), resegment=resegment)
 
 
-def test_half_a_character_stays_as_it_is(vocabularies: TokenizerPair) -> None:
-    noise = recut(vocabularies, SETTINGS, seed=1, longest=64)
-    assert noise is not None
-    tokens = vocabularies.source.encode_ids(["the dog sees a \N{SNOWMAN}"])[0][:-1]  # cut inside the last one
-    one = np.zeros(1, np.int64)
-    records = Records(np.array(tokens), np.array([[len(tokens)]]), one, one, one, one - 1)
-    assert noise(records).tokens.tolist() == tokens
+def test_half_a_character_stays_as_it_is(tokenizers: TokenizerPair) -> None:
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
+    assert resegment is not None
+    tokens = tokenizers.source.encode_ids(["the dog sees a \N{SNOWMAN}"])[0][:-1]  # cut inside the last one
+    zero = np.zeros(1, np.int64)
+    records = StoredSamples(np.array(tokens), np.array([[len(tokens)]]), zero, zero, zero, zero - 1)
+    assert resegment(records).tokens.tolist() == tokens
 
 
-def test_without_noise_there_is_nothing_to_do(vocabularies: TokenizerPair) -> None:
-    assert recut(vocabularies, ByteBpe(), seed=1, longest=64) is None
+def test_without_noise_there_is_nothing_to_do(tokenizers: TokenizerPair) -> None:
+    assert resegmenter(tokenizers, ByteBpe(), seed=1, max_length=64) is None

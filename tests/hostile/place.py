@@ -140,5 +140,5 @@ def _read(path: Path) -> int:
     }
     source = kinds.get(path.suffix, Lines(source=str(path)))
     corpus_reader = Corpus([source])
-    corpus_reader.facts()
+    corpus_reader.hash_files()
     return sum(1 for _ in corpus_reader.examples(Defects()))

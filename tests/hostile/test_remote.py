@@ -8,10 +8,10 @@ import pytest
 
 from regard.base.errors import DamagedError
 from regard.base.files import sha256
-from regard.data.prepare import CORPUS
+from regard.data.prepare import CORPUS_FILE
 from regard.data.remote import RemoteShards
-from regard.data.shards import save
-from tests.data.made import shard
+from regard.data.shards import save_shard
+from tests.data.made import make_shard
 from tests.hostile.place import snapshot
 
 
@@ -20,13 +20,13 @@ def store(tmp_path: Path) -> Path:
     pytest.importorskip("fsspec")
     folder = tmp_path / "store" / "corpus"
     folder.mkdir(parents=True)
-    save(shard([([1, 2], [3])], name="good"), folder)
+    save_shard(make_shard([([1, 2], [3])], name="good"), folder)
     _write(folder, {"good": sha256(folder / "good.json")})
     return folder
 
 
 def _write(folder: Path, shards: Any) -> None:
-    (folder / CORPUS).write_text(json.dumps({"format": 1, "shards": shards, "weights": {}}))
+    (folder / CORPUS_FILE).write_text(json.dumps({"format": 1, "shards": shards, "weights": {}}))
 
 
 def test_a_good_one_is_opened(store: Path, tmp_path: Path) -> None:
@@ -52,6 +52,6 @@ def test_what_is_no_corpus_is_damage(store: Path, tmp_path: Path, shards: Any) -
 
 
 def test_deep_json_is_damage(store: Path, tmp_path: Path) -> None:
-    (store / CORPUS).write_text("[" * 100_000)
+    (store / CORPUS_FILE).write_text("[" * 100_000)
     with pytest.raises(DamagedError, match="recursion limit"):
         RemoteShards(store.as_uri(), tmp_path / "cache")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.data.rows import Records, Rows
-from regard.data.tasks import task_for
+from regard.data.rows import BatchArrays, StoredSamples
+from regard.data.tasks import build_task
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
 from regard.models.swift import CpuDecoder
@@ -67,9 +67,9 @@ def test_the_source_is_framed_as_in_training(tags: tuple[str, ...], monkeypatch:
     translator = made(*tags, languages=["en", "de"])
     rows = rows_of_training(translator.vocabularies, tagged=bool(tags))
     assert rows.source is not None
-    assert rows.source_real is not None
+    assert rows.source_valid is not None
     assert rows.target is not None
-    wanted = {tuple(row[real].tolist()) for row, real in zip(rows.source, rows.source_real, strict=True)}
+    wanted = {tuple(row[real].tolist()) for row, real in zip(rows.source, rows.source_valid, strict=True)}
     sources: set[tuple[int, ...]] = set()
     firsts: set[int] = set()
     start, step = EncoderDecoder.start, CpuDecoder.step
@@ -106,14 +106,14 @@ def test_weights_that_have_changed_are_noticed() -> None:
     assert [one.text for one in after] != [one.text for one in before]
 
 
-def rows_of_training(pair: TokenizerPair, *, tagged: bool) -> Rows:
+def rows_of_training(pair: TokenizerPair, *, tagged: bool) -> BatchArrays:
     """What a model learns from: MANY texts, all translated as token 5 into German."""
     ids = pair.source.encode_ids(MANY)
     zeros = np.zeros(len(MANY), np.int64)
     tokens = np.array([token for text in ids for token in (*text, 5)])
     lengths = np.array([[len(text) for text in ids], [1] * len(ids)])
-    records = Records(tokens, lengths, samples=zeros, draws=zeros, languages=zeros, labels=zeros)
-    return task_for("translate", pair, languages=[("en", "de")] if tagged else None).rows(records)
+    records = StoredSamples(tokens, lengths, samples=zeros, draws=zeros, languages=zeros, labels=zeros)
+    return build_task("translate", pair, languages=[("en", "de")] if tagged else None).make_arrays(records)
 
 
 def test_order_is_kept_and_texts_without_words_stay_empty() -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.train.agreement import agreeing_class_loss, agreeing_word_loss
 from regard.train.engine import Gradients
 from regard.train.loss import contest, word_loss
@@ -108,8 +108,8 @@ def test_classes_agree_too_and_unlabelled_places_do_not_count() -> None:
         agreeing_class_loss(logits, labels, 0.1, STRENGTH).total, by_torch(x, labels, weight, bias, 0.1)
     )
     half = labels.clone()
-    half[[*range(5), *range(PLACES, PLACES + 5)]] = IGNORED
-    kept = half != IGNORED
+    half[[*range(5), *range(PLACES, PLACES + 5)]] = IGNORE_INDEX
+    kept = half != IGNORE_INDEX
     torch.testing.assert_close(
         agreeing_class_loss(logits, half, 0.1, STRENGTH).total, by_torch(x[kept], labels[kept], weight, bias, 0.1)
     )

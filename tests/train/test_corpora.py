@@ -10,7 +10,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
-from regard.data.held_out import split
+from regard.data.held_out import train_validation_split
 from regard.data.prepare import prepare
 from regard.store.run_folder import RunFolder
 from regard.train import corpora as module
@@ -105,7 +105,7 @@ def test_prepared_shards_are_used_with_the_weights_of_the_run(tmp_path: Path) ->
     run = small_run("translate", files)
     own = read(run, tmp_path / "run")
     out = tmp_path / "out"
-    for name, part in zip(("train", "validation"), split(Corpus(run.data.train), 0.1, 1), strict=True):
+    for name, part in zip(("train", "validation"), train_validation_split(Corpus(run.data.train), 0.1, 1), strict=True):
         prepare(part, own.vocabularies, out / name, Defects())
     own.vocabularies.save(out)
     given = read(small_run("translate", files, {"data.prepared": str(out), "data.held_out": 0.0}), tmp_path / "other")

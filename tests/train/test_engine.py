@@ -56,7 +56,7 @@ def test_an_update_is_the_mean_over_all_its_tokens(engine: tuple[Engine, list[Ba
     whole = gradients(one)
     losses = [one.objective(batch) for batch in batches]
     total = sum(float(loss.total.detach()) for loss in losses)
-    assert found.tokens == sum(batch.count for batch in batches)
+    assert found.tokens == sum(batch.label_count for batch in batches)
     assert found.loss == pytest.approx(total / found.tokens, rel=1e-6)
     unsmoothed = sum(float(loss.negative_log_likelihood) for loss in losses) / found.tokens
     assert found.negative_log_likelihood == pytest.approx(unsmoothed, rel=1e-6)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.train import loss as module
 from regard.train.loss import WordLoss, class_loss, word_loss
 
@@ -238,7 +238,7 @@ def test_classes_and_tags_against_torch(shape: tuple[int, ...], smoothing: float
     generator = torch.Generator().manual_seed(1)
     logits = torch.randn(*shape, 5, generator=generator, requires_grad=True)
     labels = torch.randint(5, shape, generator=generator)
-    labels.view(-1)[::3] = IGNORED
+    labels.view(-1)[::3] = IGNORE_INDEX
     before = logits.detach().clone()
     ours = class_loss(logits, labels, smoothing)
     theirs = F.cross_entropy(logits.view(-1, 5), labels.view(-1), label_smoothing=smoothing, reduction="sum")
@@ -253,6 +253,6 @@ def test_classes_and_tags_against_torch(shape: tuple[int, ...], smoothing: float
 
 def test_where_all_labels_are_ignored_nothing_is_learned() -> None:
     logits = torch.randn(3, 4, requires_grad=True)
-    found = class_loss(logits, torch.full((3,), IGNORED), smoothing=0.1)
+    found = class_loss(logits, torch.full((3,), IGNORE_INDEX), smoothing=0.1)
     assert [value.item() for value in found] == [0, 0, 0]
     assert not torch.autograd.grad(found.total, logits)[0].any()

@@ -62,10 +62,10 @@ def test_every_job_can_be_tried(job: str) -> None:
 
 def test_only_hidden_words_are_learned(seen: list[tuple[Objective, Batch, torch.dtype]]) -> None:
     pace.seconds_per_update(run("fill"), 8)
-    assert {0 < batch.count < 32 for _, batch, _ in seen} == {True}  # of 64
+    assert {0 < batch.label_count < 32 for _, batch, _ in seen} == {True}  # of 64
     seen.clear()
     pace.seconds_per_update(run("translate"), 8)
-    assert {batch.count for _, batch, _ in seen} == {64}
+    assert {batch.label_count for _, batch, _ in seen} == {64}
 
 
 def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -> None:

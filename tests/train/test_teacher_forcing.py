@@ -12,7 +12,7 @@ from examples.causal_mask.run import Size, compute_loss_floor, compute_stepwise_
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
@@ -44,7 +44,7 @@ def ready(request: pytest.FixtureRequest, tmp_path: Path) -> Trainer:
 
 
 def batches(of: Trainer, count: int | None = None) -> Iterator[Batch]:
-    return islice(of.loader.epoch(), count)
+    return islice(of.loader.iter_epoch(), count)
 
 
 def target(batch: Batch) -> Tensor:
@@ -66,7 +66,7 @@ def logits(of: Trainer, batch: Batch) -> Tensor:
     with torch.no_grad():
         if isinstance(of.model, EncoderDecoder):
             assert batch.source is not None
-            return of.model(batch.source, target(batch), batch.source_real)
+            return of.model(batch.source, target(batch), batch.source_valid)
         assert isinstance(of.model, DecoderOnly)
         return of.model(target(batch), positions=batch.positions, documents=batch.documents)
 
@@ -83,7 +83,7 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
             whole = [*reads[:size], end]
             assert whole[0] == begin
             assert vocabulary.decode(whole[1:-1]) == translated(sentence)  # cut by chance, so only its text is known
-            assert writes.tolist() == whole[1:] + [IGNORED] * (len(reads) - size)
+            assert writes.tolist() == whole[1:] + [IGNORE_INDEX] * (len(reads) - size)
             assert set(reads[size:]) <= {pad}
             seen[sentence] += 1
     assert seen <= Counter(sentences(200))
@@ -93,7 +93,7 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
 def test_running_text_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
     of = made("continue", tmp_path)
     vocabulary, (shard,) = TokenizerPair.load(of.folder.vocabulary).source, of.loader.shards.shards
-    stored, begins = of.loader.shards.tokens(0), shard.begins()
+    stored, begins = of.loader.shards.load_tokens(0), shard.offsets()
     wholes = {
         number: [
             vocabulary.specials.bos,

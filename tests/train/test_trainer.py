@@ -199,10 +199,10 @@ def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
     assert [attention.should_upcast for attention in attentions] == [True] * 3  # of each stack, and across
     assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
     assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
-    assert made.loader.together == made.run.accumulate == 2
-    assert made.loader._recut is not None
+    assert made.loader.accumulate == made.run.accumulate == 2
+    assert made.loader._resegment is not None
     assert made.validator is not None
-    assert made.validator.loader._recut is None, "what is scored is cut as it will be read"
+    assert made.validator.loader._resegment is None, "what is scored is cut as it will be read"
 
 
 def test_the_last_update_is_saved_whatever_the_interval(tmp_path: Path) -> None:

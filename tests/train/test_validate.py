@@ -10,7 +10,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.store.model_folder import read_model
 from tests.train.made import trainer
 from tests.train.runs import corpus, sentences, small_run
@@ -32,7 +32,7 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
     texts = [json.loads(line)[0 if task == "continue" else 1] for line in kept if line]
     size = sum(len(text.encode()) for text in texts)
     assert made.validator._text_bytes() == size
-    places = sum(int((batch.labels != IGNORED).sum()) for batch in made.validator.loader.epoch())
+    places = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in made.validator.loader.iter_epoch())
     found = made.validator().values
     assert found["bits_per_byte"] * size * math.log(2) == pytest.approx(found["loss"] * places)
 

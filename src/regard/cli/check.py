@@ -13,7 +13,7 @@ from rich.text import Text  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.config.run import AnySource
-from regard.data.corpus import guess
+from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, choose, examine
 from regard.data.doctor.clean import write
 from regard.data.doctor.explain import samples
@@ -21,7 +21,7 @@ from regard.data.doctor.lingua import Lingua
 from regard.data.doctor.report import page
 from regard.data.doctor.words import plural, summary
 from regard.data.example import Defects, Example
-from regard.data.open import QUARANTINE
+from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
 
 Paths = Annotated[
@@ -100,7 +100,9 @@ def check(
         written.append(f"Report: {report}")
     if write_to is not None and found.broken is None:
         done = write(found, corpus.sources, corpus, write_to)
-        written.append(f"Written to {write_to}: {plural(done.kept, 'line')} kept, {done.removed:,} in {QUARANTINE}.")
+        written.append(
+            f"Written to {write_to}: {plural(done.kept, 'line')} kept, {done.removed:,} in {QUARANTINE_FILE}."
+        )
     _show(found, corpus.defects)
     for line in written:
         typer.echo(line)
@@ -126,7 +128,7 @@ def _source(files: list[str], source: str | None, target: str | None, languages:
     named = [path for path in (source, target) if path is not None]
     if bool(files) == bool(named):
         raise RegardError("Which corpus?", fix="Give a file, two aligned files, or --source and --target.")
-    guessed = guess(files or named)
+    guessed = detect_source(files or named)
     return guessed.model_copy(update={"languages": languages}) if languages else guessed
 
 

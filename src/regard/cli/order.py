@@ -139,12 +139,12 @@ class Order:
         return self._sources(self.validation_source, self.validation_target, texts, None if texts else self.validation)
 
     def _sources(self, source: Texts, target: Texts, text: Texts, data: Texts) -> list[AnySource]:
-        from regard.data.guess import guess  # only when it is needed
+        from regard.data.guess import detect_source  # only when it is needed
 
         found: list[AnySource] = [Documents(path=path) for path in text or ()]
-        found += [guess([path]) for path in data or ()]
+        found += [detect_source([path]) for path in data or ()]
         if source and target:
-            found.append(guess([source[0], target[0]]))
+            found.append(detect_source([source[0], target[0]]))
         if self.languages:
             found = [one.model_copy(update={"languages": self.languages}) for one in found]
         return found

@@ -14,7 +14,7 @@ from regard.config.tables import SettingsFile, read_toml
 
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
-    from regard.data.prepare import Done
+    from regard.data.prepare import ShardDone
     from regard.text.vocabularies import TokenizerPair
 
 
@@ -37,7 +37,7 @@ def prepare(
 
 def _parts(data: Data) -> "dict[str, Corpus]":
     from regard.data.corpus import Corpus
-    from regard.data.held_out import split
+    from regard.data.held_out import train_validation_split
 
     parts = {"train": data.train, "validation": data.validation, "test": data.test}
     found = {name: Corpus(sources) for name, sources in parts.items() if sources}
@@ -46,7 +46,7 @@ def _parts(data: Data) -> "dict[str, Corpus]":
     if data.held_out:
         if data.validation:
             raise RegardError("data.held_out is given beside a validation corpus.", fix="Leave one of the two out.")
-        found["train"], found["validation"] = split(found["train"], data.held_out, data.seed)
+        found["train"], found["validation"] = train_validation_split(found["train"], data.held_out, data.seed)
     return found
 
 
@@ -57,22 +57,22 @@ def _prepare_part(
     from regard.data.example import Defects
 
     defects = Defects()
-    seen: list[Done] = []
+    seen: list[ShardDone] = []
     with _progress() as bar:
         task = bar.add_task(name, total=None, figures="reading")
 
-        def show(done: "Done") -> None:
+        def show(done: "ShardDone") -> None:
             seen.append(done)
             bar.update(task, figures=_figures(seen))
 
-        room.prepare(corpus, vocabularies, folder, defects, workers=workers, size=size, report=show)
-    kept = sum(done.kept for done in seen)
+        room.prepare(corpus, vocabularies, folder, defects, workers=workers, shard_size=size, report=show)
+    kept = sum(done.reused for done in seen)
     typer.echo(f"{name}: {_figures(seen)}{f'; {kept} were there already' if kept else ''}")
     if defects.counts:
         typer.echo("\n".join(["met on the way:", *(f"  {line}" for line in str(defects).split("\n"))]))
 
 
-def _figures(finished: "list[Done]") -> str:
+def _figures(finished: "list[ShardDone]") -> str:
     samples, tokens = sum(done.samples for done in finished), sum(done.tokens for done in finished)
     return f"{samples:,} samples, {tokens:,} tokens, {len(finished)} shard{'s' * (len(finished) != 1)}"
 

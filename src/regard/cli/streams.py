@@ -36,10 +36,10 @@ def lines_of(texts: list[str] | None, source: Path | None) -> tuple[Iterable[str
         one = sys.stdin.isatty()  # a person waits for every line
         return _decoded(sys.stdin.buffer), None, 1 if one else WINDOW
     from regard.data.example import Defects
-    from regard.data.open import blocks  # also .gz, .xz and .zst
+    from regard.data.open import iter_lines  # also .gz, .xz and .zst
 
-    total = sum(len(block.lines) for block in blocks(str(source), Defects()))
-    return (line for block in blocks(str(source), Defects()) for line in block.lines), total, WINDOW
+    total = sum(len(block.lines) for block in iter_lines(str(source), Defects()))
+    return (line for block in iter_lines(str(source), Defects()) for line in block.lines), total, WINDOW
 
 
 def with_partners(
@@ -68,9 +68,9 @@ def one_line(text: str) -> str:
 
 def whole_text(source: Path | None) -> str:
     """A file, or standard input, as one text."""
-    from regard.data.open import unpacked  # also .gz, .xz and .zst
+    from regard.data.open import read_decompressed  # also .gz, .xz and .zst
 
-    content = sys.stdin.buffer.read() if source is None else b"".join(unpacked(str(source)))
+    content = sys.stdin.buffer.read() if source is None else b"".join(read_decompressed(str(source)))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

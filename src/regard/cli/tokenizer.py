@@ -12,7 +12,7 @@ from rich.table import Table  # noqa: TID251
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.config import codec
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
-from regard.data.example import Defects, Where
+from regard.data.example import Defects, Location
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
 from regard.text.steps import Merge, count_words, replay_merges
@@ -120,7 +120,7 @@ def _settings(
         raise ConfigError(faults, where="options") from None
 
 
-def _lines(files: list[str], defects: Defects) -> Iterator[tuple[Where, str]]:
+def _lines(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
     for file in files:
         for example in read(Lines(source=file), defects):
             yield example.where, example.source
@@ -163,7 +163,7 @@ def _show_compression(characters: int, size: int, tokens: int) -> None:
         )
 
 
-def _show_survey(known: Tokenizer, result: RoundTripReport[Where], number: int) -> None:
+def _show_survey(known: Tokenizer, result: RoundTripReport[Location], number: int) -> None:
     typer.echo(f"\n{_count(result.lines, 'line')}, {result.characters:,} characters, {result.bytes:,} bytes")
     _show_compression(result.characters, result.bytes, result.tokens)
     pieces = [token for token in range(known.size) if token not in known.specials.control]
@@ -180,7 +180,7 @@ def _show_survey(known: Tokenizer, result: RoundTripReport[Where], number: int) 
     Console().print(table, markup=False)
 
 
-def _show_found(name: str, found: LineTally[Where], what: str) -> None:
+def _show_found(name: str, found: LineTally[Location], what: str) -> None:
     if found.lines:
         text, back = found.example
         typer.echo(f"{name}: {_count(found.lines, 'line')}, {what}; first at {found.first_place}")

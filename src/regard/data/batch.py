@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.rows import IGNORED, Numbers, Records, Rows
+from regard.data.rows import IGNORE_INDEX, BatchArrays, IntArray, StoredSamples
 from regard.data.tasks import Task
 
 
@@ -26,58 +26,58 @@ class Batch:
     samples: Tensor  # (N) the samples' numbers: one a row, or packed, as `documents` counts them; -1 if empty
     languages: Tensor  # (N) of each sample, a number in the corpus' table of languages
     source: Tensor | None = None  # (B, S)
-    source_real: Tensor | None = None  # (B, S) False for padding
+    source_valid: Tensor | None = None  # (B, S) False for padding
     target: Tensor | None = None  # (B, T)
     documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
     positions: Tensor | None = None  # (B, T) packed: from 0 in every document
 
     @property
-    def count(self) -> int:
+    def label_count(self) -> int:
         """The places where something must come out: the loss is normalised by their sum over all ranks."""
-        return int((self.labels != IGNORED).sum())
+        return int((self.labels != IGNORE_INDEX).sum())
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same on another device."""
-        moved: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Tensor):
-                moved[field.name] = value.to(device, non_blocking=True)
-        return replace(self, **moved)
+                tensors[field.name] = value.to(device, non_blocking=True)
+        return replace(self, **tensors)
 
 
-def batch(number: int | None, records: Records, rows: Rows) -> Batch:
+def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
     """Arrays -> tensors."""
     return Batch(
         number=number,
-        labels=_tensor(rows.labels),
-        samples=_tensor(records.samples),
-        languages=_tensor(records.languages),
-        source=None if rows.source is None else _tensor(rows.source),
-        source_real=None if rows.source_real is None else _tensor(rows.source_real),
-        target=None if rows.target is None else _tensor(rows.target),
-        documents=None if rows.documents is None else _tensor(rows.documents),
-        positions=None if rows.positions is None else _tensor(rows.positions),
+        labels=_to_tensor(arrays.labels),
+        samples=_to_tensor(records.samples),
+        languages=_to_tensor(records.languages),
+        source=None if arrays.source is None else _to_tensor(arrays.source),
+        source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
+        target=None if arrays.target is None else _to_tensor(arrays.target),
+        documents=None if arrays.documents is None else _to_tensor(arrays.documents),
+        positions=None if arrays.positions is None else _to_tensor(arrays.positions),
     )
 
 
-def empty(task: Task) -> Batch:
+def empty_batch(task: Task) -> Batch:
     """One row of special tokens out of which nothing must come: a model can run it, and learns nothing from it."""
     zero = np.zeros(1, np.int64)
-    records = Records(
+    records = StoredSamples(
         tokens=np.zeros(0, np.int64),
         lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the begin mark alone is one place
         samples=zero - 1,
         draws=zero,
         languages=zero,
         labels=zero - 1,
-        begins=zero,
-        wholes=zero,
+        starts=zero,
+        document_lengths=zero,
         rows=zero,
     )
-    rows = task.rows(records)
-    return batch(None, records, replace(rows, labels=np.full_like(rows.labels, IGNORED)))
+    arrays = task.make_arrays(records)
+    return make_batch(None, records, replace(arrays, labels=np.full_like(arrays.labels, IGNORE_INDEX)))
 
 
-def _tensor(array: Numbers | NDArray[np.bool_]) -> Tensor:
+def _to_tensor(array: IntArray | NDArray[np.bool_]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.rows import Numbers, Records, within
+from regard.data.rows import IntArray, StoredSamples, row_and_offset
 
 
-def room(longest: int, texts: int) -> int:
+def text_budget(max_length: int, n_texts: int) -> int:
     """What a row of this length has for one text or two: the rest is [classify], and [separate] after each."""
-    return max(1, longest - 1 - texts)
+    return max(1, max_length - 1 - n_texts)
 
 
-def kept(lengths: NDArray[np.integer], most: int) -> Numbers:
+def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray:
     """Tokens of each text (texts, n) that are read where a sample may have at most so many.
 
     Of a pair the longer one is cut first, and if both are long each has half of them:
@@ -24,16 +24,16 @@ def kept(lengths: NDArray[np.integer], most: int) -> Numbers:
     """
     lengths = lengths.astype(np.int64)
     if len(lengths) == 1:
-        return np.minimum(lengths, most)
-    one, other = lengths
-    one = np.minimum(one, np.maximum(most - other, most - most // 2))
-    return np.stack((one, np.minimum(other, most - one)))
+        return np.minimum(lengths, max_tokens)
+    first_lengths, second_lengths = lengths
+    first_lengths = np.minimum(first_lengths, np.maximum(max_tokens - second_lengths, max_tokens - max_tokens // 2))
+    return np.stack((first_lengths, np.minimum(second_lengths, max_tokens - first_lengths)))
 
 
-def shortened(records: Records, most: int) -> Records:
+def truncate(records: StoredSamples, max_tokens: int) -> StoredSamples:
     """The same samples, of which only what is kept is there."""
-    lengths = kept(records.lengths, most)
+    lengths = truncated_lengths(records.lengths, max_tokens)
     if (lengths == records.lengths).all():
         return records
-    texts, places = within(records.lengths.T.ravel())  # the texts of a sample stand side by side
-    return replace(records, tokens=records.tokens[places < lengths.T.ravel()[texts]], lengths=lengths)
+    text_index, offsets = row_and_offset(records.lengths.T.ravel())  # the texts of a sample stand side by side
+    return replace(records, tokens=records.tokens[offsets < lengths.T.ravel()[text_index]], lengths=lengths)

@@ -19,8 +19,8 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.config.run import AnySource
 from regard.data.corpus import Corpus
-from regard.data.example import Defects, Example, Where
-from regard.data.prepare import SIZE, Done, chunks, one_thread, write_corpus, write_shard
+from regard.data.example import Defects, Example, Location
+from regard.data.prepare import SHARD_CHARACTERS, ShardDone, make_chunks, use_one_thread, write_corpus, write_shard
 from regard.data.readers import read
 from regard.text.vocabularies import TokenizerPair
 
@@ -28,7 +28,7 @@ Documents = Iterable[Any]  # of datatrove
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadSources:
     """The examples of every `world_size`-th source, as documents."""
 
     sources: tuple[AnySource, ...]
@@ -37,41 +37,41 @@ class Read:
     def __call__(self, data: Documents | None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
         """What came before, if anything, then the sources of this task."""
         yield from data or ()
-        document = _datatrove().Document
+        document = _import_datatrove().Document
         for index in range(rank, len(self.sources), world_size):
             for example in read(self.sources[index], Defects()):
-                facts = asdict(example)
-                text = facts.pop("source")
-                yield document(text=text, id=str(example.where), metadata={"regard": {**facts, "index": index}})
+                fields = asdict(example)
+                text = fields.pop("source")
+                yield document(text=text, id=str(example.where), metadata={"regard": {**fields, "index": index}})
 
 
 @dataclass(frozen=True)
-class Write:
+class WriteShards:
     """Documents of `Read` -> shards, and a receipt for every source of this task."""
 
     sources: tuple[AnySource, ...]
-    vocabulary: str  # a folder with tokenizer.json, or source.json and target.json
+    tokenizer_folder: str  # a folder with tokenizer.json, or source.json and target.json
     folder: str
-    size: int = SIZE
+    shard_size: int = SHARD_CHARACTERS
     name = "Regard: write shards"
 
     def __call__(self, data: Documents, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
         """Nothing comes after."""
         names, folder = Corpus(self.sources).names, Path(self.folder)
-        vocabularies = TokenizerPair.load(Path(self.vocabulary))
+        tokenizers = TokenizerPair.load(Path(self.tokenizer_folder))
         folder.mkdir(parents=True, exist_ok=True)
         receipts: dict[int, dict[str, str]] = {index: {} for index in range(rank, len(names), world_size)}
-        with one_thread():
-            for chunk in chunks(map(_example, data), names, self.size):
-                done = write_shard(chunk, vocabularies, folder)
+        with use_one_thread():
+            for chunk in make_chunks(map(_to_example, data), names, self.shard_size):
+                done = write_shard(chunk, tokenizers, folder)
                 receipts[names.index(chunk.source)][done.name] = done.sha256
         for index, shards in receipts.items():
-            write_atomic(_receipt(folder, index), json.dumps(shards, sort_keys=True).encode())
+            write_atomic(_receipt_path(folder, index), json.dumps(shards, sort_keys=True).encode())
         yield from ()
 
 
 @dataclass(frozen=True)
-class Seal:
+class SealCorpus:
     """When all tasks are done: name all shards in `corpus.json`. One task."""
 
     sources: tuple[AnySource, ...]
@@ -86,7 +86,7 @@ class Seal:
     ) -> Iterator[Any]:
         """What came before goes on as it is."""
         corpus, folder = Corpus(self.sources), Path(self.folder)
-        receipts = [_receipt(folder, index) for index in range(len(corpus.names))]
+        receipts = [_receipt_path(folder, index) for index in range(len(corpus.names))]
         if missing := [name for name, path in zip(corpus.names, receipts, strict=True) if not path.is_file()]:
             raise RegardError(
                 f"{len(missing)} of {len(receipts)} sources are not written yet; the first is {missing[0]}.",
@@ -94,30 +94,30 @@ class Seal:
                 fix="Run the tasks that failed again: finished ones are skipped.",
             )
         shards = {name: sha256 for path in receipts for name, sha256 in json.loads(path.read_bytes()).items()}
-        finished = [Done(name, sha256, 0, 0, 0, kept=True) for name, sha256 in shards.items()]
-        write_corpus(folder, finished, dict(zip(corpus.names, corpus.weights, strict=True)))
+        done_shards = [ShardDone(name, sha256, 0, 0, 0, reused=True) for name, sha256 in shards.items()]
+        write_corpus(folder, done_shards, dict(zip(corpus.names, corpus.weights, strict=True)))
         for path in receipts:
             path.unlink()
         yield from data or ()
 
 
-def _example(document: Any) -> tuple[int, Example]:
-    facts = dict(document.metadata["regard"])
-    index, tags = facts.pop("index"), facts.pop("tags")
+def _to_example(document: Any) -> tuple[int, Example]:
+    fields = dict(document.metadata["regard"])
+    index, tags = fields.pop("index"), fields.pop("tags")
     return index, Example(
-        where=Where(**facts.pop("where")),
+        where=Location(**fields.pop("where")),
         source=document.text,
         tags=None if tags is None else tuple(tags),
-        languages=tuple(facts.pop("languages")),
-        **facts,
+        languages=tuple(fields.pop("languages")),
+        **fields,
     )
 
 
-def _receipt(folder: Path, index: int) -> Path:
+def _receipt_path(folder: Path, index: int) -> Path:
     return folder / f"receipt-{index:06}.json"
 
 
-def _datatrove() -> Any:
+def _import_datatrove() -> Any:
     try:
         return import_module("datatrove.data")
     except ImportError as error:

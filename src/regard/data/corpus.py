@@ -15,14 +15,14 @@ from typing import NamedTuple
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Lines
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.guess import guess
-from regard.data.open import files, is_url, opened, read_piece
+from regard.data.guess import detect_source
+from regard.data.open import is_url, list_files, open_binary, read_chunk
 from regard.data.readers import read
 
-__all__ = ["Corpus", "Facts", "guess"]
+__all__ = ["Corpus", "FileInfo", "detect_source"]
 
 
-class Facts(NamedTuple):
+class FileInfo(NamedTuple):
     """What a file holds, as it is stored."""
 
     bytes: int
@@ -34,7 +34,7 @@ class Corpus:
 
     def __init__(self, sources: Sequence[AnySource]) -> None:
         self.sources = tuple(sources)
-        self.names = _names(self.sources)
+        self.names = _unique_names(self.sources)
         self.weights = tuple(source.weight for source in self.sources)
 
     def examples(self, defects: Defects) -> Iterator[tuple[int, Example]]:
@@ -43,67 +43,69 @@ class Corpus:
             for example in read(source, defects):
                 yield index, example
 
-    def files(self) -> list[str]:
+    def list_files(self) -> list[str]:
         """The path of every file."""
-        return [file for source in self.sources for path in _paths(source) for file in _files(path)]
+        return [file for source in self.sources for path in _source_paths(source) for file in _list_files(path)]
 
-    def facts(self) -> dict[str, Facts]:
+    def hash_files(self) -> dict[str, FileInfo]:
         """The size and sha256 of every file, by path."""
-        return {file: _facts(file) for file in self.files()}
+        return {file: _hash_file(file) for file in self.list_files()}
 
     def fingerprint(self) -> str:
         """One sha256 over what the files hold and how they are read; names, folders and weights may change."""
-        facts, free = self.facts(), {"name", "weight", "path"}
+        infos, ignored_fields = self.hash_files(), {"name", "weight", "path"}
         parts = []
         for source in self.sources:
-            held = [[facts[file] for file in _files(path)] for path in _paths(source)]
-            paths = {"source", "target"} if isinstance(source, Lines) else set()
-            parts.append([source.model_dump(mode="json", exclude=free | paths), held])
+            contents = [[infos[file] for file in _list_files(path)] for path in _source_paths(source)]
+            path_fields = {"source", "target"} if isinstance(source, Lines) else set()
+            parts.append([source.model_dump(mode="json", exclude=ignored_fields | path_fields), contents])
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def check(self, before: Mapping[str, Sequence[int | str]]) -> None:
+    def check_unchanged(self, earlier_infos: Mapping[str, Sequence[int | str]]) -> None:
         """Refuse to go on with files that are not what they were: `before` is an earlier `facts()`."""
-        now = self.facts()
-        changes = dict.fromkeys(now.keys() - before.keys(), "is new")
-        changes |= dict.fromkeys(before.keys() - now.keys(), "is gone")
-        for path in now.keys() & before.keys():
-            if tuple(before[path]) != tuple(now[path]):
-                changes[path] = f"has other content ({before[path][0]} bytes before, {now[path].bytes} now)"
+        current_infos = self.hash_files()
+        changes = dict.fromkeys(current_infos.keys() - earlier_infos.keys(), "is new")
+        changes |= dict.fromkeys(earlier_infos.keys() - current_infos.keys(), "is gone")
+        for path in current_infos.keys() & earlier_infos.keys():
+            if tuple(earlier_infos[path]) != tuple(current_infos[path]):
+                changes[path] = (
+                    f"has other content ({earlier_infos[path][0]} bytes before, {current_infos[path].bytes} now)"
+                )
         if changes:
-            told = "; ".join(f"{path} {change}" for path, change in sorted(changes.items()))
+            description = "; ".join(f"{path} {change}" for path, change in sorted(changes.items()))
             fix = "Bring the old files back, or prepare the corpus anew."
-            raise CorpusError(f"The corpus changed: {told}.", where=min(changes), fix=fix)
+            raise CorpusError(f"The corpus changed: {description}.", where=min(changes), fix=fix)
 
 
-def _paths(source: AnySource) -> list[str]:
+def _source_paths(source: AnySource) -> list[str]:
     if isinstance(source, Lines):
         return [path for path in (source.source, source.target) if path is not None]
     return [source.path]
 
 
-def _files(path: str) -> list[str]:
-    return files(path, Defects())  # the reader counts what is left out
+def _list_files(path: str) -> list[str]:
+    return list_files(path, Defects())  # the reader counts what is left out
 
 
-def _facts(path: str) -> Facts:
+def _hash_file(path: str) -> FileInfo:
     digest, size = hashlib.sha256(), 0
     if not is_url(path) and Path(path).exists() and not Path(path).is_file():
         what = "This is no plain file, and a corpus is read more than once."
         raise CorpusError(what, where=path, fix="Write the text into a file first.")
-    with opened(path) as file:
-        while piece := read_piece(file, path):
+    with open_binary(path) as file:
+        while piece := read_chunk(file, path):
             digest.update(piece)
             size += len(piece)
-    return Facts(size, digest.hexdigest())
+    return FileInfo(size, digest.hexdigest())
 
 
-def _names(sources: Sequence[AnySource]) -> tuple[str, ...]:
+def _unique_names(sources: Sequence[AnySource]) -> tuple[str, ...]:
     """The given names, else the paths; a path that is read twice (in both directions, say) gets a number."""
     names: list[str] = []
     for source in sources:
-        name = source.name or _paths(source)[0]
+        name = source.name or _source_paths(source)[0]
         if name in names and source.name:
             raise RegardError(f"Two sources are called '{name}'.", fix="Give each a name of its own.")
-        times = sum(known == name or known.startswith(f"{name} (") for known in names)
-        names.append(f"{name} ({times + 1})" if times else name)
+        n_same = sum(existing == name or existing.startswith(f"{name} (") for existing in names)
+        names.append(f"{name} ({n_same + 1})" if n_same else name)
     return tuple(names)

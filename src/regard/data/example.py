@@ -7,7 +7,7 @@ from regard.base.errors import RegardError
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Location:
     """A place in a corpus: a file, and a line of it counted from 1 (for formats without lines, a record)."""
 
     file: str
@@ -21,7 +21,7 @@ class Where:
 class Example:
     """A sentence, a pair, a labelled sentence, tagged words or a document."""
 
-    where: Where
+    where: Location
     source: str
     target: str | None = None  # the other side of a pair
     label: str | None = None  # the class of the whole
@@ -45,12 +45,14 @@ class Defects:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.first: dict[str, Where] = {}
+        self.first_location: dict[str, Location] = {}
 
-    def found(self, kind: str, where: Where, times: int = 1) -> None:
+    def add(self, kind: str, where: Location, count: int = 1) -> None:
         """Count a defect."""
-        self.counts[kind] += times
-        self.first.setdefault(kind, where)
+        self.counts[kind] += count
+        self.first_location.setdefault(kind, where)
 
     def __str__(self) -> str:
-        return "\n".join(f"{kind}: {count}, first at {self.first[kind]}" for kind, count in self.counts.items())
+        return "\n".join(
+            f"{kind}: {count}, first at {self.first_location[kind]}" for kind, count in self.counts.items()
+        )

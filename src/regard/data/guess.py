@@ -13,73 +13,73 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import CorpusError, Defects
-from regard.data.open import bare, blocks, files, opened
+from regard.data.open import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.table import rows
 from regard.data.readers.tmx import units
 
 # Two or three letters, and perhaps a region: "en", "gsw", "pt-BR". Suffixes that look like one and are none:
 _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
-_NO_LANGUAGE = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
-_TEXTS = ("source", "src", "text", "sentence")
-_TARGETS = ("target", "tgt", "trg")
-_LABELS = ("label", "class", "sentiment", "category", "topic", "intent")
-_ROWS = 1000  # of a table that are looked at
+_NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
+_SOURCE_NAMES = ("source", "src", "text", "sentence")
+_TARGET_NAMES = ("target", "tgt", "trg")
+_LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
+_MAX_ROWS = 1000  # of a table that are looked at
 
 
-def guess(paths: Sequence[str]) -> AnySource:
+def detect_source(paths: Sequence[str]) -> AnySource:
     """The source that one path, or two aligned files, most likely are.
 
     >>> guess(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
     Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
     """
     if len(paths) == 2:
-        first, second = paths
-        languages = tuple(filter(None, map(_language, paths)))
-        return Lines(source=first, target=second, languages=languages if len(languages) == 2 else ())
+        first_path, second_path = paths
+        languages = tuple(filter(None, map(_detect_language, paths)))
+        return Lines(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
     if len(paths) != 1:
         raise RegardError(f"{len(paths)} paths are no source.", fix="Give one file or folder, or two aligned files.")
     path = paths[0]
-    first = files(path, Defects())[0]
-    match bare(first).suffix.lower():
+    first_path = list_files(path, Defects())[0]
+    match strip_compression(first_path).suffix.lower():
         case ".tsv" | ".tab":
-            return _table(path, first, "tab")
+            return _detect_table(path, first_path, "tab")
         case ".csv":
-            return _table(path, first, "comma")
+            return _detect_table(path, first_path, "comma")
         case ".jsonl" | ".ndjson":
-            return Jsonl(path=path, **_fields(_first_keys(first), first))
+            return Jsonl(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
         case ".parquet":
-            return Parquet(path=path, **_fields(_parquet_columns(first), first))
+            return Parquet(path=path, **_detect_fields(_read_parquet_columns(first_path), first_path))
         case ".tmx":
-            return Tmx(path=path, languages=_tmx_languages(first))
+            return Tmx(path=path, languages=_read_tmx_languages(first_path))
         case ".po" | ".mo" | ".pot":
             return Gettext(path=path)
         case ".conllu":
             return Conll(path=path, word=2, tag=4)
         case ".conll" | ".iob" | ".bio":
-            return Conll(path=path, word=1, tag=_conll_width(first))
-    if first != path:
+            return Conll(path=path, word=1, tag=_count_conll_columns(first_path))
+    if first_path != path:
         return Documents(path=path)
-    language = _language(path)
+    language = _detect_language(path)
     return Lines(source=path, languages=(language,) if language else ())
 
 
-def _language(path: str) -> str | None:
+def _detect_language(path: str) -> str | None:
     """The language in a name: train.tok.en.gz is English."""
-    suffix = bare(path).suffix[1:]
-    found = _LANGUAGE.fullmatch(suffix)
-    return suffix if found and found["base"] not in _NO_LANGUAGE else None
+    suffix = strip_compression(path).suffix[1:]
+    language_match = _LANGUAGE.fullmatch(suffix)
+    return suffix if language_match and language_match["base"] not in _NOT_LANGUAGES else None
 
 
-def _table(path: str, first: str, delimiter: Literal["tab", "comma"]) -> Table:
-    beginning = [row.fields for row in islice(rows(first, delimiter, Defects()), _ROWS)] or [[""]]
-    names = beginning[0]
-    if any(_named(names, known) for known in (_TEXTS, _LABELS)):
-        return Table(path=path, delimiter=delimiter, header=True, **_fields(names, first))
+def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]) -> Table:
+    first_rows = [row.fields for row in islice(rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
+    names = first_rows[0]
+    if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)):
+        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
     if len(names) == 1:
         return Table(path=path, delimiter=delimiter)
-    if _are_languages(beginning):
-        return Table(path=path, delimiter=delimiter, header=True, **_fields(names, first))
-    left, right = ([row[side] for row in beginning if len(row) > 1] for side in (0, 1))
+    if _are_languages(first_rows):
+        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
+    left, right = ([row[side] for row in first_rows if len(row) > 1] for side in (0, 1))
     if _are_labels(right):
         return Table(path=path, delimiter=delimiter, label=2)
     if len(names) == 2 and _are_labels(left):
@@ -89,11 +89,11 @@ def _table(path: str, first: str, delimiter: Literal["tab", "comma"]) -> Table:
     return Table(path=path, delimiter=delimiter, target=2)
 
 
-def _are_languages(beginning: Sequence[Sequence[str]]) -> bool:
+def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row is a header of two languages: what follows is longer."""
-    names, others = beginning[0], beginning[1:]
+    names, body_rows = first_rows[0], first_rows[1:]
     codes = len(names) == 2 and all(len(name) == 2 and _LANGUAGE.fullmatch(name) for name in names)
-    return codes and sum(len(field) > 3 for row in others for field in row) > len(others)
+    return codes and sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
 
 
 def _are_labels(column: Sequence[str]) -> bool:
@@ -104,19 +104,21 @@ def _are_labels(column: Sequence[str]) -> bool:
     """
     if all(text.isdigit() for text in column):
         return True
-    kinds = set(column)
-    return len(kinds) * 10 <= len(column) and max(map(len, kinds)) <= 40
+    values = set(column)
+    return len(values) * 10 <= len(column) and max(map(len, values)) <= 40
 
 
-def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
+def _find_name(names: Sequence[str], candidates: Sequence[str]) -> str | None:
     """The first of the known names that is there, as it is written there."""
-    there = {name.lower(): name for name in reversed(names)}
-    return next((there[name] for name in known if name in there), None)
+    by_lower_name = {name.lower(): name for name in reversed(names)}
+    return next((by_lower_name[name] for name in candidates if name in by_lower_name), None)
 
 
-def _fields(names: Sequence[str], path: str) -> dict[str, Any]:
+def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
     """Which fields are source, target and label."""
-    source, target, label = (_named(names, known) for known in (_TEXTS, _TARGETS, _LABELS))
+    source, target, label = (
+        _find_name(names, candidates) for candidates in (_SOURCE_NAMES, _TARGET_NAMES, _LABEL_NAMES)
+    )
     if source is None and label is not None and len(names) == 2:
         source = next(name for name in names if name != label)
     if source is not None:
@@ -133,8 +135,8 @@ def _fields(names: Sequence[str], path: str) -> dict[str, Any]:
     )
 
 
-def _first_keys(path: str) -> list[str]:
-    for block in blocks(path, Defects()):
+def _read_first_keys(path: str) -> list[str]:
+    for block in iter_lines(path, Defects()):
         for line in block.lines:
             if line.strip():
                 try:
@@ -145,10 +147,10 @@ def _first_keys(path: str) -> list[str]:
     return ["source"]
 
 
-def _parquet_columns(path: str) -> list[str]:
+def _read_parquet_columns(path: str) -> list[str]:
     parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
     pyarrow = import_optional("pyarrow", "formats", "Reading Parquet")
-    with opened(path) as file:
+    with open_binary(path) as file:
         try:
             return list(parquet.read_schema(file).names)
         except pyarrow.ArrowException as error:
@@ -156,19 +158,19 @@ def _parquet_columns(path: str) -> list[str]:
             raise CorpusError(what, where=path, fix="Take a good copy; .parquet.gz must be unpacked first.") from error
 
 
-def _tmx_languages(path: str) -> tuple[str, ...]:
+def _read_tmx_languages(path: str) -> tuple[str, ...]:
     """Those of the first unit that has two."""
-    found: tuple[str, ...] = ()
-    for unit in islice(units(path, Defects()), _ROWS):
-        found = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
-        if len(found) == 2:
+    languages: tuple[str, ...] = ()
+    for unit in islice(units(path, Defects()), _MAX_ROWS):
+        languages = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
+        if len(languages) == 2:
             break
-    return found
+    return languages
 
 
-def _conll_width(path: str) -> int:
+def _count_conll_columns(path: str) -> int:
     """CoNLL's tag is in the last column."""
-    for block in blocks(path, Defects()):
+    for block in iter_lines(path, Defects()):
         for line in block.lines:
             if line.strip(" \t") and not line.startswith("#"):
                 return len(line.split("\t") if "\t" in line else line.split())

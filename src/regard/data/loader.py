@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.batch import Batch, batch, empty
-from regard.data.order import Order, Picked, Position, Rules, Window, share
-from regard.data.quarantine import Quarantine
-from regard.data.reach import Reach
-from regard.data.recut import Recut
+from regard.data.batch import Batch, empty_batch, make_batch
+from regard.data.order import BatchSamples, DataPosition, Order, OrderSettings, Window, batches_of_rank
+from regard.data.quarantine import TooLong
+from regard.data.reach import WindowReader
+from regard.data.recut import Resegmenter
 from regard.data.shards import Shards
 from regard.data.tasks import Task
 
-PROBED = 2048  # lengths
+N_PROBE_LENGTHS = 2048  # lengths
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Update:
     """What a rank does between two steps of the optimiser; every rank has equally many batches."""
 
     batches: tuple[Batch, ...]
-    after: Position
+    next_position: DataPosition
 
 
 class Loader:
@@ -41,12 +41,12 @@ class Loader:
         self,
         shards: Shards,
         task: Task,
-        rules: Rules,
+        settings: OrderSettings,
         *,
         rank: int = 0,
-        world: int = 1,
-        together: int = 1,
-        recut: Recut | None = None,
+        world_size: int = 1,
+        accumulate: int = 1,
+        resegment: Resegmenter | None = None,
     ) -> None:
         """`together` global batches make an update, whatever the number of ranks is; `recut` adds noise to cuts."""
         if shards.streams[: len(task.needs)] != task.needs:
@@ -54,89 +54,101 @@ class Loader:
                 f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
                 fix="Choose another task, or sources that have what this one needs.",
             )
-        if recut is not None and task.packed:
+        if resegment is not None and task.packed:
             raise RegardError(
                 "Running text is packed as it is cut: it cannot be cut by chance.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
-        if recut is not None and "tags" in task.needs:
+        if resegment is not None and "tags" in task.needs:
             raise RegardError(
                 "Each piece has its tag, so a tagged text cannot be cut by chance.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
-        if rules.packed != task.packed:
+        if settings.packed != task.packed:
             raise RegardError("The order and the task must both be packed, or neither.", fix="Set packed=task.packed.")
         self.shards = shards
         self.task = task
-        self.rank, self.world, self.together = rank, world, together
-        probe = task.measure(np.tile(np.arange(PROBED), (len(task.needs), 1)))  # measured otherwise: another order
-        identity = f"{shards.identity} {hashlib.sha256(probe.astype('<i8').tobytes()).hexdigest()}"
-        self.order = Order(shards.counts, self._measured, rules, weights=shards.weights, identity=identity)
-        self.quarantine = Quarantine.of(self.order, shards)
-        self.in_part = Quarantine.in_part(task, shards)
-        self._reach: Reach | None = None
-        self._empty = empty(task)
-        self._recut = recut
+        self.rank, self.world_size, self.accumulate = rank, world_size, accumulate
+        probe_lengths = task.row_lengths(
+            np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1))
+        )  # measured otherwise: another order
+        identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
+        self.order = Order(shards.counts, self._row_lengths, settings, weights=shards.weights, identity=identity)
+        self.too_long = TooLong.excluded(self.order, shards)
+        self.truncated = TooLong.truncated(task, shards)
+        self._window_reader: WindowReader | None = None
+        self._empty_batch = empty_batch(task)
+        self._resegment = resegment
 
-    def updates(self, position: Position | None = None) -> Iterator[Update]:
+    def updates(self, position: DataPosition | None = None) -> Iterator[Update]:
         """Updates from a position on (or the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
             batches = self.order.batches(position.epoch, position.next_global_batch)
-            seen = position.next_global_batch
-            upcoming = list(islice(batches, self.together))
-            while upcoming:
-                following = list(islice(batches, self.together))  # known before, so that the last update knows it is
-                first, seen = upcoming[0][0], upcoming[-1][0] + 1
-                after = Position(position.epoch, seen, position.fingerprint)
-                if not following:
-                    after = Position(position.epoch + 1, 0, position.fingerprint)
-                planned = {number: (window, picked) for number, window, picked in upcoming}
-                mine = share(first, seen, self.rank, self.world)
-                yield Update(tuple(self._batch(number, planned) for number in mine), after)
-                upcoming = following
-            if not seen:
-                raise self._nothing()
-            position = Position(position.epoch + 1, 0, position.fingerprint)
+            end = position.next_global_batch
+            current_plan = list(islice(batches, self.accumulate))
+            while current_plan:
+                next_plan = list(islice(batches, self.accumulate))  # known before, so that the last update knows it is
+                start, end = current_plan[0][0], current_plan[-1][0] + 1
+                next_position = DataPosition(position.epoch, end, position.fingerprint)
+                if not next_plan:
+                    next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
+                plan_by_number = {number: (window, batch_samples) for number, window, batch_samples in current_plan}
+                numbers = batches_of_rank(start, end, self.rank, self.world_size)
+                yield Update(tuple(self._batch_or_empty(number, plan_by_number) for number in numbers), next_position)
+                current_plan = next_plan
+            if not end:
+                raise self._no_batch_error()
+            position = DataPosition(position.epoch + 1, 0, position.fingerprint)
 
-    def epoch(self, number: int = 0) -> Iterator[Batch]:
+    def iter_epoch(self, number: int = 0) -> Iterator[Batch]:
         """All batches of an epoch, for one rank alone (a validation, say)."""
         index = None
-        for index, window, picked in self.order.batches(number):
-            yield self._made(index, window, picked)
+        for index, window, batch_samples in self.order.batches(number):
+            yield self._make_batch(index, window, batch_samples)
         if index is None:
-            raise self._nothing()
+            raise self._no_batch_error()
 
-    def written(self, number: int = 0) -> Iterator[list[int]]:
+    def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
         """What must come out in an epoch, sample by sample: whole texts, however rows are cut from them."""
-        stream, begins = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
-        for _, _, picked in self.order.batches(number):
-            opening = picked.samples if picked.begins is None else picked.samples[picked.begins == 0]
-            for sample in opening.tolist():
-                place = int(np.searchsorted(self.shards.bases, sample, side="right")) - 1
-                shard, inner = self.shards.shards[place], sample - int(self.shards.bases[place])
-                if place not in begins:
-                    begins = {place: shard.begins()}
-                first, last = shard.lengths[:stream, inner].sum(dtype=np.int64), shard.lengths[stream, inner]
-                start = begins[place][inner] + first
-                yield self.shards.tokens(place)[start : start + last].tolist()
+        stream, offsets = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
+        for _, _, batch_samples in self.order.batches(number):
+            sample_numbers = (
+                batch_samples.samples
+                if batch_samples.starts is None
+                else batch_samples.samples[batch_samples.starts == 0]
+            )
+            for sample in sample_numbers.tolist():
+                shard_number = int(np.searchsorted(self.shards.sample_offsets, sample, side="right")) - 1
+                shard, local_number = (
+                    self.shards.shards[shard_number],
+                    sample - int(self.shards.sample_offsets[shard_number]),
+                )
+                if shard_number not in offsets:
+                    offsets = {shard_number: shard.offsets()}
+                prefix_length, target_length = (
+                    shard.lengths[:stream, local_number].sum(dtype=np.int64),
+                    shard.lengths[stream, local_number],
+                )
+                start = offsets[shard_number][local_number] + prefix_length
+                yield self.shards.load_tokens(shard_number)[start : start + target_length].tolist()
 
-    def _batch(self, number: int | None, planned: dict[int, tuple[Window, Picked]]) -> Batch:
-        return self._empty if number is None else self._made(number, *planned[number])
+    def _batch_or_empty(self, number: int | None, plan_by_number: dict[int, tuple[Window, BatchSamples]]) -> Batch:
+        return self._empty_batch if number is None else self._make_batch(number, *plan_by_number[number])
 
-    def _made(self, number: int, window: Window, picked: Picked) -> Batch:
-        if self._reach is None or self._reach.numbers != window.shards:
-            self._reach = Reach(self.shards, window.shards, len(self.task.needs))
-            self.shards.prefetch(window.following)
-        records = self._reach.records(picked)
-        if self._recut is not None:
-            records = self._recut(records)
-        records = replace(records, shapes=self.order.rules.shapes)
-        return batch(number, records, self.task.rows(records))
+    def _make_batch(self, number: int, window: Window, batch_samples: BatchSamples) -> Batch:
+        if self._window_reader is None or self._window_reader.shard_numbers != window.shards:
+            self._window_reader = WindowReader(self.shards, window.shards, len(self.task.needs))
+            self.shards.prefetch(window.next_shards)
+        records = self._window_reader.read(batch_samples)
+        if self._resegment is not None:
+            records = self._resegment(records)
+        records = replace(records, shapes=self.order.settings.shapes)
+        return make_batch(number, records, self.task.make_arrays(records))
 
-    def _nothing(self) -> RegardError:
-        fix = str(self.quarantine) if len(self.quarantine) else "Give its sources larger weights, or more text."
+    def _no_batch_error(self) -> RegardError:
+        fix = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
         return RegardError("No batch can be made of this corpus.", fix=fix)
 
-    def _measured(self, shard: int) -> NDArray[np.integer]:
-        return self.task.measure(self.shards.shards[shard].lengths[: len(self.task.needs)])
+    def _row_lengths(self, shard: int) -> NDArray[np.integer]:
+        return self.task.row_lengths(self.shards.shards[shard].lengths[: len(self.task.needs)])

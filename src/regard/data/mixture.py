@@ -10,12 +10,12 @@ exactly once.
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.noise import Bits, shuffled
+from regard.data.noise import Bits, permutation
 
 Draws = NDArray[np.int64]
 
 
-def drawn(keys: Bits, count: int, weight: float, epoch: int) -> tuple[NDArray[np.int64], Draws]:
+def draw(keys: Bits, count: int, weight: float, epoch: int) -> tuple[NDArray[np.int64], Draws]:
     """The samples of a shard that an epoch draws, and for each how often it was drawn before.
 
     At weight 1 the second is the epoch itself, so noise that depends on it is fresh in every epoch.
@@ -26,10 +26,10 @@ def drawn(keys: Bits, count: int, weight: float, epoch: int) -> tuple[NDArray[np
     """
     if weight == 1:
         return np.arange(count), np.full(count, epoch)
-    places = np.empty(count)
-    places[shuffled(keys, count)] = np.arange(count) / max(count, 1)  # u_i
-    before = np.floor(weight * epoch + places).astype(np.int64)
-    times = np.floor(weight * (epoch + 1) + places).astype(np.int64) - before
-    samples = np.repeat(np.arange(count), times)
-    again = np.arange(samples.size) - np.repeat(np.cumsum(times) - times, times)
-    return samples, before[samples] + again
+    phases = np.empty(count)
+    phases[permutation(keys, count)] = np.arange(count) / max(count, 1)  # u_i
+    draws_before = np.floor(weight * epoch + phases).astype(np.int64)
+    draw_counts = np.floor(weight * (epoch + 1) + phases).astype(np.int64) - draws_before
+    samples = np.repeat(np.arange(count), draw_counts)
+    repeats = np.arange(samples.size) - np.repeat(np.cumsum(draw_counts) - draw_counts, draw_counts)
+    return samples, draws_before[samples] + repeats

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bits = NDArray[np.uint64]
-Numbers = NDArray[np.integer]
+AnyIntArray = NDArray[np.integer]
 
-STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying by it loses nothing
+GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying by it loses nothing
 
 
-def mixed(bits: Bits) -> Bits:
+def splitmix64(bits: Bits) -> Bits:
     """64 bits -> 64 bits: neighbours go far apart, and no two meet.
 
     >>> hex(mixed(np.array([STEP]))[0])  # the first number of SplitMix64 from seed 0
@@ -29,17 +29,17 @@ def mixed(bits: Bits) -> Bits:
     return bits ^ (bits >> np.uint64(31))
 
 
-def key(*numbers: int) -> Bits:
+def make_key(*numbers: int) -> Bits:
     """One key (of shape (1,)) from several numbers, whose order matters."""
     bits = np.zeros(1, np.uint64)
     for number in numbers:
-        bits = spread(bits, np.array([number % 2**64], np.uint64))
+        bits = derive(bits, np.array([number % 2**64], np.uint64))
     return bits
 
 
-def spread(keys: Bits, numbers: Numbers) -> Bits:
+def derive(keys: Bits, numbers: AnyIntArray) -> Bits:
     """A key for each number, beneath `keys`; shapes broadcast."""
-    return mixed(keys + (numbers.astype(np.uint64) + np.uint64(1)) * STEP)
+    return splitmix64(keys + (numbers.astype(np.uint64) + np.uint64(1)) * GOLDEN_GAMMA)
 
 
 def uniform(bits: Bits) -> NDArray[np.float64]:
@@ -47,17 +47,17 @@ def uniform(bits: Bits) -> NDArray[np.float64]:
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def below(bits: Bits, bound: int) -> NDArray[np.int64]:
+def integers(bits: Bits, bound: int) -> NDArray[np.int64]:
     """Whole numbers in [0, bound)."""
     return (uniform(bits) * bound).astype(np.int64)
 
 
-def shuffled(keys: Bits, count: int) -> NDArray[np.int64]:
+def permutation(keys: Bits, count: int) -> NDArray[np.int64]:
     """The numbers from 0 to count - 1 in an order of their own for every key."""
-    return np.argsort(spread(keys, np.arange(count, dtype=np.uint64)))
+    return np.argsort(derive(keys, np.arange(count, dtype=np.uint64)))
 
 
-def scattered(keys: Bits, count: int) -> NDArray[np.int64]:
+def spread_permutation(keys: Bits, count: int) -> NDArray[np.int64]:
     """The numbers from 0 to count - 1 in an order in which any few neighbours are spread evenly over all of them.
 
     Every second number mirrors the one before it. From pair to pair it goes on by the golden section of a circle,
@@ -67,8 +67,10 @@ def scattered(keys: Bits, count: int) -> NDArray[np.int64]:
     array([3, 5, 1, 7, 0, 8, 2, 6, 4])
     """
     half = count // 2
-    places = np.arange(half, dtype=np.uint64) * STEP + mixed(keys)  # of 2^64, and STEP is the golden section of that
-    found = np.full(count, half)
-    found[: 2 * half : 2] = np.argsort(np.argsort(places))
-    found[1 : 2 * half : 2] = count - 1 - found[: 2 * half : 2]
-    return found
+    phases = np.arange(half, dtype=np.uint64) * GOLDEN_GAMMA + splitmix64(
+        keys
+    )  # of 2^64, and STEP is the golden section of that
+    order = np.full(count, half)
+    order[: 2 * half : 2] = np.argsort(np.argsort(phases))
+    order[1 : 2 * half : 2] = count - 1 - order[: 2 * half : 2]
+    return order

@@ -24,18 +24,21 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import MANIFEST
-from regard.data.example import CorpusError, Defects, Where
+from regard.data.example import CorpusError, Defects, Location
 
-PIECE = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
-PART = 1 << 11  # bytes unpacked at a time
-GROWTH, GROWN = 300, 1 << 26  # a packed file that has grown so many times, and to so many bytes, is no text
-LONGEST = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
-PACKED = (".gz", ".xz", ".zst")
+READ_BYTES = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
+DECOMPRESS_BYTES = 1 << 11  # bytes unpacked at a time
+MAX_EXPANSION, MIN_EXPANDED_BYTES = (
+    300,
+    1 << 26,
+)  # a packed file that has grown so many times, and to so many bytes, is no text
+MAX_LINE_BYTES = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
+COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
 BOM = "\ufeff"
 CRLF = "CRLF line end, CR taken off"
 
 # Characters that other tools split lines at, hide or choke on. They are kept as text, and counted.
-ODD = {
+ODD_CHARACTERS = {
     "\n": "line break inside a text",
     "\r": "carriage return inside a text",
     "\0": "NUL character",
@@ -50,29 +53,29 @@ ODD = {
     "\ufeff": "byte order mark inside a text",
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", "bidirectional control"),
 }
-_ODD = re.compile(f"[{''.join(ODD)}]")
-_ODD_BYTES = [character.encode() for character in ODD if character.isascii() and character != "\n"]
+_ODD_PATTERN = re.compile(f"[{''.join(ODD_CHARACTERS)}]")
+_ODD_BYTES = [character.encode() for character in ODD_CHARACTERS if character.isascii() and character != "\n"]
 # The others in UTF-8, by their first byte: searching for a single byte is several times as fast as for a sequence.
-_ODD_WIDE = [
+_ODD_MULTIBYTE = [
     re.compile(rb"\xc2(?=\x85)"),
     re.compile(rb"\xe2(?=\x80[\xa8-\xae]|\x81[\xa6-\xa9])"),
     re.compile(rb"\xef(?=\xbb\xbf)"),
 ]
 
 
-QUARANTINE = "quarantine.jsonl"  # what `regard check --write` took out of a corpus
+QUARANTINE_FILE = "quarantine.jsonl"  # what `regard check --write` took out of a corpus
 
 
-class CutError(CorpusError):
+class TruncatedError(CorpusError):
     """A file that cannot be read on: what came before was whole. Who reads it knows the line."""
 
 
 class Block(NamedTuple):
     """Some lines of a file, without their ends."""
 
-    first: int  # the number of the first one, from 1
+    first_line: int  # the number of the first one, from 1
     lines: list[str]
-    odd: bool  # whether any of them holds a character of ODD
+    has_odd_characters: bool  # whether any of them holds a character of ODD
 
 
 def is_url(path: str) -> bool:
@@ -80,93 +83,93 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
-def files(path: str, defects: Defects) -> list[str]:
+def list_files(path: str, defects: Defects) -> list[str]:
     """The file itself, or all files of a folder and its folders in the order of their names.
 
     What `regard check --write` puts beside a cleaned corpus, its manifest and what it took out, is no text to learn.
     """
-    inside = _inside(path, defects)
-    if inside is None:
+    folder_files = _list_folder(path, defects)
+    if folder_files is None:
         return [path]
-    found = []
-    for name, file in sorted(inside.items()):
+    paths = []
+    for name, file in sorted(folder_files.items()):
         if any(part.startswith(".") for part in name):
-            defects.found("hidden file left out", Where(file, 1))
-        elif name[-1] in (MANIFEST, QUARANTINE) and (*name[:-1], MANIFEST) in inside:
-            defects.found("manifest or quarantine left out", Where(file, 1))
+            defects.add("hidden file left out", Location(file, 1))
+        elif name[-1] in (MANIFEST, QUARANTINE_FILE) and (*name[:-1], MANIFEST) in folder_files:
+            defects.add("manifest or quarantine left out", Location(file, 1))
         else:
-            found.append(file)
-    if not found:
+            paths.append(file)
+    if not paths:
         raise CorpusError("The folder has no files.", where=path, fix="Check the path.")
-    return found
+    return paths
 
 
-def bare(path: str) -> PurePosixPath:
+def strip_compression(path: str) -> PurePosixPath:
     """The name without what only says how it is packed or fetched.
 
     >>> bare("corpus/train.en.gz").suffix, bare("https://some.where/train.tmx.xz?version=2").stem
     ('.en', 'train')
     """
     name = PurePosixPath(path.partition("?")[0] if is_url(path) else Path(path).as_posix())
-    return name.with_suffix("") if name.suffix.lower() in PACKED else name
+    return name.with_suffix("") if name.suffix.lower() in COMPRESSED_SUFFIXES else name
 
 
 @contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
+def open_binary(path: str) -> Iterator[BinaryIO]:
     """A file as it is stored; what the disk or the network refuses is a CorpusError."""
-    with _faults(path), _open(path) as file:
+    with _os_errors(path), _open(path) as file:
         yield file
 
 
-def unpacked(path: str) -> Iterator[bytes]:
+def read_decompressed(path: str) -> Iterator[bytes]:
     """The bytes of a file in pieces, unpacked if its name ends in .gz, .xz or .zst."""
-    packing = _packing(path)
-    with opened(path) as file:
-        before = _state(path, file)
-        pieces = iter(partial(read_piece, file, path), b"")
-        yield from _unpack(pieces, path, packing) if packing else pieces
-        if _state(path, file) != before:
+    compression = _detect_compression(path)
+    with open_binary(path) as file:
+        state_before = _file_state(path, file)
+        chunks = iter(partial(read_chunk, file, path), b"")
+        yield from _decompress(chunks, path, compression) if compression else chunks
+        if _file_state(path, file) != state_before:
             raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
 
 
-def read_piece(file: BinaryIO, path: str) -> bytes:
+def read_chunk(file: BinaryIO, path: str) -> bytes:
     """The next bytes of an opened file; none at its end."""
-    with _answers(path):
-        return file.read(PIECE)
+    with _remote_errors(path):
+        return file.read(READ_BYTES)
 
 
-def blocks(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
+def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
     r"""The lines of a file, many at a time; `keep_returns` leaves a `\r` before a `\n` (CSV may have quoted it)."""
     number = 1
     try:
-        for stretch in stretches(path):
-            text, fault = _decode(stretch, path, number)
+        for chunk in iter_chunks(path):
+            text, decode_error = _decode(chunk, path, number)
             if number == 1 and text.startswith(BOM):
                 text = text.removeprefix(BOM)
-                defects.found("byte order mark at the start, taken off", Where(path, 1))
-            if not keep_returns and b"\r" in stretch and "\r\n" in text:
+                defects.add("byte order mark at the start, taken off", Location(path, 1))
+            if not keep_returns and b"\r" in chunk and "\r\n" in text:
                 crlf = text.index("\r\n")
-                where = Where(path, number + text.count("\n", 0, crlf))
-                defects.found(CRLF, where, times=text.count("\r\n"))
+                where = Location(path, number + text.count("\n", 0, crlf))
+                defects.add(CRLF, where, count=text.count("\r\n"))
                 text = text.replace("\r\n", "\n")
             lines = text.split("\n")
             if not lines[-1]:
                 lines.pop()  # what follows the last \n is no line
-            elif fault is None:
-                defects.found("missing last newline", Where(path, number + len(lines) - 1))
+            elif decode_error is None:
+                defects.add("missing last newline", Location(path, number + len(lines) - 1))
             if lines:
-                yield Block(number, lines, _is_odd(stretch, text))
-            if fault is not None:
-                raise fault
+                yield Block(number, lines, _has_odd_characters(chunk, text))
+            if decode_error is not None:
+                raise decode_error
             number += len(lines)
-    except CutError as error:
+    except TruncatedError as error:
         what = f"{error.what} The last whole line is {number - 1}."
-        raise CorpusError(what, where=str(Where(path, number)), fix=error.fix) from error
+        raise CorpusError(what, where=str(Location(path, number)), fix=error.fix) from error
     if number == 1:
-        defects.found("empty file", Where(path, 1))
+        defects.add("empty file", Location(path, 1))
 
 
-def examine(text: str, where: Where, defects: Defects) -> None:
+def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
     r"""Count the odd characters of a text, each kind once.
 
     >>> defects = Defects()
@@ -175,50 +178,52 @@ def examine(text: str, where: Where, defects: Defects) -> None:
     line separator U+2028: 1, first at a.en:3
     """
     if not text.isprintable():  # quick, and true of nearly every sentence
-        for kind in dict.fromkeys(ODD[character] for character in _ODD.findall(text)):
-            defects.found(kind, where)
+        for kind in dict.fromkeys(ODD_CHARACTERS[character] for character in _ODD_PATTERN.findall(text)):
+            defects.add(kind, where)
 
 
-def _is_odd(stretch: bytes, text: str) -> bool:
-    if any(byte in stretch for byte in _ODD_BYTES):
+def _has_odd_characters(chunk: bytes, text: str) -> bool:
+    if any(byte in chunk for byte in _ODD_BYTES):
         return True
-    return not text.isascii() and any(pattern.search(stretch) for pattern in _ODD_WIDE)
+    return not text.isascii() and any(pattern.search(chunk) for pattern in _ODD_MULTIBYTE)
 
 
-def stretches(path: str) -> Iterator[bytes]:
+def iter_chunks(path: str) -> Iterator[bytes]:
     """Whole lines, many at a time, and at the end what has no newline."""
-    held: list[bytes] = []
+    pending: list[bytes] = []
     size = 0
-    for piece in unpacked(path):
-        end = piece.rfind(b"\n") + 1
+    for chunk in read_decompressed(path):
+        end = chunk.rfind(b"\n") + 1
         if end:
-            yield b"".join((*held, piece[:end]))
-            held, size = [], 0
-        held.append(piece[end:])
-        size += len(piece) - end
-        if size > LONGEST:
-            raise CutError(f"A line is longer than {LONGEST >> 20} MiB.", where=path, fix="Is it a text file?")
+            yield b"".join((*pending, chunk[:end]))
+            pending, size = [], 0
+        pending.append(chunk[end:])
+        size += len(chunk) - end
+        if size > MAX_LINE_BYTES:
+            raise TruncatedError(
+                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.", where=path, fix="Is it a text file?"
+            )
     if size:
-        yield b"".join(held)
+        yield b"".join(pending)
 
 
-def _decode(stretch: bytes, path: str, number: int) -> tuple[str, CorpusError | None]:
+def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | None]:
     """The text, or the lines before the first byte that is not UTF-8 and the error that names it."""
     try:
-        return stretch.decode(), None
+        return chunk.decode(), None
     except UnicodeDecodeError as error:
-        start = stretch.rfind(b"\n", 0, error.start) + 1
-        line = number + stretch.count(b"\n", 0, start)
-        byte = f"0x{stretch[error.start]:02x}, byte {error.start - start + 1} of the line"
-        if line == 1 and stretch[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        start = chunk.rfind(b"\n", 0, error.start) + 1
+        line = number + chunk.count(b"\n", 0, start)
+        byte = f"0x{chunk[error.start]:02x}, byte {error.start - start + 1} of the line"
+        if line == 1 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
             fix = "It looks like UTF-16: `iconv -f UTF-16 -t UTF-8` converts it."
         else:
             fix = "Find out its encoding and convert it, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
-        fault = CorpusError(f"Not UTF-8: {byte}.", where=str(Where(path, line)), fix=fix)
-        return stretch[:start].decode(), fault
+        decode_error = CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, line)), fix=fix)
+        return chunk[:start].decode(), decode_error
 
 
-class _Unpacker(Protocol):
+class _Decompressor(Protocol):
     @property
     def eof(self) -> bool: ...
     @property
@@ -226,93 +231,95 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-class _Packing(NamedTuple):
-    new: Callable[[], _Unpacker]
-    fault: type[Exception]
+class _Compression(NamedTuple):
+    make_decompressor: Callable[[], _Decompressor]
+    error_type: type[Exception]
 
 
-def _packing(path: str) -> _Packing | None:
+def _detect_compression(path: str) -> _Compression | None:
     """How the file is packed, by its name."""
     match PurePosixPath(path.partition("?")[0] if is_url(path) else path).suffix.lower():
         case ".gz":
-            return _Packing(partial(zlib.decompressobj, wbits=31), zlib.error)
+            return _Compression(partial(zlib.decompressobj, wbits=31), zlib.error)
         case ".xz":
-            return _Packing(lzma.LZMADecompressor, lzma.LZMAError)
+            return _Compression(lzma.LZMADecompressor, lzma.LZMAError)
         case ".zst":
             zstandard = import_optional("zstandard", "formats", "Unpacking .zst")
-            return _Packing(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
+            return _Compression(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
     return None
 
 
-def _unpack(pieces: Iterator[bytes], path: str, packing: _Packing) -> Iterator[bytes]:
+def _decompress(chunks: Iterator[bytes], path: str, compression: _Compression) -> Iterator[bytes]:
     """A packed file is one or more streams one after another; the last must be whole."""
-    unpacker, read, made = packing.new(), 0, 0
-    for piece in _cut(pieces):
-        read += len(piece)
-        while piece:
-            if unpacker.eof:
-                piece = piece.lstrip(b"\0")  # padding between streams
-                if not piece:
+    decompressor, bytes_in, bytes_out = compression.make_decompressor(), 0, 0
+    for chunk in _split_chunks(chunks):
+        bytes_in += len(chunk)
+        while chunk:
+            if decompressor.eof:
+                chunk = chunk.lstrip(b"\0")  # padding between streams
+                if not chunk:
                     break
-                unpacker = packing.new()
+                decompressor = compression.make_decompressor()
             try:
-                unpacked = unpacker.decompress(piece)
-            except packing.fault as error:
-                raise CutError(f"The packed file is damaged: {error}.", where=path, fix="Take a good copy.") from error
-            made += len(unpacked)
-            if made > GROWN and made > GROWTH * read:
-                what = f"The packed file grows more than {GROWTH}-fold: it was made to fill the memory."
-                raise CutError(what, where=path, fix="Unpack it by hand, and look at what it holds.")
-            yield unpacked
-            piece = unpacker.unused_data
-    if not unpacker.eof:
-        raise CutError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
+                data = decompressor.decompress(chunk)
+            except compression.error_type as error:
+                raise TruncatedError(
+                    f"The packed file is damaged: {error}.", where=path, fix="Take a good copy."
+                ) from error
+            bytes_out += len(data)
+            if bytes_out > MIN_EXPANDED_BYTES and bytes_out > MAX_EXPANSION * bytes_in:
+                what = f"The packed file grows more than {MAX_EXPANSION}-fold: it was made to fill the memory."
+                raise TruncatedError(what, where=path, fix="Unpack it by hand, and look at what it holds.")
+            yield data
+            chunk = decompressor.unused_data
+    if not decompressor.eof:
+        raise TruncatedError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
 
 
-def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _split_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Small parts of pieces: four bytes can unpack to 128 KiB, and a part is unpacked at once."""
-    for piece in pieces:
-        yield from (piece[start : start + PART] for start in range(0, len(piece), PART))
+    for chunk in chunks:
+        yield from (chunk[start : start + DECOMPRESS_BYTES] for start in range(0, len(chunk), DECOMPRESS_BYTES))
 
 
-def _state(path: str, file: BinaryIO) -> tuple[int, int] | None:
+def _file_state(path: str, file: BinaryIO) -> tuple[int, int] | None:
     """What changes when somebody writes into a local file."""
     if is_url(path):
         return None
-    facts = os.fstat(file.fileno())
-    return facts.st_size, facts.st_mtime_ns
+    stat = os.fstat(file.fileno())
+    return stat.st_size, stat.st_mtime_ns
 
 
-def _inside(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
+def _list_folder(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
     """The files of a folder by the parts of their names; nothing if it is no folder."""
     if not is_url(path):
         folder = Path(path)
         if not folder.is_dir():
             return None
-        found: dict[tuple[str, ...], str] = {}
+        folder_files: dict[tuple[str, ...], str] = {}
         for file in folder.rglob("*"):
             if file.is_file():
-                found[file.relative_to(folder).parts] = str(file)
+                folder_files[file.relative_to(folder).parts] = str(file)
             elif file.is_symlink():  # to a folder, which might lead round in a circle, or to nothing
-                defects.found("link left out", Where(str(file), 1))
-        return found
-    with _faults(path), _answers(path):
-        system, top = _remote(path)
-        if not system.isdir(top):
+                defects.add("link left out", Location(str(file), 1))
+        return folder_files
+    with _os_errors(path), _remote_errors(path):
+        filesystem, root = _resolve_url(path)
+        if not filesystem.isdir(root):
             return None
-        names = [PurePosixPath(name) for name in system.find(top)]
-        return {name.relative_to(top).parts: system.unstrip_protocol(str(name)) for name in names}
+        names = [PurePosixPath(name) for name in filesystem.find(root)]
+        return {name.relative_to(root).parts: filesystem.unstrip_protocol(str(name)) for name in names}
 
 
 def _open(path: str) -> Any:
     if not is_url(path):
         return Path(path).open("rb")
-    with _answers(path):
-        system, inner = _remote(path)
-        return system.open(inner, "rb")
+    with _remote_errors(path):
+        filesystem, name = _resolve_url(path)
+        return filesystem.open(name, "rb")
 
 
-def _remote(path: str) -> tuple[Any, str]:
+def _resolve_url(path: str) -> tuple[Any, str]:
     """The file system of a URL, and the name inside it."""
     fsspec = import_optional("fsspec", "formats", "Opening a URL")
     try:
@@ -322,20 +329,20 @@ def _remote(path: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _faults(path: str) -> Iterator[None]:
+def _os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        refused = error.__cause__  # of a URL "not found" may mean anything: no right to read it, nobody who answers
-        if is_url(path) and refused is not None and not isinstance(refused, FileNotFoundError):
-            raise CorpusError(f"The URL cannot be opened: {refused}.", where=path, fix="Check it.") from error
+        cause = error.__cause__  # of a URL "not found" may mean anything: no right to read it, nobody who answers
+        if is_url(path) and cause is not None and not isinstance(cause, FileNotFoundError):
+            raise CorpusError(f"The URL cannot be opened: {cause}.", where=path, fix="Check it.") from error
         raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
     except OSError as error:
         raise CorpusError(f"The file cannot be read: {error}.", where=path) from error
 
 
 @contextmanager
-def _answers(path: str) -> Iterator[None]:
+def _remote_errors(path: str) -> Iterator[None]:
     """While a file system is asked: those behind URLs have errors of their own, of any kind."""
     try:
         yield

@@ -18,37 +18,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.cuts import LONGEST, MOST, Lengths, Places, Shapes, by_budget, by_length, pack
-from regard.data.mixture import Draws, drawn
-from regard.data.noise import key, scattered, shuffled, spread
+from regard.data.cuts import (
+    MAX_LENGTH,
+    MAX_POOL_SIZE,
+    BatchShapes,
+    Indices,
+    Lengths,
+    cut_by_tokens,
+    pack_documents,
+    sort_by_length,
+)
+from regard.data.mixture import Draws, draw
+from regard.data.noise import derive, make_key, permutation, spread_permutation
 
 SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # what a key is for: each shuffle draws from a stream of its own
 
 
 @dataclass(frozen=True)
-class Rules:
+class OrderSettings:
     """What decides the order besides the samples themselves."""
 
     seed: int = 1
-    budget: int = 4096  # rows x longer side of a batch
-    longest: int = 1024  # longer samples are set aside; the length of a packed row
+    max_tokens: int = 4096  # rows x longer side of a batch
+    max_length: int = 1024  # longer samples are set aside; the length of a packed row
     packed: bool = False
-    window: int = 16  # shards that are mixed with each other
-    pool: int = 131072  # samples that are sorted by length together
+    window_size: int = 16  # shards that are mixed with each other
+    pool_size: int = 131072  # samples that are sorted by length together
 
     @property
-    def limit(self) -> int:
+    def length_limit(self) -> int:
         """The longest sample that can be in a batch."""
-        return min(self.longest, self.budget)
+        return min(self.max_length, self.max_tokens)
 
     @property
-    def shapes(self) -> Shapes:
+    def shapes(self) -> BatchShapes:
         """Those of batches that are not packed."""
-        return Shapes(self.budget, self.limit)
+        return BatchShapes(self.max_tokens, self.length_limit)
 
 
 @dataclass(frozen=True)
-class Position:
+class DataPosition:
     """Where a run stands in its data; this is all that a checkpoint needs to keep."""
 
     epoch: int
@@ -57,14 +66,14 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Picked:
+class BatchSamples:
     """The samples of one batch. Packed: pieces of them, with the row that each piece is in."""
 
-    samples: Places
+    samples: Indices
     draws: Draws  # how often each was drawn before: at weight 1, the epoch
-    begins: Places | None = None
-    lengths: Places | None = None
-    rows: Places | None = None
+    starts: Indices | None = None
+    lengths: Indices | None = None
+    rows: Indices | None = None
 
 
 @dataclass(frozen=True)
@@ -72,28 +81,30 @@ class Window:
     """The plan of a few shards: all batches of their samples."""
 
     shards: tuple[int, ...]
-    following: tuple[int, ...]  # the shards of the next window
-    samples: Places
+    next_shards: tuple[int, ...]  # the shards of the next window
+    samples: Indices
     draws: Draws
-    cuts: NDArray[np.int64]  # where each batch (packed: each row) begins, and the end
-    turns: Places  # batches (packed: rows) in the order in which they come
-    together: int = 1  # rows a batch, if packed
-    begins: Places | None = None  # packed only, as is `lengths`
-    lengths: Places | None = None
+    boundaries: NDArray[np.int64]  # where each batch (packed: each row) begins, and the end
+    batch_order: Indices  # batches (packed: rows) in the order in which they come
+    rows_per_batch: int = 1  # rows a batch, if packed
+    starts: Indices | None = None  # packed only, as is `lengths`
+    lengths: Indices | None = None
 
     def __len__(self) -> int:
-        return -(-self.turns.size // self.together)
+        return -(-self.batch_order.size // self.rows_per_batch)
 
-    def __getitem__(self, number: int) -> Picked:
-        if self.begins is None or self.lengths is None:
-            turn = self.turns[number]
-            one = slice(self.cuts[turn], self.cuts[turn + 1])
-            return Picked(self.samples[one], self.draws[one])
-        turns = self.turns[number * self.together : (number + 1) * self.together]
-        sizes = self.cuts[turns + 1] - self.cuts[turns]
-        rows = np.repeat(np.arange(turns.size), sizes)
-        many = np.repeat(self.cuts[turns] - np.cumsum(sizes) + sizes, sizes) + np.arange(rows.size)
-        return Picked(self.samples[many], self.draws[many], self.begins[many], self.lengths[many], rows)
+    def __getitem__(self, number: int) -> BatchSamples:
+        if self.starts is None or self.lengths is None:
+            batch = self.batch_order[number]
+            span = slice(self.boundaries[batch], self.boundaries[batch + 1])
+            return BatchSamples(self.samples[span], self.draws[span])
+        row_numbers = self.batch_order[number * self.rows_per_batch : (number + 1) * self.rows_per_batch]
+        sizes = self.boundaries[row_numbers + 1] - self.boundaries[row_numbers]
+        rows = np.repeat(np.arange(row_numbers.size), sizes)
+        indices = np.repeat(self.boundaries[row_numbers] - np.cumsum(sizes) + sizes, sizes) + np.arange(rows.size)
+        return BatchSamples(
+            self.samples[indices], self.draws[indices], self.starts[indices], self.lengths[indices], rows
+        )
 
 
 class Order:
@@ -111,94 +122,98 @@ class Order:
         self,
         counts: Sequence[int],
         lengths: Callable[[int], Lengths],
-        rules: Rules,
+        settings: OrderSettings,
         *,
         weights: Sequence[float] | None = None,
         identity: str = "",
     ) -> None:
-        if rules.packed and rules.budget < rules.longest:
+        if settings.packed and settings.max_tokens < settings.max_length:
             raise RegardError(
-                f"A batch of {rules.budget} tokens has no room for a row of {rules.longest}.",
+                f"A batch of {settings.max_tokens} tokens has no room for a row of {settings.max_length}.",
                 fix="Make data.batch_tokens at least data.longest.",
             )
-        if not rules.packed and (rules.limit > LONGEST or rules.pool > MOST):
-            raise RegardError(f"A sample has at most {LONGEST} tokens, and a pool at most {MOST} samples.")
-        self.rules = rules
-        self.bases = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))  # the first sample of each shard
+        if not settings.packed and (settings.length_limit > MAX_LENGTH or settings.pool_size > MAX_POOL_SIZE):
+            raise RegardError(f"A sample has at most {MAX_LENGTH} tokens, and a pool at most {MAX_POOL_SIZE} samples.")
+        self.settings = settings
+        self.sample_offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))  # the first sample of each shard
         self._lengths = lengths
         self._weights = tuple(weights) if weights is not None else (1.0,) * len(counts)
-        self._found: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
-        known = {"format": 3, "rules": asdict(rules), "counts": list(map(int, counts)), "identity": identity}
-        known["weights"] = self._weights
-        self.fingerprint = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+        self._batch_counts: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
+        content = {"format": 3, "rules": asdict(settings), "counts": list(map(int, counts)), "identity": identity}
+        content["weights"] = self._weights
+        self.fingerprint = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
-    def start(self) -> Position:
+    def start(self) -> DataPosition:
         """Before the first batch."""
-        return Position(0, 0, self.fingerprint)
+        return DataPosition(0, 0, self.fingerprint)
 
     @property
-    def windows(self) -> int:
+    def window_count(self) -> int:
         """How many windows an epoch has."""
-        return -(-(self.bases.size - 1) // self.rules.window)
+        return -(-(self.sample_offsets.size - 1) // self.settings.window_size)
 
-    def batches(self, epoch: int, first: int = 0) -> Iterator[tuple[int, Window, Picked]]:
+    def batches(self, epoch: int, start: int = 0) -> Iterator[tuple[int, Window, BatchSamples]]:
         """The batches of an epoch from global batch `first` on: number, window, samples."""
         number = 0
-        for index in range(self.windows):
-            known = self._found.get((epoch, index))
-            if known is not None and number + known <= first:
-                number += known
+        for index in range(self.window_count):
+            n_batches = self._batch_counts.get((epoch, index))
+            if n_batches is not None and number + n_batches <= start:
+                number += n_batches
                 continue
             window = self.plan(epoch, index)
-            self._found[epoch, index] = len(window)
-            for inner in range(max(0, first - number), len(window)):
-                yield number + inner, window, window[inner]
+            self._batch_counts[epoch, index] = len(window)
+            for local in range(max(0, start - number), len(window)):
+                yield number + local, window, window[local]
             number += len(window)
 
-    def shards_of(self, epoch: int, index: int) -> Places:
+    def window_shards(self, epoch: int, index: int) -> Indices:
         """The shards of one window of an epoch; of the next epoch, if this one has no such window."""
-        if index == self.windows:
+        if index == self.window_count:
             epoch, index = epoch + 1, 0
-        shards = shuffled(key(self.rules.seed, SHARDS, epoch), self.bases.size - 1)
-        return shards[index * self.rules.window : (index + 1) * self.rules.window]
+        shards = permutation(make_key(self.settings.seed, SHARDS, epoch), self.sample_offsets.size - 1)
+        return shards[index * self.settings.window_size : (index + 1) * self.settings.window_size]
 
     def plan(self, epoch: int, index: int) -> Window:
         """All batches of one window of an epoch."""
-        rules = self.rules
-        shards = self.shards_of(epoch, index)
-        samples, draws, lengths = self._members(shards, epoch)
-        order = np.argsort(spread(key(rules.seed, SAMPLES, epoch), samples * _most(draws) + draws))
-        known = tuple(shards.tolist()), tuple(self.shards_of(epoch, index + 1).tolist())
-        turn = key(rules.seed, BATCHES, epoch, index)
-        if rules.packed:
-            return _packed(*known, samples[order], draws[order], lengths[0, order], rules, turn)
-        cuts: list[int] = []
-        shortest: list[NDArray[np.int64]] = []  # sample of each batch
-        for begin in range(0, order.size, rules.pool):
-            pool = order[begin : begin + rules.pool]
-            seen = lengths.take(pool, axis=1)
-            sort = by_length(seen)
-            pool[:] = pool[sort]
-            longer = seen.max(axis=0)[sort]
-            found = by_budget(longer, rules.shapes)
-            shortest.append(longer[found])
-            cuts += [begin + cut for cut in found]
+        settings = self.settings
+        shards = self.window_shards(epoch, index)
+        samples, draws, lengths = self._draw_samples(shards, epoch)
+        order = np.argsort(derive(make_key(settings.seed, SAMPLES, epoch), samples * _draw_stride(draws) + draws))
+        shard_numbers = tuple(shards.tolist()), tuple(self.window_shards(epoch, index + 1).tolist())
+        order_key = make_key(settings.seed, BATCHES, epoch, index)
+        if settings.packed:
+            return _pack_window(*shard_numbers, samples[order], draws[order], lengths[0, order], settings, order_key)
+        boundaries: list[int] = []
+        shortest_lengths: list[NDArray[np.int64]] = []  # sample of each batch
+        for start in range(0, order.size, settings.pool_size):
+            pool = order[start : start + settings.pool_size]
+            pool_lengths = lengths.take(pool, axis=1)
+            length_order = sort_by_length(pool_lengths)
+            pool[:] = pool[length_order]
+            longer_side = pool_lengths.max(axis=0)[length_order]
+            starts = cut_by_tokens(longer_side, settings.shapes)
+            shortest_lengths.append(longer_side[starts])
+            boundaries += [start + boundary for boundary in starts]
         # Updates made of a few neighbours then have short and long sentences alike, which is quicker to learn from.
-        by_size = np.argsort(np.concatenate(shortest), kind="stable") if cuts else np.zeros(0, np.int64)
-        turns = by_size[scattered(turn, len(cuts))]
-        return Window(*known, samples[order], draws[order], np.array([*cuts, order.size], np.int64), turns)
+        length_ranking = (
+            np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
+        )
+        batch_order = length_ranking[spread_permutation(order_key, len(boundaries))]
+        return Window(
+            *shard_numbers, samples[order], draws[order], np.array([*boundaries, order.size], np.int64), batch_order
+        )
 
-    def too_long(self) -> Iterator[tuple[int, int]]:
+    def iter_too_long(self) -> Iterator[tuple[int, int]]:
         """Samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
-        if self.rules.packed:
+        if self.settings.packed:
             return
-        for shard, base in enumerate(self.bases[:-1].tolist()):
-            longer = self._lengths(shard).max(axis=0)
-            for sample in np.flatnonzero(longer > self.rules.limit).tolist():
-                yield base + sample, int(longer[sample])
+        for shard, offset in enumerate(self.sample_offsets[:-1].tolist()):
+            longer_side = self._lengths(shard).max(axis=0)
+            for sample in np.flatnonzero(longer_side > self.settings.length_limit).tolist():
+                yield offset + sample, int(longer_side[sample])
 
-    def resume(self, position: Position) -> Position:
+    def resume(self, position: DataPosition) -> DataPosition:
         """The position, if it belongs to this order; else an error that says so."""
         if position.fingerprint != self.fingerprint:
             raise RegardError(
@@ -208,17 +223,17 @@ class Order:
             )
         return position
 
-    def _members(self, shards: Places, epoch: int) -> tuple[Places, Draws, Lengths]:
+    def _draw_samples(self, shards: Indices, epoch: int) -> tuple[Indices, Draws, Lengths]:
         """What the epoch draws from these shards: samples, how often they were drawn before, and their lengths."""
         parts = []
         for shard in shards.tolist():
             lengths = self._lengths(shard)
-            keys = key(self.rules.seed, WEIGHTS, shard)
-            samples, draws = drawn(keys, lengths.shape[1], self._weights[shard], epoch)
-            if not self.rules.packed:
-                fits = lengths.max(axis=0)[samples] <= self.rules.limit
+            keys = make_key(self.settings.seed, WEIGHTS, shard)
+            samples, draws = draw(keys, lengths.shape[1], self._weights[shard], epoch)
+            if not self.settings.packed:
+                fits = lengths.max(axis=0)[samples] <= self.settings.length_limit
                 samples, draws = samples[fits], draws[fits]
-            parts.append((samples + self.bases[shard], draws, lengths.take(samples, axis=1)))
+            parts.append((samples + self.sample_offsets[shard], draws, lengths.take(samples, axis=1)))
         return (
             np.concatenate([part[0] for part in parts]),
             np.concatenate([part[1] for part in parts]),
@@ -226,7 +241,7 @@ class Order:
         )
 
 
-def share(first: int, end: int, rank: int, world: int) -> list[int | None]:
+def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[int | None]:
     """What a rank does of the global batches from `first` to `end`: batch b is for rank b mod world.
 
     None is an empty batch: all ranks get equally many, so that none waits for another.
@@ -234,33 +249,33 @@ def share(first: int, end: int, rank: int, world: int) -> list[int | None]:
     >>> share(0, 5, rank=0, world=3), share(0, 5, rank=2, world=3)
     ([0, 3], [2, None])
     """
-    numbers = range(first - first % world + rank, end + -end % world, world)
-    return [number if first <= number < end else None for number in numbers]
+    numbers = range(start - start % world_size + rank, stop + -stop % world_size, world_size)
+    return [number if start <= number < stop else None for number in numbers]
 
 
-def _most(draws: Draws) -> int:
+def _draw_stride(draws: Draws) -> int:
     """Room to tell the draws of one sample apart from those of its neighbours."""
     return int(draws.max()) + 1 if draws.size else 1
 
 
-def _packed(
+def _pack_window(
     shards: tuple[int, ...],
-    following: tuple[int, ...],
-    samples: Places,
+    next_shards: tuple[int, ...],
+    samples: Indices,
     draws: Draws,
     lengths: NDArray[np.integer],
-    rules: Rules,
-    turn: NDArray[np.uint64],
+    settings: OrderSettings,
+    order_key: NDArray[np.uint64],
 ) -> Window:
-    segments = pack(lengths, rules.longest)
+    segments = pack_documents(lengths, settings.max_length)
     return Window(
         shards,
-        following,
+        next_shards,
         samples[segments.documents],
         draws[segments.documents],
-        cuts=segments.rows,
-        turns=shuffled(turn, segments.rows.size - 1),
-        together=rules.budget // rules.longest,
-        begins=segments.begins,
+        boundaries=segments.row_offsets,
+        batch_order=permutation(order_key, segments.row_offsets.size - 1),
+        rows_per_batch=settings.max_tokens // settings.max_length,
+        starts=segments.starts,
         lengths=segments.lengths,
     )

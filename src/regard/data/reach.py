@@ -6,80 +6,86 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.order import Picked
-from regard.data.rows import Numbers, Records
+from regard.data.order import BatchSamples
+from regard.data.rows import IntArray, StoredSamples
 from regard.data.shards import Shard, Shards
 
 
-class Reach:
+class WindowReader:
     """Reads samples of a few shards; what it keeps of them is one number a sample, the rest stays where it is."""
 
-    def __init__(self, shards: Shards, numbers: Sequence[int], streams: int) -> None:
-        near = [shards.shards[number] for number in numbers]
-        self.numbers = tuple(numbers)
-        self._bases = shards.bases
+    def __init__(self, shards: Shards, shard_numbers: Sequence[int], streams: int) -> None:
+        window = [shards.shards[number] for number in shard_numbers]
+        self.shard_numbers = tuple(shard_numbers)
+        self._sample_offsets = shards.sample_offsets
         self._tokens: list[memoryview] = [memoryview(b"")] * len(shards.shards)
-        self._kind: np.dtype[Any] = shards.shards[0].tokens.dtype
+        self._dtype: np.dtype[Any] = shards.shards[0].tokens.dtype
         self._shift = np.zeros(len(shards.shards), np.int64)  # from a sample's number to its place in the tables here
-        place = 0
-        for number, shard in zip(numbers, near, strict=True):
-            self._tokens[number] = shards.tokens(number).data
-            self._shift[number] = place - shards.bases[number]
-            place += len(shard)
-        self._begins = np.concatenate([shard.begins()[:-1] for shard in near])
-        self._lengths = np.concatenate([shard.lengths[:streams] for shard in near], axis=1)
-        self._languages = np.concatenate([_renamed(shard, "languages", shards.languages) for shard in near])
-        self._labels = np.concatenate([_renamed(shard, "label", (None, *shards.labels)) for shard in near]) - 1
-        self._tags = [_table((None, *shard.labels), (None, *shards.labels)) for shard in shards.shards]
-        self._tagged = shards.streams[:streams][-1] == "tags"
+        offset = 0
+        for number, shard in zip(shard_numbers, window, strict=True):
+            self._tokens[number] = shards.load_tokens(number).data
+            self._shift[number] = offset - shards.sample_offsets[number]
+            offset += len(shard)
+        self._offsets = np.concatenate([shard.offsets()[:-1] for shard in window])
+        self._lengths = np.concatenate([shard.lengths[:streams] for shard in window], axis=1)
+        self._languages = np.concatenate([_renumber_column(shard, "languages", shards.languages) for shard in window])
+        self._labels = (
+            np.concatenate([_renumber_column(shard, "label", (None, *shards.labels)) for shard in window]) - 1
+        )
+        self._tag_numbers = [
+            _make_renumbering((None, *shard.labels), (None, *shards.labels)) for shard in shards.shards
+        ]
+        self._has_tags = shards.streams[:streams][-1] == "tags"
 
-    def records(self, picked: Picked) -> Records:
+    def read(self, batch_samples: BatchSamples) -> StoredSamples:
         """The stored tokens of a batch."""
-        shards = np.searchsorted(self._bases, picked.samples, side="right") - 1
-        places = picked.samples + self._shift[shards]
-        begins, lengths = self._begins[places], self._lengths.take(places, axis=1).astype(np.int64)
-        wholes = None
-        if picked.begins is not None and picked.lengths is not None:  # a piece also reads the token before it
-            wholes = lengths[0]
-            ends = begins + np.minimum(picked.begins + picked.lengths, wholes)
-            begins = begins + np.maximum(picked.begins - 1, 0)
-            lengths = picked.lengths[None]
+        shards = np.searchsorted(self._sample_offsets, batch_samples.samples, side="right") - 1
+        local = batch_samples.samples + self._shift[shards]
+        starts, lengths = self._offsets[local], self._lengths.take(local, axis=1).astype(np.int64)
+        document_lengths = None
+        if (
+            batch_samples.starts is not None and batch_samples.lengths is not None
+        ):  # a piece also reads the token before it
+            document_lengths = lengths[0]
+            ends = starts + np.minimum(batch_samples.starts + batch_samples.lengths, document_lengths)
+            starts = starts + np.maximum(batch_samples.starts - 1, 0)
+            lengths = batch_samples.lengths[None]
         else:
-            ends = begins + lengths.sum(axis=0)
-        return Records(
-            tokens=self._gathered(shards, begins, ends),
+            ends = starts + lengths.sum(axis=0)
+        return StoredSamples(
+            tokens=self._gather(shards, starts, ends),
             lengths=lengths,
-            samples=picked.samples,
-            draws=picked.draws,
-            languages=self._languages[places],
-            labels=self._labels[places],
-            begins=picked.begins,
-            wholes=wholes,
-            rows=picked.rows,
+            samples=batch_samples.samples,
+            draws=batch_samples.draws,
+            languages=self._languages[local],
+            labels=self._labels[local],
+            starts=batch_samples.starts,
+            document_lengths=document_lengths,
+            rows=batch_samples.rows,
         )
 
-    def _gathered(self, shards: Numbers, begins: Numbers, ends: Numbers) -> NDArray[np.integer]:
+    def _gather(self, shards: IntArray, starts: IntArray, ends: IntArray) -> NDArray[np.integer]:
         tokens = self._tokens
-        stretches = zip(shards.tolist(), begins.tolist(), ends.tolist(), strict=True)
-        gathered = b"".join([tokens[shard][begin:end] for shard, begin, end in stretches])  # twice as quick as NumPy's
-        records = np.frombuffer(gathered, self._kind)
-        return self._retagged(records, shards, ends - begins) if self._tagged else records
+        spans = zip(shards.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        content = b"".join([tokens[shard][start:end] for shard, start, end in spans])  # twice as quick as NumPy's
+        stored = np.frombuffer(content, self._dtype)
+        return self._renumber_tags(stored, shards, ends - starts) if self._has_tags else stored
 
-    def _retagged(self, tokens: NDArray[np.integer], shards: Numbers, sizes: Numbers) -> NDArray[np.integer]:
+    def _renumber_tags(self, tokens: NDArray[np.integer], shards: IntArray, sizes: IntArray) -> NDArray[np.integer]:
         """Shards number their tags themselves: the second half of each sample gets the corpus' numbers."""
         tokens = tokens.astype(np.int64)
         end = 0
         for shard, size in zip(shards.tolist(), sizes.tolist(), strict=True):
-            begin, end = end + size // 2, end + size
-            tokens[begin:end] = self._tags[shard][tokens[begin:end]]
+            start, end = end + size // 2, end + size
+            tokens[start:end] = self._tag_numbers[shard][tokens[start:end]]
         return tokens
 
 
-def _renamed(shard: Shard, column: str, names: Sequence[object]) -> Numbers:
+def _renumber_column(shard: Shard, column: str, corpus_names: Sequence[object]) -> IntArray:
     """A column of a shard, with the corpus' numbers in place of the shard's."""
-    own: Sequence[object] = shard.languages if column == "languages" else (None, *shard.labels)
-    return _table(own, names)[shard.column(column)]
+    shard_names: Sequence[object] = shard.languages if column == "languages" else (None, *shard.labels)
+    return _make_renumbering(shard_names, corpus_names)[shard.column(column)]
 
 
-def _table(own: Sequence[object], names: Sequence[object]) -> Numbers:
-    return np.array([names.index(name) for name in own], np.int64)
+def _make_renumbering(shard_names: Sequence[object], corpus_names: Sequence[object]) -> IntArray:
+    return np.array([corpus_names.index(name) for name in shard_names], np.int64)

@@ -11,56 +11,59 @@ from dataclasses import replace
 import numpy as np
 
 from regard.config.run import AnyTokenizer
-from regard.data.rows import Records
+from regard.data.rows import StoredSamples
 from regard.text.sample import SubwordSampler, make_subword_sampler
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabularies import TokenizerPair
 
-Recut = Callable[[Records], Records]
-HALF = "\N{REPLACEMENT CHARACTER}"
-ADDED = 2  # special tokens that a task may add to a side
+Resegmenter = Callable[[StoredSamples], StoredSamples]
+REPLACEMENT_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
-def recut(vocabularies: TokenizerPair, settings: AnyTokenizer, *, seed: int, longest: int) -> Recut | None:
+def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
     """What cuts records anew, if these settings ask for noise."""
     sides = [
-        (tokenizer, make_subword_sampler(tokenizer, settings))
-        for tokenizer in (vocabularies.source, vocabularies.target)
+        (tokenizer, make_subword_sampler(tokenizer, settings)) for tokenizer in (tokenizers.source, tokenizers.target)
     ]
     if sides[0][1] is None:
         return None
 
-    def cut(records: Records) -> Records:
+    def resegment(records: StoredSamples) -> StoredSamples:
         tokens, lengths = records.tokens.tolist(), records.lengths.copy()
-        made: list[int] = []
-        begin = 0
+        new_tokens: list[int] = []
+        start = 0
         for column, (sample, draw) in enumerate(zip(records.samples.tolist(), records.draws.tolist(), strict=True)):
             for side in range(lengths.shape[0]):
-                plain = tokens[begin : begin + int(lengths[side, column])]
-                begin += len(plain)
-                anew = _anew(plain, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
-                fits = len(anew) + ADDED <= longest or len(plain) >= longest  # the latter is cut off by its task
-                anew = anew if fits else plain
-                made += anew
-                lengths[side, column] = len(anew)
-        return replace(records, tokens=np.array(made, records.tokens.dtype), lengths=lengths)
+                plain = tokens[start : start + int(lengths[side, column])]
+                start += len(plain)
+                side_tokens = _resample(plain, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
+                fits = (
+                    len(side_tokens) + MAX_ADDED_TOKENS <= max_length or len(plain) >= max_length
+                )  # the latter is cut off by its task
+                side_tokens = side_tokens if fits else plain
+                new_tokens += side_tokens
+                lengths[side, column] = len(side_tokens)
+        return replace(records, tokens=np.array(new_tokens, records.tokens.dtype), lengths=lengths)
 
-    return cut
+    return resegment
 
 
-def _anew(
+def _resample(
     plain: list[int],
     tokenizer: Tokenizer,
-    noise: SubwordSampler | None,
+    subword_sampler: SubwordSampler | None,
     *,
     seed: int,
     draw: int,
     sample: int,
     side: int,
 ) -> list[int]:
-    if noise is None or tokenizer.specials.unk in plain:  # what an unknown token stood for is not there any more
+    if (
+        subword_sampler is None or tokenizer.specials.unk in plain
+    ):  # what an unknown token stood for is not there any more
         return plain
     text = tokenizer.decode(plain)
-    if HALF in text:  # a long text was cut inside a character, and half a character is no text
+    if REPLACEMENT_CHARACTER in text:  # a long text was cut inside a character, and half a character is no text
         return plain
-    return noise.encode_ids(text, seed=seed, epoch=draw, sample=sample, side=side)
+    return subword_sampler.encode_ids(text, seed=seed, epoch=draw, sample=sample, side=side)

@@ -23,15 +23,15 @@ from regard.base import limits
 from regard.base.documents import parse_json
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_regular_file, sha256, write_atomic
-from regard.data.example import Where
+from regard.data.example import Location
 
 Tokens = NDArray[np.uint16] | NDArray[np.uint32]
 FORMAT = 1
-NAME = re.compile(r"\w[\w-]*")  # of a shard: never a path to elsewhere
+SHARD_NAME = re.compile(r"\w[\w-]*")  # of a shard: never a path to elsewhere
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _ShardInfo:
     """What `.json` says."""
 
     format: int
@@ -47,7 +47,7 @@ class _Facts:
     sha256: dict[Literal["bin", "idx"], str]
 
 
-_FACTS = TypeAdapter(_Facts)
+_SHARD_INFO = TypeAdapter(_ShardInfo)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Shard:
         """(streams, samples)."""
         return self.table[: len(self.streams)]
 
-    def begins(self) -> NDArray[np.int64]:
+    def offsets(self) -> NDArray[np.int64]:
         """Where each sample begins in the tokens, and the end."""
         return np.concatenate(([0], np.cumsum(self.lengths.sum(axis=0, dtype=np.int64))))
 
@@ -81,20 +81,20 @@ class Shard:
         """One of "file", "line", "languages" and "label"."""
         return self.table[len(self.streams) + COLUMNS.index(name)]
 
-    def where(self, sample: int) -> Where:
+    def locate(self, sample: int) -> Location:
         """The file and line that a sample was read from."""
-        return Where(self.files[self.column("file")[sample]], int(self.column("line")[sample]))
+        return Location(self.files[self.column("file")[sample]], int(self.column("line")[sample]))
 
 
 COLUMNS = ("file", "line", "languages", "label")
 
 
-def save(shard: Shard, folder: Path) -> str:
+def save_shard(shard: Shard, folder: Path) -> str:
     """Write the three files, `.json` last; the same samples give the same bytes. Returns the sha256 of `.json`."""
     parts = {"bin": shard.tokens.tobytes(), "idx": np.ascontiguousarray(shard.table).tobytes()}
     for suffix, content in parts.items():
         write_atomic(folder / f"{shard.name}.{suffix}", content)
-    facts = {
+    info = {
         "format": FORMAT,
         "source": shard.source,
         "streams": shard.streams,
@@ -107,56 +107,56 @@ def save(shard: Shard, folder: Path) -> str:
         "made_from": shard.made_from,
         "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
     }
-    content = (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    content = (json.dumps(info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     write_atomic(folder / f"{shard.name}.json", content)
     return hashlib.sha256(content).hexdigest()
 
 
-def load(
-    folder: Path, name: str, *, expected: str | None = None, thorough: bool = False, without_tokens: bool = False
+def load_shard(
+    folder: Path, name: str, *, expected_sha256: str | None = None, verify: bool = False, without_tokens: bool = False
 ) -> Shard:
     """Map a shard from disk. Sizes are always checked; `thorough` reads everything and compares the sha256.
 
     `expected` is the sha256 that `.json` must have; `without_tokens` leaves `.bin` for later.
     """
     path = folder / f"{name}.json"
-    if not NAME.fullmatch(name):
-        raise DamagedError(f"There is no shard of the name {name[:80]!r}.", where=str(folder), fix=_AGAIN)
+    if not SHARD_NAME.fullmatch(name):
+        raise DamagedError(f"There is no shard of the name {name[:80]!r}.", where=str(folder), fix=_PREPARE_AGAIN)
     try:
         content = read_regular_file(path, limits.DOCUMENT)
     except FileNotFoundError:
-        raise DamagedError("The shard was never finished.", where=str(path), fix=_AGAIN) from None
-    known = hashlib.sha256(content).hexdigest()
-    if expected is not None and known != expected:
-        raise DamagedError("The shard is not the one that the corpus names.", where=str(path), fix=_AGAIN)
+        raise DamagedError("The shard was never finished.", where=str(path), fix=_PREPARE_AGAIN) from None
+    digest = hashlib.sha256(content).hexdigest()
+    if expected_sha256 is not None and digest != expected_sha256:
+        raise DamagedError("The shard is not the one that the corpus names.", where=str(path), fix=_PREPARE_AGAIN)
     try:
-        described = parse_json(content)
-        if isinstance(described, dict) and described.get("format", FORMAT) != FORMAT:
-            what = f"The shard has format {str(described['format'])[:80]}, not {FORMAT}."
-            raise DamagedError(what, where=str(path), fix=_AGAIN)
-        facts = _FACTS.validate_python(described)
+        document = parse_json(content)
+        if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
+            what = f"The shard has format {str(document['format'])[:80]}, not {FORMAT}."
+            raise DamagedError(what, where=str(path), fix=_PREPARE_AGAIN)
+        info = _SHARD_INFO.validate_python(document)
     except ValueError as error:
-        raise DamagedError("The shard's description is damaged.", where=str(path), fix=_AGAIN) from error
-    columns, count = len(facts.streams) + len(COLUMNS), sum(facts.tokens.values())
-    table = mapped(folder / f"{name}.idx", "<u4", columns * facts.samples).reshape(columns, facts.samples)
-    kind = f"<u{facts.width}"
-    tokens = np.zeros(0, kind) if without_tokens else mapped(folder / f"{name}.bin", kind, count)
-    if thorough:
-        for suffix, wanted in facts.sha256.items():
+        raise DamagedError("The shard's description is damaged.", where=str(path), fix=_PREPARE_AGAIN) from error
+    columns, count = len(info.streams) + len(COLUMNS), sum(info.tokens.values())
+    table = memory_map(folder / f"{name}.idx", "<u4", columns * info.samples).reshape(columns, info.samples)
+    dtype = f"<u{info.width}"
+    tokens = np.zeros(0, dtype) if without_tokens else memory_map(folder / f"{name}.bin", dtype, count)
+    if verify:
+        for suffix, part_sha256 in info.sha256.items():
             part = folder / f"{name}.{suffix}"
-            if sha256(part) != wanted:
-                raise DamagedError("The file has other content.", where=str(part), fix=_AGAIN)
+            if sha256(part) != part_sha256:
+                raise DamagedError("The file has other content.", where=str(part), fix=_PREPARE_AGAIN)
     shard = Shard(
         name=name,
-        source=facts.source,
-        streams=facts.streams,
+        source=info.source,
+        streams=info.streams,
         tokens=tokens,
         table=table,
-        files=facts.files,
-        languages=facts.languages,
-        labels=facts.labels,
-        made_from=facts.made_from,
-        sha256=known,
+        files=info.files,
+        languages=info.languages,
+        labels=info.labels,
+        made_from=info.made_from,
+        sha256=digest,
     )
     _check_table(shard, count, folder / f"{name}.idx")
     return shard
@@ -164,37 +164,37 @@ def load(
 
 def _check_table(shard: Shard, count: int, path: Path) -> None:
     """Lengths that add up to the tokens, and numbers that stand for something."""
-    most = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
-    wrong = [name for name, end in most.items() if shard.column(name).max(initial=0) >= max(end, 1)]
+    bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
+    wrong = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if wrong or int(shard.lengths.sum(dtype=np.int64)) != count:
-        raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_AGAIN)
+        raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
 
 
-_AGAIN = "Run `regard prepare` again: it keeps what is good and makes the rest anew."
+_PREPARE_AGAIN = "Run `regard prepare` again: it keeps what is good and makes the rest anew."
 
 
-def mapped(path: Path, kind: str, count: int) -> NDArray[Any]:
+def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
     """A file as an array that stays on disk until it is read."""
-    wanted = count * np.dtype(kind).itemsize
-    found = path.stat().st_size if path.is_file() else -1
-    if found != wanted:
-        what = "is missing" if found < 0 else f"has {found} bytes, not {wanted}"
-        raise DamagedError(f"The file {what}.", where=str(path), fix=_AGAIN)
+    expected_bytes = count * np.dtype(dtype).itemsize
+    actual_bytes = path.stat().st_size if path.is_file() else -1
+    if actual_bytes != expected_bytes:
+        what = "is missing" if actual_bytes < 0 else f"has {actual_bytes} bytes, not {expected_bytes}"
+        raise DamagedError(f"The file {what}.", where=str(path), fix=_PREPARE_AGAIN)
     if not count:
-        return np.zeros(0, kind)  # an empty file cannot be mapped
-    return np.asarray(np.memmap(path, dtype=kind, mode="r"))
+        return np.zeros(0, dtype)  # an empty file cannot be mapped
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
 
 
-def cut(shard: Shard, longest: int) -> Shard:
+def split_long(shard: Shard, max_length: int) -> Shard:
     """The same text in samples of at most `longest` tokens: for documents that are read as a whole, not packed."""
     if shard.streams != ("source",):
         raise RegardError("Only running text can be cut.", where=shard.name, fix="Set long samples aside instead.")
     lengths = shard.lengths[0].astype(np.int64)
-    pieces = np.maximum(-(-lengths // longest), 1)
-    table = np.repeat(shard.table, pieces, axis=1)
-    table[0] = longest
-    table[0, np.cumsum(pieces) - 1] = lengths - (pieces - 1) * longest
-    sha256 = hashlib.sha256(f"{_content(shard)} cut {longest}".encode()).hexdigest()
+    n_pieces = np.maximum(-(-lengths // max_length), 1)
+    table = np.repeat(shard.table, n_pieces, axis=1)
+    table[0] = max_length
+    table[0, np.cumsum(n_pieces) - 1] = lengths - (n_pieces - 1) * max_length
+    sha256 = hashlib.sha256(f"{_content_fingerprint(shard)} cut {max_length}".encode()).hexdigest()
     return replace(shard, table=table, sha256=sha256)
 
 
@@ -206,12 +206,12 @@ class Shards:
             raise RegardError("The corpus has no samples.", fix="Name at least one source with text in it.")
         for shard in shards:
             if shard.streams != shards[0].streams:
-                one, other = " and ".join(shards[0].streams), " and ".join(shard.streams)
+                first_streams, shard_streams = " and ".join(shards[0].streams), " and ".join(shard.streams)
                 raise RegardError(
-                    f"{shards[0].source} has {one}, but {shard.source} has {other}.",
+                    f"{shards[0].source} has {first_streams}, but {shard.source} has {shard_streams}.",
                     fix="Sources of different kinds cannot be mixed: train on one after the other.",
                 )
-            if _vocabularies(shard) != _vocabularies(shards[0]):
+            if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
                     f"{shards[0].source} and {shard.source} were made with different vocabularies.",
                     fix="Prepare the whole corpus with one.",
@@ -220,47 +220,51 @@ class Shards:
         self.streams = shards[0].streams
         self.weights = tuple((weights or {}).get(shard.source, 1.0) for shard in shards)
         self.counts = [len(shard) for shard in shards]
-        self.bases = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        self.sample_offsets = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
         self.languages = tuple(sorted({pair for shard in shards for pair in shard.languages}))
         self.labels = tuple(sorted({label for shard in shards for label in shard.labels}))
-        self.identity = hashlib.sha256("\n".join(_content(shard) for shard in shards).encode()).hexdigest()
+        self.identity = hashlib.sha256("\n".join(_content_fingerprint(shard) for shard in shards).encode()).hexdigest()
 
     def __len__(self) -> int:
-        return int(self.bases[-1])
+        return int(self.sample_offsets[-1])
 
-    def tokens(self, number: int) -> Tokens:
+    def load_tokens(self, number: int) -> Tokens:
         """The tokens of a shard."""
         return self.shards[number].tokens
 
-    def pairs(self) -> Iterator[tuple[list[int], list[int]]]:
+    def iter_pairs(self) -> Iterator[tuple[list[int], list[int]]]:
         """Source and target of every sample, as ids and in the order of the shards: for other people's trainers."""
         for number, shard in enumerate(self.shards):
-            tokens, begins = self.tokens(number), shard.begins()[:-1]
-            for begin, (first, second) in zip(begins.tolist(), shard.lengths[:2].T.tolist(), strict=True):
-                ids = tokens[begin : begin + first + second].tolist()
-                yield ids[:first], ids[first:]
+            tokens, offsets = self.load_tokens(number), shard.offsets()[:-1]
+            for start, (source_length, target_length) in zip(
+                offsets.tolist(), shard.lengths[:2].T.tolist(), strict=True
+            ):
+                ids = tokens[start : start + source_length + target_length].tolist()
+                yield ids[:source_length], ids[source_length:]
 
     def use_labels(self, labels: tuple[str, ...]) -> None:
         """Number the labels as another corpus does: those that a model knows."""
-        if unknown := set(self.labels) - set(labels):
-            some = ", ".join(sorted(unknown)[:5])
-            raise RegardError(f"The model was never told these labels: {some}.", fix="Train with examples of them.")
+        if unknown_labels := set(self.labels) - set(labels):
+            label_list = ", ".join(sorted(unknown_labels)[:5])
+            raise RegardError(
+                f"The model was never told these labels: {label_list}.", fix="Train with examples of them."
+            )
         self.labels = labels
 
     def prefetch(self, numbers: Sequence[int]) -> None:
         """These shards will be read next: nothing to do where they are at hand."""
 
-    def where(self, sample: int) -> Where:
+    def locate(self, sample: int) -> Location:
         """The file and line that a sample was read from."""
-        shard = int(np.searchsorted(self.bases, sample, side="right")) - 1
-        return self.shards[shard].where(sample - int(self.bases[shard]))
+        shard = int(np.searchsorted(self.sample_offsets, sample, side="right")) - 1
+        return self.shards[shard].locate(sample - int(self.sample_offsets[shard]))
 
 
-def _vocabularies(shard: Shard) -> tuple[str | None, str | None, int]:
+def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
     return shard.made_from.get("source"), shard.made_from.get("target"), shard.tokens.itemsize
 
 
-def _content(shard: Shard) -> str:
+def _content_fingerprint(shard: Shard) -> str:
     """A fingerprint of what a shard holds; one that is in memory is hashed as it is."""
     if shard.sha256:
         return shard.sha256

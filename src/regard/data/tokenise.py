@@ -8,117 +8,128 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.example import CorpusError, Example, Where
+from regard.data.example import CorpusError, Example, Location
 from regard.data.shards import Shard, Tokens
 from regard.text.tokenizer import Tokenizer
 
-AT_ONCE = 1 << 18  # characters: encodings take a hundred times the memory of their text
-Stream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
+BATCH_CHARACTERS = 1 << 18  # characters: encodings take a hundred times the memory of their text
+TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
 
-def tokenise(
+def tokenize_examples(
     examples: Sequence[Example],
     source: Tokenizer,
     target: Tokenizer,
     *,
     name: str = "memory",
     origin: str = "",
-    text: str = "",
+    text_sha256: str = "",
 ) -> Shard:
     """Cut examples that are alike (all pairs, all tagged, or neither) into tokens, as one shard.
 
     `origin` names their corpus source, `text` is the sha256 of their text, both for the record.
     """
-    wide = max(source.size, target.size) > 1 << 16
-    kind = np.dtype("<u4" if wide else "<u2")
-    streams = {"source": _encoded(source, [example.source for example in examples], kind)}
+    needs_uint32 = max(source.size, target.size) > 1 << 16
+    dtype = np.dtype("<u4" if needs_uint32 else "<u2")
+    streams = {"source": _encode(source, [example.source for example in examples], dtype)}
     labels: tuple[str, ...] = ()
-    if _all_or_none(examples, "target", lambda example: example.target is not None):
-        streams["target"] = _encoded(target, [example.target or "" for example in examples], kind)
-    if _all_or_none(examples, "tags", lambda example: example.tags is not None):
+    if _check_all_or_none(examples, "target", lambda example: example.target is not None):
+        streams["target"] = _encode(target, [example.target or "" for example in examples], dtype)
+    if _check_all_or_none(examples, "tags", lambda example: example.tags is not None):
         labels = tuple(sorted({tag for example in examples for tag in example.tags or ()}))
-        streams["tags"] = _joined([[_tagged(example, source, labels) for example in examples]], kind)
+        streams["tags"] = _concatenate([[_encode_tags(example, source, labels) for example in examples]], dtype)
     else:
         labels = tuple(sorted({example.label for example in examples if example.label is not None}))
     languages = tuple(sorted({example.languages for example in examples}))
     files = tuple(dict.fromkeys(example.where.file for example in examples))
     columns = [
-        _numbers(files, (example.where.file for example in examples)),
+        _to_numbers(files, (example.where.file for example in examples)),
         (example.where.line for example in examples),
-        _numbers(languages, (example.languages for example in examples)),
-        _numbers((None, *labels), (example.label for example in examples)),
+        _to_numbers(languages, (example.languages for example in examples)),
+        _to_numbers((None, *labels), (example.label for example in examples)),
     ]
-    facts = [np.fromiter(column, np.uint32, len(examples)) for column in columns]
-    made_from = {"source": source.fingerprint, "target": target.fingerprint, "text": text}
+    info_columns = [np.fromiter(column, np.uint32, len(examples)) for column in columns]
+    made_from = {"source": source.fingerprint, "target": target.fingerprint, "text": text_sha256}
     return Shard(
         name=name,
         source=origin,
         streams=tuple(streams),
-        tokens=_in_turn(list(streams.values())),
-        table=np.array([*(lengths for _, lengths in streams.values()), *facts], np.uint32),
+        tokens=_interleave(list(streams.values())),
+        table=np.array([*(lengths for _, lengths in streams.values()), *info_columns], np.uint32),
         files=files,
         languages=languages,
         labels=labels,
-        made_from={part: known for part, known in made_from.items() if part in streams or part == "text"},
+        made_from={part: fingerprint for part, fingerprint in made_from.items() if part in streams or part == "text"},
     )
 
 
-def packed_text(examples: Iterable[Example]) -> bytes:
+def serialize_examples(examples: Iterable[Example]) -> bytes:
     """Examples as bytes: the same text always gives the same bytes."""
     rows = [
-        (one.where.file, one.where.line, one.source, one.target, one.label, one.tags, one.languages) for one in examples
+        (
+            example.where.file,
+            example.where.line,
+            example.source,
+            example.target,
+            example.label,
+            example.tags,
+            example.languages,
+        )
+        for example in examples
     ]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def unpacked_text(content: bytes) -> list[Example]:
+def deserialize_examples(content: bytes) -> list[Example]:
     """The examples that `packed_text` wrote."""
     return [
-        Example(Where(file, line), source, target, label, None if tags is None else tuple(tags), tuple(languages))
+        Example(Location(file, line), source, target, label, None if tags is None else tuple(tags), tuple(languages))
         for file, line, source, target, label, tags, languages in json.loads(content.decode("utf-8", "surrogatepass"))
     ]
 
 
-def _encoded(tokenizer: Tokenizer, texts: list[str], kind: np.dtype[Any]) -> Stream:
-    return _joined((tokenizer.encode_ids(some) for some in _pieces(texts)), kind)
+def _encode(tokenizer: Tokenizer, texts: list[str], dtype: np.dtype[Any]) -> TokenStream:
+    return _concatenate((tokenizer.encode_ids(batch) for batch in _batch_texts(texts)), dtype)
 
 
-def _joined(parts: Iterable[list[list[int]]], kind: np.dtype[Any]) -> Stream:
+def _concatenate(parts: Iterable[list[list[int]]], dtype: np.dtype[Any]) -> TokenStream:
     """Lists of ids as one array and its lengths, part by part: Python's numbers take twenty times the room."""
-    tokens: list[NDArray[Any]] = [np.zeros(0, kind)]
+    tokens: list[NDArray[Any]] = [np.zeros(0, dtype)]
     lengths: list[NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
     for part in parts:
         sizes = np.fromiter(map(len, part), np.uint32, len(part))
         lengths.append(sizes)
-        tokens.append(np.fromiter(chain.from_iterable(part), kind, int(sizes.sum(dtype=np.int64))))
+        tokens.append(np.fromiter(chain.from_iterable(part), dtype, int(sizes.sum(dtype=np.int64))))
     return np.concatenate(tokens), np.concatenate(lengths)
 
 
-def _in_turn(streams: list[Stream]) -> Tokens:
+def _interleave(streams: list[TokenStream]) -> Tokens:
     """Of every sample one stream after another."""
     if len(streams) == 1:
         return streams[0][0]
-    (first, one), (second, two) = streams
-    tokens = np.empty(first.size + second.size, first.dtype)
-    here = np.repeat(np.tile([True, False], one.size), np.stack((one, two), axis=1).ravel())
-    tokens[here], tokens[~here] = first, second
+    (first_tokens, first_lengths), (second_tokens, second_lengths) = streams
+    tokens = np.empty(first_tokens.size + second_tokens.size, first_tokens.dtype)
+    is_first = np.repeat(
+        np.tile([True, False], first_lengths.size), np.stack((first_lengths, second_lengths), axis=1).ravel()
+    )
+    tokens[is_first], tokens[~is_first] = first_tokens, second_tokens
     return tokens
 
 
-def _pieces(texts: list[str]) -> Iterator[list[str]]:
-    some: list[str] = []
-    size = 0
+def _batch_texts(texts: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    n_characters = 0
     for text in texts:
-        some.append(text)
-        size += len(text)
-        if size >= AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+        batch.append(text)
+        n_characters += len(text)
+        if n_characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
 
 
-def _all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example], bool]) -> bool:
+def _check_all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example], bool]) -> bool:
     """Whether the examples have a target (or tags); a mixture is refused with the first that differs."""
     for example in examples:
         if has(example) != has(examples[0]):
@@ -131,40 +142,40 @@ def _all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example]
     return bool(examples) and has(examples[0])
 
 
-def _numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]:
-    known = {name: number for number, name in enumerate(names)}
-    return (known[value] for value in values)
+def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]:
+    number_of = {name: number for number, name in enumerate(names)}
+    return (number_of[value] for value in values)
 
 
-def _tagged(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
+def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
     """For each piece 1 + the tag of the word that begins with it, or 0 where none does."""
     encoding = tokenizer.encode(example.source)
-    first, tags = first_pieces(example.source, encoding.offsets), example.tags or ()
-    if len(first) != len(tags):
-        raise CorpusError(f"{len(first)} words, but {len(tags)} tags.", where=str(example.where))
-    if first.size and (first[-1] >= len(encoding.ids) or (np.diff(first) <= 0).any()):
+    first_tokens, tags = first_token_of_words(example.source, encoding.offsets), example.tags or ()
+    if len(first_tokens) != len(tags):
+        raise CorpusError(f"{len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where))
+    if first_tokens.size and (first_tokens[-1] >= len(encoding.ids) or (np.diff(first_tokens) <= 0).any()):
         raise CorpusError(
             "Two words share a piece, so one of them has no place for its tag.",
             where=str(example.where),
             fix="Tag with a vocabulary whose pieces do not cross spaces.",
         )
     numbers = np.zeros(len(encoding.ids), np.int64)
-    numbers[first] = [1 + labels.index(tag) for tag in tags]
+    numbers[first_tokens] = [1 + labels.index(tag) for tag in tags]
     return numbers.tolist()
 
 
-def first_pieces(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def first_token_of_words(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Of every word, the first piece that reaches into it; spaces separate words.
 
     >>> first_pieces("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
     array([0, 2])
     """
     ends = np.array([end for _, end in spans], np.int64)
-    return np.searchsorted(ends, _word_begins(text), side="right")
+    return np.searchsorted(ends, _word_starts(text), side="right")
 
 
-def _word_begins(text: str) -> NDArray[np.int64]:
+def _word_starts(text: str) -> NDArray[np.int64]:
     """Where words begin: characters after a space, or at the start."""
     return np.array(
-        [at for at, character in enumerate(text) if character != " " and (at == 0 or text[at - 1] == " ")], np.int64
+        [i for i, character in enumerate(text) if character != " " and (i == 0 or text[i - 1] == " ")], np.int64
     )

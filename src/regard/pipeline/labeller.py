@@ -8,8 +8,8 @@ import numpy as np
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.data.beginnings import kept, room
-from regard.data.tokenise import first_pieces
+from regard.data.beginnings import text_budget, truncated_lengths
+from regard.data.tokenise import first_token_of_words
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoded import answers, framed
 from regard.pipeline.limits import learned_positions
@@ -85,7 +85,7 @@ class Labeller:
         found: dict[int, Tagged] = {}
         for places, logits in answers(self.model, self.settings, tokenizer, rows, batch_tokens):
             for place, chances in zip(places, logits.softmax(dim=-1).tolist(), strict=True):
-                heads = first_pieces(plain[place], encoded[place].offsets)
+                heads = first_token_of_words(plain[place], encoded[place].offsets)
                 tags = tuple(self._told(chances[1 + head]) for head in heads)
                 found[place] = Tagged(tuple(words[place]), tags)
         return [found[place] for place in range(len(rows))]
@@ -94,7 +94,7 @@ class Labeller:
         """Texts in their frames, and which of them had to be cut."""
         lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
         limit = learned_positions(self.settings.encoder)
-        read = lengths if limit is None else kept(lengths, room(limit, len(sides)))
+        read = lengths if limit is None else truncated_lengths(lengths, text_budget(limit, len(sides)))
         rows = [
             framed(self.vocabularies.source, *(text[:most] for text, most in zip(texts, some, strict=True)))
             for texts, some in zip(zip(*sides, strict=True), read.T.tolist(), strict=True)

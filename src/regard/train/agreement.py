@@ -17,7 +17,7 @@ and the same with changed roles for q: the fused pass of `loss` needs no more th
 import torch
 from torch import Tensor
 
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.train.loss import Pass, WordLoss, class_loss, contest, passed
 
 
@@ -34,7 +34,7 @@ def agreeing_class_loss(logits: Tensor, labels: Tensor, smoothing: float, streng
     """`loss.class_loss` of logits (2 N, classes) in the same order; labels (2 N) may be IGNORED."""
     found = class_loss(logits, labels, smoothing)
     first, second = logits.log_softmax(dim=-1).chunk(2)  # (N, classes)
-    real = labels.chunk(2)[0] != IGNORED  # (N)
+    real = labels.chunk(2)[0] != IGNORE_INDEX  # (N)
     apart = ((first.exp() - second.exp()) * (first - second)).sum(dim=-1)[real].sum()
     return _halved(found._replace(total=found.total + strength / 2 * apart))
 

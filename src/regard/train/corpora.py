@@ -18,8 +18,8 @@ from regard.base.files import create_folder, read_json, write_atomic
 from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
-from regard.data.held_out import Part, split
-from regard.data.prepare import CORPUS, Done, open_corpus, prepare
+from regard.data.held_out import SplitCorpus, train_validation_split
+from regard.data.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare
 from regard.data.shards import Shards
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn, learn_pair
@@ -58,7 +58,7 @@ def corpora(run: Run, folder: RunFolder, tell: Listener) -> Corpora:
     if run.data.prepared is not None:
         return _given(run, Path(run.data.prepared))
     if not folder.corpus.is_file():  # before anything is made of the files: a change from here on is noticed
-        facts = {name: list(fact) for name, fact in _whole(run).facts().items()}
+        facts = {name: list(fact) for name, fact in _whole(run).hash_files().items()}
         content = (json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
         if len(content) > limits.DOCUMENT:
             what = f"The corpus has {len(facts):,} files: the names of so many are not read again."
@@ -75,7 +75,7 @@ def corpora(run: Run, folder: RunFolder, tell: Listener) -> Corpora:
 def check_corpus(run: Run, folder: RunFolder) -> None:
     """Raise unless the files of the corpus are what they were when the run began."""
     if run.data.prepared is None and folder.corpus.is_file():
-        _whole(run).check(_facts_before(folder.corpus))
+        _whole(run).check_unchanged(_facts_before(folder.corpus))
 
 
 def _facts_before(path: Path) -> dict[str, Sequence[int | str]]:
@@ -96,7 +96,7 @@ def _parts(run: Run) -> dict[str, Corpus]:
     if run.data.validation:
         return {"train": train, "validation": Corpus(run.data.validation)}
     if run.data.held_out:
-        learned, held_out = split(train, run.data.held_out, run.data.seed)
+        learned, held_out = train_validation_split(train, run.data.held_out, run.data.seed)
         return {"train": learned, "validation": held_out}
     return {"train": train}
 
@@ -134,10 +134,10 @@ def _thinned(texts: Iterable[str], tell: Listener) -> Iterator[str]:
 
 def _shards(name: str, part: Corpus, vocabularies: TokenizerPair, folder: RunFolder, tell: Listener) -> Shards:
     place = folder.shards / name
-    if not (place / CORPUS).is_file():
-        defects, finished = Defects(), list[Done]()
+    if not (place / CORPUS_FILE).is_file():
+        defects, finished = Defects(), list[ShardDone]()
 
-        def report(done: Done) -> None:
+        def report(done: ShardDone) -> None:
             finished.append(done)
             tell(Working(f"cutting {name} into tokens", f"{sum(one.samples for one in finished):,} samples"))
 
@@ -145,11 +145,11 @@ def _shards(name: str, part: Corpus, vocabularies: TokenizerPair, folder: RunFol
         if not finished:
             what = f"There is nothing in the {name} part of the corpus."
             raise RegardError(what, fix="Give more text, or a larger data.held_out, or a validation corpus.")
-        is_told = isinstance(part, Part) and name == "validation"  # both parts are read from the same files
+        is_told = isinstance(part, SplitCorpus) and name == "validation"  # both parts are read from the same files
         if defects.counts and not is_told:
             tell(Said(f"Met in {name}: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
     try:
-        shards = open_corpus(place, thorough=True)
+        shards = open_corpus(place, verify=True)
     except DamagedError as error:
         fix = f"Remove {place} and resume: it is made again from the text."
         raise DamagedError(error.what, where=error.where, fix=fix) from error
@@ -174,7 +174,7 @@ def _check_vocabularies(shards: Shards, vocabularies: TokenizerPair, where: Path
 
 
 def _workers(part: Corpus) -> int:
-    paths = [Path(path) for path in part.files()]
+    paths = [Path(path) for path in part.list_files()]
     size = sum(path.stat().st_size for path in paths if path.is_file())  # of a URL nobody knows
     return 1 if size < PARALLEL else _cores()
 
@@ -224,11 +224,11 @@ def _given(run: Run, folder: Path) -> Corpora:
 
 def _from_tokens(shards: Shards, vocabularies: TokenizerPair) -> Iterator[Pair]:
     shard = shards.shards[0]
-    begins = shard.begins()
+    begins = shard.offsets()
     for sample in range(min(len(shard), KEPT)):
         first, *others = shard.lengths[:, sample].tolist()
         start = int(begins[sample])
-        tokens = shards.tokens(0)[start : start + first + sum(others)].tolist()
+        tokens = shards.load_tokens(0)[start : start + first + sum(others)].tolist()
         target = vocabularies.target.decode(tokens[first:]) if shard.streams[1:] == ("target",) else None
         languages = shard.languages[shard.column("languages")[sample]]
         yield Pair(vocabularies.source.decode(tokens[:first]), target, languages=languages)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.data.batch import Batch
-from regard.data.noise import key
+from regard.data.noise import make_key
 from regard.train.objective import Objective
 from regard.train.optim import Optimizers
 from regard.train.precision import Precision, Scaler, computing
@@ -85,7 +85,7 @@ class Engine:
         self.optimizers.zero_grad()
 
     def _accumulated(self, batches: Sequence[Batch], epoch: int, parts: int) -> Gradients:
-        tokens = sum(batch.count for batch in batches)
+        tokens = sum(batch.label_count for batch in batches)
         loss = torch.zeros((), dtype=torch.float64)
         likelihood = torch.zeros((), dtype=torch.float64)
         for batch in batches:
@@ -116,7 +116,7 @@ def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
     """Let torch's generator begin anew for this batch."""
     if batch is None:
         return
-    bits = int(key(seed, DROPOUT, epoch, batch, part)[0] >> 1)
+    bits = int(make_key(seed, DROPOUT, epoch, batch, part)[0] >> 1)
     torch.default_generator.manual_seed(bits)  # `torch.manual_seed` looks for devices, half a millisecond each time
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(bits)

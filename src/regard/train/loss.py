@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 
 FEW = 32  # rows of narrow logits are filled up to multiples of this, so that there are few sizes of them
 
@@ -66,8 +66,8 @@ def passed(one_pass: "Pass", x: Tensor, weight: Tensor, bias: Tensor | None) -> 
 def _all_at_once(logits: Tensor, labels: Tensor, smoothing: float, scratch: Tensor) -> WordLoss:
     """Logits (N, V) and a `scratch` of the same numbers, which are changed for a moment."""
     logs = logits.log_softmax(dim=-1, dtype=_wide(logits.dtype))  # (N, V)
-    likelihood = F.nll_loss(logs, labels, ignore_index=IGNORED, reduction="sum")
-    real = labels != IGNORED  # (N)
+    likelihood = F.nll_loss(logs, labels, ignore_index=IGNORE_INDEX, reduction="sum")
+    real = labels != IGNORE_INDEX  # (N)
     _, _, won = contest(scratch.to(logs.dtype), labels.clamp(min=0)[:, None])
     right = (won[:, 0] & real).sum()
     if not smoothing:

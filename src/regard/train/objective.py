@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -39,15 +39,15 @@ class Objective:
         if self.agreement:
             batch = _twice(batch)
         x = self._vectors(_simplest(batch).to(device))
-        return self._loss(x, batch.labels, batch.source_real)
+        return self._loss(x, batch.labels, batch.source_valid)
 
     def _below_head(self, batch: Batch) -> Tensor:
         model = self.model
         if isinstance(model, EncoderDecoder):
-            return model.hidden_states(_given(batch.source), _given(batch.target), batch.source_real)  # (B, T, D)
+            return model.hidden_states(_given(batch.source), _given(batch.target), batch.source_valid)  # (B, T, D)
         if isinstance(model, DecoderOnly):
             return model.hidden_states(_given(batch.target), positions=batch.positions, documents=batch.documents)
-        return model.hidden_states(_given(batch.source), batch.source_real)[0]
+        return model.hidden_states(_given(batch.source), batch.source_valid)[0]
 
     def _loss(self, x: Tensor, labels: Tensor, real: Tensor | None) -> WordLoss:
         head: nn.Module = self.model.head
@@ -58,7 +58,7 @@ class Objective:
                 return agreeing_class_loss(logits, labels, self.smoothing, self.agreement)
             return class_loss(logits, labels, self.smoothing)
         x, labels = x.flatten(0, 1), labels.flatten()  # (B T, D), (B T)
-        places = (labels != IGNORED).nonzero()[:, 0]
+        places = (labels != IGNORE_INDEX).nonzero()[:, 0]
         if places.numel() < labels.numel():
             x, labels = x.index_select(0, places.to(x.device)), labels[places]  # (N, D), (N)
         if isinstance(head, MLMHead):
@@ -79,7 +79,7 @@ def _twice(batch: Batch) -> Batch:
 
 def _simplest(batch: Batch) -> Batch:
     """The same batch without masks that hide nothing, so that attention stays on its fast path."""
-    source_real, documents, positions = batch.source_real, batch.documents, batch.positions
+    source_real, documents, positions = batch.source_valid, batch.documents, batch.positions
     if source_real is not None and bool(source_real.all()):
         source_real = None
     if documents is not None and bool(((documents == documents[:, :1]) | (documents < 0)).all()):

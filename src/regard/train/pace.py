@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.config.run import Run
 from regard.data.batch import Batch
-from regard.data.rows import IGNORED
+from regard.data.rows import IGNORE_INDEX
 from regard.models.cost import cost
 from regard.store.room import check_fits_memory
 from regard.train.device import with_device
@@ -66,5 +66,5 @@ def _labels(run: Run, tokens: Tensor) -> Tensor:
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)
     if kind == "masked_words":
-        return tokens.masked_fill(torch.rand(tokens.shape) > HIDDEN, IGNORED)
+        return tokens.masked_fill(torch.rand(tokens.shape) > HIDDEN, IGNORE_INDEX)
     return tokens if kind == "words" else torch.zeros_like(tokens)

@@ -32,7 +32,7 @@ def probed(run: Run, read: Corpora, tell: Listener) -> Run:
 def typical_batch(run: Run, read: Corpora) -> Batch:
     """The batch of median size among the first few."""
     loader = loader_of(run, read.train, read.vocabularies)
-    some = [batch for batch, _ in zip(loader.epoch(0), range(9), strict=False)]
+    some = [batch for batch, _ in zip(loader.iter_epoch(0), range(9), strict=False)]
     return sorted(some, key=lambda batch: batch.labels.numel())[len(some) // 2]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from regard.base.errors import DamagedError
-from regard.data.order import Position
+from regard.data.order import DataPosition
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Progress:
 
     update: int = 0  # steps of the optimizer so far
     tokens: int = 0  # target tokens learned from so far
-    position: Position | None = None  # in the data; None is the beginning
+    position: DataPosition | None = None  # in the data; None is the beginning
     best: float | None = None  # of the metric that the run goes by
     best_update: int = 0
     best_scores: dict[str, float] = field(default_factory=dict)

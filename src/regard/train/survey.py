@@ -9,7 +9,7 @@ from regard.base.errors import RegardError
 from regard.config.run import AnySource, Documents, Lines
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.open import files, unpacked
+from regard.data.open import list_files, read_decompressed
 
 Content = Literal["pairs", "text", "labels", "tags"]
 WORDS = 1_000_000  # different words that are told apart: beyond, it makes no difference
@@ -114,8 +114,8 @@ def _refuse_empty(found: Found, sources: Sequence[AnySource]) -> None:
 def _refuse_binary(source: AnySource) -> None:
     """A picture, a spreadsheet or an archive is met before its first line is taken for a sentence."""
     for path in _paths([source]):
-        for file in files(path, Defects()):
-            head = next(unpacked(file), b"")[:TELLING]
+        for file in list_files(path, Defects()):
+            head = next(read_decompressed(file), b"")[:TELLING]
             if b"\0" in head and not head.startswith(_UTF16) and source.kind not in ("parquet", "gettext", "tmx"):
                 fix = "Give plain text in UTF-8; save a document or spreadsheet as text first."
                 raise CorpusError("This is not a text file: it holds NUL bytes.", where=file, fix=fix)

@@ -5,12 +5,12 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.run import Run
 from regard.data.loader import Loader
-from regard.data.order import Rules
-from regard.data.shards import Shards, cut
-from regard.data.tasks import Kind, Task, task_for
+from regard.data.order import OrderSettings
+from regard.data.shards import Shards, split_long
+from regard.data.tasks import Task, TaskName, build_task
 from regard.text.vocabularies import TokenizerPair
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, TaskName] = {
     "translate": "translate",
     "restore": "restore",
     "continue": "continue",
@@ -24,7 +24,7 @@ def loader_of(run: Run, shards: Shards, vocabularies: TokenizerPair, **options: 
     """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
     data = run.data
     shards, task = task_of(run, shards, vocabularies)
-    rules = Rules(seed=data.seed, budget=data.batch_tokens, longest=data.max_length, packed=task.packed)
+    rules = OrderSettings(seed=data.seed, max_tokens=data.batch_tokens, max_length=data.max_length, packed=task.packed)
     return Loader(shards, task, rules, **options)
 
 
@@ -42,19 +42,19 @@ def task_of(run: Run, shards: Shards, vocabularies: TokenizerPair) -> tuple[Shar
     if kind in ("fill", "restore") and shards.streams == ("source",):
         weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
         row = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
-        shards = Shards([cut(shard, row) for shard in shards.shards], weights)
+        shards = Shards([split_long(shard, row) for shard in shards.shards], weights)
     tagged = kind == "translate" and bool(vocabularies.source.specials.languages)
     if tagged and not all(shards.languages):
         raise RegardError(
             "The vocabulary has tags of languages, and a source does not say which it is in.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
-    task = task_for(
+    task = build_task(
         kind,
         vocabularies,
         seed=run.data.seed,
         languages=shards.languages if tagged else None,
         pairs=shards.streams == ("source", "target"),
-        longest=min(run.data.max_length, run.data.batch_tokens),
+        max_length=min(run.data.max_length, run.data.batch_tokens),
     )
     return shards, task

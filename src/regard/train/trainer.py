@@ -14,7 +14,7 @@ import torch
 from regard.config.run import Run
 from regard.config.training import Rewind, Stop
 from regard.data.loader import Update
-from regard.data.recut import recut
+from regard.data.recut import resegmenter
 from regard.models.build import build
 from regard.store.room import check_fits_memory
 from regard.store.run_folder import Journal, RunFolder
@@ -63,7 +63,7 @@ class Trainer:
             say=lambda text: tell(Said(text, "warning")),
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
-        noise = recut(corpora.vocabularies, run.tokenizer, seed=run.data.seed, longest=run.data.max_length)
+        noise = resegmenter(corpora.vocabularies, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
         self.loader = loader_of(run, corpora.train, corpora.vocabularies, together=run.accumulate, recut=noise)
         self.validator = self._validator(corpora)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")), size)
@@ -118,7 +118,7 @@ class Trainer:
         if found.overflowed:  # float16 looks for its scale: neither an update nor a spike
             self.engine.refuse()
             self.journal.write(**self._left_out(work), overflow="the scale of float16 was too large")
-            self.progress.position = work.after
+            self.progress.position = work.next_position
             return True
         fault = self.guard.fault(found.loss, found.norm)
         if fault is not None:
@@ -127,7 +127,7 @@ class Trainer:
         progress = self.progress
         progress.update += 1
         progress.tokens += found.tokens
-        progress.position = work.after
+        progress.position = work.next_position
         step_rate = rate(
             self.run.train.schedule, progress.update, updates=self.run.train.updates, width=self.run.model.width
         )
@@ -169,7 +169,7 @@ class Trainer:
             return False
         step = self._rewound(policy) if isinstance(policy, Rewind) else None
         done = "left out" if step is None else f"went back to update {step}; the batches since then are left out"
-        self.progress.position = work.after
+        self.progress.position = work.next_position
         self.journal.write(**line, done=done)
         if step is not None:
             self._save()
@@ -332,7 +332,7 @@ class Trainer:
         if corpora.validation is None:
             return None
         loader = loader_of(self.run, corpora.validation, corpora.vocabularies)
-        next(loader.epoch())  # raises now, not after hours, if there is nothing to validate on
+        next(loader.iter_epoch())  # raises now, not after hours, if there is nothing to validate on
         return Validator(
             self.objective,
             loader,
@@ -346,7 +346,7 @@ class Trainer:
 
     def _tell_start(self) -> None:
         for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):
-            for long in (loader.quarantine, loader.in_part):
+            for long in (loader.too_long, loader.truncated):
                 if len(long):
                     self.tell(Said(str(long), "warning"))
         self.tell(

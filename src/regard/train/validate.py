@@ -86,12 +86,12 @@ class Validator:
 
     def _read(self) -> dict[str, float]:
         likelihood, right, count = 0.0, 0, 0
-        for batch in self.loader.epoch(0):
+        for batch in self.loader.iter_epoch(0):
             with computing(next(self._objective.model.parameters()).device.type, self._precision):
                 found = self._objective(batch)
             likelihood += float(found.negative_log_likelihood)
             right += int(found.right)
-            count += batch.count
+            count += batch.label_count
         loss = likelihood / max(count, 1)
         values = {"loss": loss, "perplexity": perplexity(likelihood, count), "accuracy": right / max(count, 1)}
         if self._model.task in ("translate", "continue"):
@@ -102,7 +102,7 @@ class Validator:
         """Bytes of the text that must come out, counted once."""
         if self._bytes is None:
             decode = self._vocabularies.target.decode
-            texts = (decode(tokens) for tokens in self.loader.written())
+            texts = (decode(tokens) for tokens in self.loader.iter_targets())
             self._bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         return self._bytes
 
@@ -149,7 +149,7 @@ class Validator:
             return False
         sides = ((self._vocabularies.source, pair.source), (self._vocabularies.target, pair.target))
         lengths = np.array([[len(words.encode_ids([text])[0])] for words, text in sides])
-        return int(self.loader.task.measure(lengths).max()) <= self.loader.order.rules.limit
+        return int(self.loader.task.row_lengths(lengths).max()) <= self.loader.order.settings.length_limit
 
     def _continued(self, writer: Writer) -> Scores:
         shown = []

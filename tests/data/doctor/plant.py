@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from regard.data.example import Example, Where
+from regard.data.example import Example, Location
 
 Pair = tuple[str, str]
 
@@ -202,7 +202,7 @@ def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, se
                 if defect is not None:
                     rows[kind.name].append(len(mixed))
                     mixed.append(defect)
-    examples = [Example(Where("train.en", row + 1), *pair) for row, pair in enumerate(mixed)]
+    examples = [Example(Location("train.en", row + 1), *pair) for row, pair in enumerate(mixed)]
     return Planted(examples, rows)
 
 

@@ -8,7 +8,7 @@ from regard.base.errors import RegardError
 from regard.data.doctor import agreement, characters, lengths
 from regard.data.doctor.examine import Learned
 from regard.data.doctor.rules import BIT, RULES, choose
-from regard.data.example import Example, Where
+from regard.data.example import Example, Location
 
 CHECKS = Learned(lengths.Usual((500, 500), ratio=1.1, times=2.0), None, pairs=True).checks()
 LONG = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
@@ -56,7 +56,7 @@ LONG = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
     ],
 )
 def test_speaks(rule: str, source: str, target: str) -> None:
-    finding = CHECKS[rule](Example(Where("a", 1), source, target))
+    finding = CHECKS[rule](Example(Location("a", 1), source, target))
     assert finding is not None
     assert finding.rule == rule
     assert finding.reason
@@ -93,14 +93,14 @@ def test_speaks(rule: str, source: str, target: str) -> None:
     ],
 )
 def test_leaves_in_peace(rule: str, source: str, target: str) -> None:
-    assert CHECKS[rule](Example(Where("a", 1), source, target)) is None
+    assert CHECKS[rule](Example(Location("a", 1), source, target)) is None
 
 
 def test_the_offending_part_is_marked() -> None:
-    found = agreement.numbers(Example(Where("a", 1), "In 1999 and 2,000", "2.000 und 1998"))
+    found = agreement.numbers(Example(Location("a", 1), "In 1999 and 2,000", "2.000 und 1998"))
     assert found is not None
     assert (found.source, found.target) == (((3, 7),), ((10, 14),))
-    garbled = characters.mojibake(Example(Where("a", 1), "ok", "fÃ¼r und fÃ¼r"))
+    garbled = characters.mojibake(Example(Location("a", 1), "ok", "fÃ¼r und fÃ¼r"))
     assert garbled is not None
     assert garbled.target == ((1, 3), (10, 12))
 
@@ -121,7 +121,7 @@ def test_the_offending_part_is_marked() -> None:
 def test_lines_without_end_are_no_trouble(text: str) -> None:
     begin = time.process_time()
     for check in CHECKS.values():
-        finding = check(Example(Where("a", 1), text, "Eine 1."))
+        finding = check(Example(Location("a", 1), text, "Eine 1."))
         assert finding is None or len(finding.reason) < 400
     assert time.process_time() - begin < 5
 
@@ -129,8 +129,8 @@ def test_lines_without_end_are_no_trouble(text: str) -> None:
 def test_a_language_without_spaces_has_no_long_words() -> None:
     sides = [["这是一个没有空格的句子。" * 5] * 50, ["This is a sentence with spaces."] * 50]
     usual = lengths.learn(sides)
-    assert usual.long_word(Example(Where("a", 1), "长" * 200, "Long.")) is None
-    assert usual.long_word(Example(Where("a", 1), "长", "x" * 200)) is not None
+    assert usual.long_word(Example(Location("a", 1), "长" * 200, "Long.")) is None
+    assert usual.long_word(Example(Location("a", 1), "长", "x" * 200)) is not None
 
 
 def test_usual_lengths_are_learned_from_the_many() -> None:
@@ -140,7 +140,7 @@ def test_usual_lengths_are_learned_from_the_many() -> None:
     assert 1.2 < usual.ratio < 1.5
     assert 2.0 <= usual.times < 3.0
     assert usual.longest[0] < 2000
-    assert usual.too_long(Example(Where("a", 1), *pairs[7])) is not None
+    assert usual.too_long(Example(Location("a", 1), *pairs[7])) is not None
 
 
 def test_rules_have_all_that_people_need() -> None:

@@ -14,7 +14,7 @@ from regard.config.run import AnySource, Documents, Jsonl, Lines, Table
 from regard.data.doctor import examine
 from regard.data.doctor.clean import Written, write
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.open import QUARANTINE
+from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
 
 ENGLISH = [b"one line", b"", b"three &amp; lines", b"four \x00 lines", b"one line", b"f\xc3\x83\xc2\xbcr six", b"seven"]
@@ -38,7 +38,7 @@ def cleaned(source: AnySource, folder: Path) -> Written:
 
 
 def quarantine(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / QUARANTINE).read_bytes().split(b"\n")[:-1]]
+    return [json.loads(line) for line in (folder / QUARANTINE_FILE).read_bytes().split(b"\n")[:-1]]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])

@@ -14,11 +14,11 @@ from regard.data.doctor.ngrams import characters, grams
 from regard.data.doctor.places import Places
 from regard.data.doctor.prints import Prints, found_in, light, repeats
 from regard.data.doctor.statistics import describe
-from regard.data.example import Example, Where
+from regard.data.example import Example, Location
 
 
 def pairs(*texts: tuple[str, str | None]) -> list[Example]:
-    return [Example(Where("a.en", row), *text) for row, text in enumerate(texts, 1)]
+    return [Example(Location("a.en", row), *text) for row, text in enumerate(texts, 1)]
 
 
 def prints(*texts: tuple[str, str | None], lightly: bool = True) -> Prints:
@@ -48,8 +48,8 @@ def test_prints_tell_source_target_label_and_pair_apart() -> None:
     assert taken.source[0] == taken.source[4]
     assert taken.target[4] == 0
     label = Prints(lightly=False)
-    label.add(Example(Where("a", 1), "good", label="1"))
-    label.add(Example(Where("a", 2), "good", label="0"))
+    label.add(Example(Location("a", 1), "good", label="1"))
+    label.add(Example(Location("a", 2), "good", label="0"))
     assert label.pair[0] != label.pair[1]
 
 
@@ -277,7 +277,7 @@ def test_files_that_are_not_parallel() -> None:
 
 
 def test_places_are_small_and_exact() -> None:
-    wheres = [Where("a", 1), Where("a", 2), Where("b", 1), Where("a", 9)]
+    wheres = [Location("a", 1), Location("a", 2), Location("b", 1), Location("a", 9)]
     places = Places()
     for where in wheres:
         places.add(where)

@@ -10,11 +10,11 @@ from regard.base.errors import RegardError
 from regard.data.doctor import choose, examine
 from regard.data.doctor.explain import findings, samples, shifted
 from regard.data.doctor.words import summary
-from regard.data.example import CorpusError, Example, Where
+from regard.data.example import CorpusError, Example, Location
 
 GOOD = [
     Example(
-        Where("a.en", line),
+        Location("a.en", line),
         f"{'word ' * (3 + line * 7 % 23)}number {line} end",
         f"{'Wort ' * (3 + line * 7 % 23)}Nummer {line} Ende",
     )
@@ -60,8 +60,11 @@ def test_repeated_sides_are_noticed_and_stay() -> None:
 
 
 def test_leaks_name_the_place_in_the_held_out_data() -> None:
-    held = [Example(Where("test.en", 1), "unseen here", "ungesehen"), Example(Where("test.en", 2), *_texts(GOOD[5]))]
-    held.append(Example(Where("test.en", 3), GOOD[6].source.upper(), "anders"))
+    held = [
+        Example(Location("test.en", 1), "unseen here", "ungesehen"),
+        Example(Location("test.en", 2), *_texts(GOOD[5])),
+    ]
+    held.append(Example(Location("test.en", 3), GOOD[6].source.upper(), "anders"))
     diagnosis = examine(GOOD, {"test": held, "validation": held[:1]})
     assert rules(GOOD, 5, {"test": held})["leaked-pair"] == "like test.en:2"
     assert diagnosis.rows("leaked-pair").tolist() == [5]
@@ -98,8 +101,8 @@ def test_the_same_text_with_another_label_is_noticed_and_never_learned_before_a_
     corpus = [Example(example.where, example.source, label="good") for example in GOOD]
     corpus[9] = replace(corpus[9], source=corpus[3].source, label="bad")
     held = [
-        Example(Where("test.tsv", 1), corpus[50].source, label="bad"),
-        Example(Where("test.tsv", 2), "new", label="bad"),
+        Example(Location("test.tsv", 1), corpus[50].source, label="bad"),
+        Example(Location("test.tsv", 2), "new", label="bad"),
     ]
     diagnosis = examine(corpus, {"test": held})
     assert diagnosis.rows("repeated-source").tolist() == [9]
@@ -136,7 +139,7 @@ class Broken:
         raise CorpusError("The files are not aligned.", where="a.de:4000")
 
 
-LONG = [replace(GOOD[row * 131 % 400], where=Where("a.en", row + 1)) for row in range(4000)]
+LONG = [replace(GOOD[row * 131 % 400], where=Location("a.en", row + 1)) for row in range(4000)]
 
 
 def test_of_a_corpus_that_breaks_off_the_slip_is_still_located() -> None:
@@ -165,7 +168,7 @@ def test_a_short_slip_is_bad_news_too() -> None:
 def test_samples_show_every_rule_with_what_it_repeats() -> None:
     corpus = with_rows(r10=("13 and 14", "13 und 15"), r300=_texts(GOOD[7]), r301=_texts(GOOD[8]))
     shown = samples(examine(corpus), corpus, most=1)
-    assert shown["numbers"][0].example.where == Where("a.en", 11)
+    assert shown["numbers"][0].example.where == Location("a.en", 11)
     (sample,) = shown["duplicate"]
     assert sample.other == GOOD[7]
     assert set(shown) >= {"numbers", "duplicate"}
@@ -174,7 +177,7 @@ def test_samples_show_every_rule_with_what_it_repeats() -> None:
 def test_a_corpus_that_changes_between_readings_is_refused() -> None:
     corpus = with_rows(r10=("13 and 14", "13 und 15"))
     diagnosis = examine(corpus)
-    moved = [replace(example, where=Where("b.en", example.where.line)) for example in corpus]
+    moved = [replace(example, where=Location("b.en", example.where.line)) for example in corpus]
     for other in (corpus[:-1], [*corpus, corpus[0]], GOOD, moved):
         with pytest.raises(CorpusError, match="changed while it was examined"):
             samples(diagnosis, other)

@@ -9,7 +9,7 @@ import pytest
 
 from regard.data.doctor.examine import examine
 from regard.data.doctor.leakage import HeldOut, between
-from regard.data.example import Example, Where
+from regard.data.example import Example, Location
 from tests.data.doctor.plant import KINDS, Pair, clean_rows, plant, slipped
 
 DATA = Path(__file__).parents[3] / "../shared/data"
@@ -26,7 +26,7 @@ def read(name: str, target: str = "de") -> list[Pair]:
 
 
 def examples(name: str, pairs: list[Pair]) -> list[Example]:
-    return [Example(Where(name, line), *pair) for line, pair in enumerate(pairs, 1)]
+    return [Example(Location(name, line), *pair) for line, pair in enumerate(pairs, 1)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from regard.data.doctor import examine
 from regard.data.doctor.explain import samples
 from regard.data.doctor.report import page, visible
-from regard.data.example import Defects, Example, Where
+from regard.data.example import Defects, Example, Location
 from tests.data.doctor.test_examine import GOOD
 
 NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> \x00\u202e & \"quotes' 13"
@@ -17,7 +17,7 @@ NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> 
 
 def report(corpus: list[Example], name: str = "a.en · a.de") -> str:
     defects = Defects()
-    defects.found("<odd>", Where("<b>", 1))
+    defects.add("<odd>", Location("<b>", 1))
     diagnosis = examine(corpus, {"test": corpus[3:5]})
     return page(name, diagnosis, samples(diagnosis, corpus), defects)
 
@@ -45,7 +45,7 @@ class Tags(HTMLParser):
 def nasty() -> str:
     corpus = list(GOOD)
     corpus[7] = replace(corpus[7], source=NASTY, target=NASTY.replace("13", "14"))
-    corpus[9] = replace(corpus[9], source="  ", where=Where(f"{NASTY}.en", 10))
+    corpus[9] = replace(corpus[9], source="  ", where=Location(f"{NASTY}.en", 10))
     corpus[11] = replace(
         corpus[11], source="lone \ud800 surrogate", target="x" * 3000 + " f\u00c3\u00bcr " + "y" * 3000
     )

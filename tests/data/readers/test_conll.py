@@ -28,7 +28,7 @@ def test_conllu(tmp_path: Path) -> None:
         ("I do n't go", ("PRON", "AUX", "PART", "VERB"), 3),
         ("10\u00a0000", ("NUM",), 11),
     ]
-    assert {kind: where.line for kind, where in defects.first.items()} == {
+    assert {kind: where.line for kind, where in defects.first_location.items()} == {
         "multiword token (1-2) left out, its words are read": 4,
         "empty node (1.1) left out": 7,
         "space inside a word, made a no-break space": 11,

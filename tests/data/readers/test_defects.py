@@ -60,7 +60,7 @@ def test_odd_characters_never_split_a_text(form: Form, name: str, tmp_path: Path
     assert rows_of(examples) == form.expected(rows)
     lines_of_xml = 2 if form.name == "tmx" and character == "\n" else 0  # which counts carriage returns as line ends
     assert [example.where.line for example in examples] == [form.line(0), form.line(1), form.line(2) + lines_of_xml]
-    assert str(defects.first[kind]) == where
+    assert str(defects.first_location[kind]) == where
     assert defects.counts[kind] == (1 if form.single or form.name == "conll" else 2)
 
 
@@ -72,7 +72,7 @@ def test_a_byte_order_mark_at_the_start_is_taken_off(form: Form, tmp_path: Path)
     examples, defects = read_all(form.source(str(path)))
     assert rows_of(examples) == form.expected(rows)
     if form.name != "tmx":  # in XML it is part of the format
-        assert str(defects.first["byte order mark at the start, taken off"]) == f"{path}:1"
+        assert str(defects.first_location["byte order mark at the start, taken off"]) == f"{path}:1"
 
 
 @pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
@@ -84,7 +84,7 @@ def test_crlf_is_a_line_end_in_every_format(form: Form, tmp_path: Path) -> None:
     assert rows_of(examples) == form.expected(rows)
     kind = "carriage return, which XML reads as a line break" if form.name == "tmx" else "CRLF line end, CR taken off"
     assert defects.counts[kind] == path.read_bytes().count(b"\r")
-    assert str(defects.first[kind]) == f"{path}:1"
+    assert str(defects.first_location[kind]) == f"{path}:1"
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form.name != "parquet"], ids=str)
@@ -109,7 +109,7 @@ def test_a_missing_last_newline_loses_nothing(form: Form, tmp_path: Path) -> Non
     assert rows_of(examples) == form.expected(rows)
     if form.name != "tmx":  # XML ends with its outermost element
         last = path.read_bytes().count(b"\n") + 1
-        assert str(defects.first["missing last newline"]) == f"{path}:{last}"
+        assert str(defects.first_location["missing last newline"]) == f"{path}:{last}"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_empty_lines_are_kept_where_lines_are_aligned_and_counted(
     assert [example.source for example in examples] == kept
     assert examples[-1].target in ("letzte", None)
     assert examples[-1].where.line == 3
-    assert (defects.counts[kind], str(defects.first[kind])) == (1, f"{path}:2")
+    assert (defects.counts[kind], str(defects.first_location[kind])) == (1, f"{path}:2")
 
 
 @pytest.mark.parametrize("form", [BY_NAME[name] for name in ("tsv", "quoted", "json", "parquet", "tmx")], ids=str)
@@ -142,7 +142,7 @@ def test_empty_texts_are_examples_and_counted(form: Form, tmp_path: Path) -> Non
     path = form.write(tmp_path, rows)
     examples, defects = read_all(form.source(str(path)))
     assert [(example.source, example.target) for example in examples] == rows
-    assert (defects.counts["empty text"], str(defects.first["empty text"])) == (1, f"{path}:{form.line(1)}")
+    assert (defects.counts["empty text"], str(defects.first_location["empty text"])) == (1, f"{path}:{form.line(1)}")
 
 
 @pytest.mark.parametrize("short", ["en", "de"])
@@ -238,12 +238,12 @@ def test_damaged_bytes_are_refused_or_read_as_they_are(form: Form, tmp_path: Pat
 def test_a_file_that_changed_between_runs_is_noticed(form: Form, tmp_path: Path) -> None:
     path = form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     corpus = Corpus([form.source(str(path))])
-    before, known = corpus.fingerprint(), corpus.facts()
-    corpus.check(known)
+    before, known = corpus.fingerprint(), corpus.hash_files()
+    corpus.check_unchanged(known)
     form.write(tmp_path, [("first", "erste"), ("lost", "letzte")])  # as many bytes
     assert corpus.fingerprint() != before
     with pytest.raises(CorpusError, match=re.escape(f"{path} has other content")) as changed:
-        corpus.check(known)
+        corpus.check_unchanged(known)
     assert changed.value.where == str(path)
     form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     assert corpus.fingerprint() == before

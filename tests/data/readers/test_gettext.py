@@ -53,7 +53,7 @@ def test_what_a_catalogue_holds(tmp_path: Path) -> None:
     ]
     assert examples[0].languages == ("en", "de")
     lines = Path(path).read_text().split("\n")
-    assert {kind: lines[where.line - 1] for kind, where in defects.first.items()} == {
+    assert {kind: lines[where.line - 1] for kind, where in defects.first_location.items()} == {
         "fuzzy entry left out": "#, fuzzy",
         "untranslated entry left out": 'msgid "four"',
         "line break inside a text": 'msgctxt "a number"',

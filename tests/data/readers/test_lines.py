@@ -31,7 +31,7 @@ def test_defects_of_both_sides_are_named_with_their_own_file(tmp_path: Path) -> 
     (tmp_path / "a.en").write_bytes(b"one\n\nthree\n")
     (tmp_path / "a.de").write_bytes(b"eins\nzw\x0cei\ndrei")
     _, defects = read_all(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
-    assert {kind: str(where) for kind, where in defects.first.items()} == {
+    assert {kind: str(where) for kind, where in defects.first_location.items()} == {
         "empty line": f"{tmp_path}/a.en:2",
         "form feed": f"{tmp_path}/a.de:2",
         "missing last newline": f"{tmp_path}/a.de:3",

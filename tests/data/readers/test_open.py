@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config.run import Documents, Jsonl, Lines
 from regard.data.example import CorpusError, Defects
-from regard.data.open import blocks, files
+from regard.data.open import iter_lines, list_files
 from tests.data.readers.forms import FORMS, Form, read_all, refused, rows_of
 
 
@@ -85,7 +85,7 @@ def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp
     (tmp_path / "b" / "round").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing")
     defects = Defects()
-    found = [str(Path(file).relative_to(tmp_path)) for file in files(str(tmp_path), defects)]
+    found = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
     assert found == ["a.txt", "b/10.txt", "b/2.txt", "b-c.txt"]
     assert defects.counts["hidden file left out"] == 2
     assert defects.counts["link left out"] == 2
@@ -96,7 +96,7 @@ def test_what_the_doctor_wrote_beside_a_cleaned_corpus_is_not_read(tmp_path: Pat
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("text\n")
     defects = Defects()
-    found = [str(Path(file).relative_to(tmp_path)) for file in files(str(tmp_path), defects)]
+    found = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
     assert found == ["clean/book.txt", "other/quarantine.jsonl"]  # the last is somebody's own
     assert defects.counts["manifest or quarantine left out"] == 2
 
@@ -120,7 +120,7 @@ def test_empty_files_have_no_lines_and_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"")
     defects = Defects()
-    assert list(blocks(str(path), defects)) == []
+    assert list(iter_lines(str(path), defects)) == []
     assert str(defects) == f"empty file: 1, first at {path}:1"
 
 

@@ -67,7 +67,7 @@ def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: P
         ("four", "vier", 8),
     ]
     assert defects.counts["CRLF line end, CR taken off"] == 2
-    assert str(defects.first["line break inside a text"]) == f"{path}:2"
+    assert str(defects.first_location["line break inside a text"]) == f"{path}:2"
 
 
 @pytest.mark.parametrize(

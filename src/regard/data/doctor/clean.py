@@ -22,8 +22,8 @@ from regard.base.files import create_folder
 from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.explain import changed, findings, same
-from regard.data.example import Defects, Example, Where
-from regard.data.open import PACKED, QUARANTINE, files, stretches
+from regard.data.example import Defects, Example, Location
+from regard.data.open import COMPRESSED_SUFFIXES, QUARANTINE_FILE, iter_chunks, list_files
 from regard.data.readers.lines import partners
 
 
@@ -47,9 +47,9 @@ def write(diagnosis: Diagnosis, sources: Sequence[AnySource], corpus: Iterable[E
         _refuse_clashes([name for _, name in copies] + list(others.values()))
         rows: dict[str, _Rows] = {}
         with ExitStack() as open_files:
-            quarantine = open_files.enter_context((inside / QUARANTINE).open("wb"))
+            quarantine = open_files.enter_context((inside / QUARANTINE_FILE).open("wb"))
             records = {path: open_files.enter_context((inside / name).open("wb")) for path, name in others.items()}
-            file_of = {file: records[path] for path in records for file in files(path, Defects())}
+            file_of = {file: records[path] for path in records for file in list_files(path, Defects())}
             copied = {partner for (_, partner), _ in copies}
             for row, example in same(diagnosis, corpus):
                 rows.setdefault(example.where.file, _Rows()).add(example.where.line, removed=bool(removed[row]))
@@ -81,11 +81,11 @@ def _copies(sources: Sequence[AnySource]) -> list[tuple[tuple[str, str], str]]:
     pairs: list[tuple[str, str]] = []
     for source in sources:
         if isinstance(source, Lines):
-            pairs += [(path, path) for path in files(source.source, Defects())]
+            pairs += [(path, path) for path in list_files(source.source, Defects())]
             if source.target is not None:
                 pairs += [(right, left) for left, right in partners(source.source, source.target, Defects())]
         elif isinstance(source, Table | Jsonl):
-            pairs += [(path, path) for path in files(source.path, Defects())]
+            pairs += [(path, path) for path in list_files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]
 
 
@@ -104,11 +104,11 @@ def _copy(path: str, target: Path, rows: _Rows) -> None:
             if not removed:
                 file.write(line)
     if row < len(rows.lines):
-        raise changed(Where(path, rows.lines[row]))
+        raise changed(Location(path, rows.lines[row]))
 
 
 def _raw_lines(path: str) -> Iterator[bytes]:
-    for stretch in stretches(path):
+    for stretch in iter_chunks(path):
         yield from io.BytesIO(stretch)
 
 
@@ -141,12 +141,12 @@ def _put(file: BinaryIO, record: dict[str, object]) -> None:
 
 def _bare(path: str) -> str:
     name = PurePosixPath(path)
-    return name.with_suffix("").name if name.suffix.lower() in PACKED else name.name
+    return name.with_suffix("").name if name.suffix.lower() in COMPRESSED_SUFFIXES else name.name
 
 
 def _refuse_clashes(names: list[str]) -> None:
     for name, count in Counter(names).items():
-        if count > 1 or name == QUARANTINE:
+        if count > 1 or name == QUARANTINE_FILE:
             raise RegardError(
                 f"Two files would be called '{name}'.", fix="Clean them one after another, into folders of their own."
             )

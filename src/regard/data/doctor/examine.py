@@ -21,7 +21,7 @@ from regard.data.doctor.places import Places
 from regard.data.doctor.prints import Prints, repeats
 from regard.data.doctor.rules import BIT, RULES, Finding, Rule
 from regard.data.doctor.statistics import Statistics, describe
-from regard.data.example import CorpusError, Example, Where
+from regard.data.example import CorpusError, Example, Location
 
 Check = Callable[[Example], Finding | None]
 Progress = Callable[[str, int], None]
@@ -65,7 +65,7 @@ class Diagnosis:
     learned: Learned
     places: Places
     verdicts: NDArray[np.uint32]
-    partners: dict[str, dict[int, int | Where]] = field(default_factory=dict)
+    partners: dict[str, dict[int, int | Location]] = field(default_factory=dict)
     """Of rules about two lines: the other one, a row of this corpus or a place in held-out data."""
     leaks: tuple[Leak, ...] = ()
     alignment: Alignment | None = None

@@ -8,7 +8,7 @@ import numpy as np
 from regard.data.doctor import language
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.rules import BIT, Finding
-from regard.data.example import CorpusError, Example, Where
+from regard.data.example import CorpusError, Example, Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def same(diagnosis: Diagnosis, corpus: Iterable[Example]) -> Iterator[tuple[int,
         raise changed(diagnosis.places[len(diagnosis.places) - 1])
 
 
-def changed(where: Where) -> CorpusError:
+def changed(where: Location) -> CorpusError:
     """The error about a corpus that is not what it was a moment ago."""
     return CorpusError("The corpus changed while it was examined.", where=str(where), fix="Check it again.")
 

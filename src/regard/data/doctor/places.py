@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 
-from regard.data.example import Where
+from regard.data.example import Location
 
 
 class Places:
@@ -20,15 +20,15 @@ class Places:
         self._files: list[str] = []
         self._begins: list[int] = []
 
-    def add(self, where: Where) -> None:
+    def add(self, where: Location) -> None:
         """Note the next row's place."""
         if not self._files or self._files[-1] != where.file:
             self._files.append(where.file)
             self._begins.append(len(self._lines))
         self._lines.append(where.line)
 
-    def __getitem__(self, row: int) -> Where:
-        return Where(self._files[bisect_right(self._begins, row) - 1], self._lines[row])
+    def __getitem__(self, row: int) -> Location:
+        return Location(self._files[bisect_right(self._begins, row) - 1], self._lines[row])
 
     def __len__(self) -> int:
         return len(self._lines)

@@ -163,7 +163,7 @@ def _alignment(diagnosis: Diagnosis) -> str:
 
 
 def _reading(diagnosis: Diagnosis, defects: Defects) -> str:
-    met = [f"{kind}: {count:,}, first at {defects.first[kind]}" for kind, count in defects.counts.items()]
+    met = [f"{kind}: {count:,}, first at {defects.first_location[kind]}" for kind, count in defects.counts.items()]
     lines = "".join(f"<li>{visible(line)}</li>" for line in [*diagnosis.remarks, *met])
     return f'<h2>Met while reading</h2>\n<ul class="advice">{lines}</ul>' if lines else ""
 

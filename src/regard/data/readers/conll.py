@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from regard.config.run import Conll
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import blocks, examine, files
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import count_odd_characters, iter_lines, list_files
 
 _RANGE = re.compile(r"[0-9]+-[0-9]+")
 _EMPTY = re.compile(r"[0-9]+\.[0-9]+")
@@ -19,7 +19,7 @@ _SPACES = re.compile("[ \t]+")
 
 def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
     """The sentences of a file, words joined by single spaces; folders are read file by file."""
-    for path in files(source.path, defects):
+    for path in list_files(source.path, defects):
         yield from _Sentences(path, source, defects).read()
 
 
@@ -37,12 +37,12 @@ class _Sentences:
         self.width = 0
 
     def read(self) -> Iterator[Example]:
-        for block in blocks(self.path, self.defects):
-            for number, line in enumerate(block.lines, block.first):
-                where = Where(self.path, number)
+        for block in iter_lines(self.path, self.defects):
+            for number, line in enumerate(block.lines, block.first_line):
+                where = Location(self.path, number)
                 if not line.strip(" \t"):
                     if line:
-                        self.defects.found("blank line that is not empty", where)
+                        self.defects.add("blank line that is not empty", where)
                     yield from self._finish()
                 elif not self._is_comment(line, where):
                     self._add(line, where)
@@ -50,22 +50,22 @@ class _Sentences:
 
     def _finish(self) -> Iterator[Example]:
         if self.words:
-            where = Where(self.path, self.start)
+            where = Location(self.path, self.start)
             tags, languages = tuple(self.tags), self.source.languages
             yield Example(where, " ".join(self.words), None, None, tags, languages)
             self.words, self.tags = [], []
 
-    def _is_comment(self, line: str, where: Where) -> bool:
+    def _is_comment(self, line: str, where: Location) -> bool:
         """A line with # in front: surely where words have numbers, else only if it cannot be a row ("#1 O" is one)."""
         if not line.startswith("#"):
             return False
         if self.source.word > 1 or ("\t" not in line and self.tabs is not False):
             return True
         if not self.tabs and "\t" not in line:
-            self.defects.found("line with # in front, read as a word", where)
+            self.defects.add("line with # in front, read as a word", where)
         return False
 
-    def _add(self, line: str, where: Where) -> None:
+    def _add(self, line: str, where: Location) -> None:
         if self.tabs is None:
             self.tabs = "\t" in line
         columns = line.split("\t") if self.tabs else _SPACES.split(line.strip(" \t"))
@@ -78,20 +78,20 @@ class _Sentences:
                 fix="Look for a missing tab, or set `word` and `tag` to columns that exist.",
             )
         if self.source.word > 1 and _RANGE.fullmatch(columns[0]):
-            self.defects.found("multiword token (1-2) left out, its words are read", where)
+            self.defects.add("multiword token (1-2) left out, its words are read", where)
         elif self.source.word > 1 and _EMPTY.fullmatch(columns[0]):
-            self.defects.found("empty node (1.1) left out", where)
+            self.defects.add("empty node (1.1) left out", where)
         else:
             self._word(columns[self.source.word - 1], columns[self.source.tag - 1], where)
 
-    def _word(self, word: str, tag: str, where: Where) -> None:
+    def _word(self, word: str, tag: str, where: Location) -> None:
         if not word or not tag:
             empty = "word" if not word else "tag"
             raise CorpusError(f"The {empty} is empty.", where=str(where), fix="Give every row both, or remove it.")
         if " " in word:  # a space would make two words of it, with one tag
-            self.defects.found("space inside a word, made a no-break space", where)
+            self.defects.add("space inside a word, made a no-break space", where)
             word = word.replace(" ", "\u00a0")
-        examine(word, where, self.defects)
+        count_odd_characters(word, where, self.defects)
         if not self.words:
             self.start = where.line
         self.words.append(word)

@@ -3,39 +3,39 @@
 from collections.abc import Iterator
 
 from regard.config.run import Documents
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import LONGEST, blocks, examine, files
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 
 
 def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:
     """The documents of a file or folder, their lines joined by line breaks, without the last one."""
-    for path in files(source.path, defects):
+    for path in list_files(source.path, defects):
         for where, text in _stretches(path, source.separator, defects):
             yield Example(where, text, languages=source.languages)
 
 
-def _stretches(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Where, str]]:
+def _stretches(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Location, str]]:
     start = number = 1
     size = 0
     lines: list[str] = []
-    for block in blocks(path, defects):
-        for number, line in enumerate(block.lines, block.first):
-            if block.odd:
-                examine(line, Where(path, number), defects)
+    for block in iter_lines(path, defects):
+        for number, line in enumerate(block.lines, block.first_line):
+            if block.has_odd_characters:
+                count_odd_characters(line, Location(path, number), defects)
             if line == separator:
                 if lines:
-                    yield Where(path, start), "\n".join(lines)
+                    yield Location(path, start), "\n".join(lines)
                 elif number > 1:  # a separator in the first line is a heading, not the end of something
-                    defects.found("empty document left out", Where(path, number))
+                    defects.add("empty document left out", Location(path, number))
                 start, size, lines = number + 1, 0, []
                 continue
             lines.append(line)
             size += len(line)
-            if size > LONGEST:
+            if size > MAX_LINE_BYTES:
                 what, fix = (
-                    f"The document is longer than {LONGEST >> 20} MiB.",
+                    f"The document is longer than {MAX_LINE_BYTES >> 20} MiB.",
                     "Name the line that separates documents.",
                 )
-                raise CorpusError(what, where=str(Where(path, start)), fix=fix)
+                raise CorpusError(what, where=str(Location(path, start)), fix=fix)
     if lines:
-        yield Where(path, start), "\n".join(lines)
+        yield Location(path, start), "\n".join(lines)

@@ -14,8 +14,15 @@ from typing import NamedTuple
 
 from regard.base.extras import import_optional
 from regard.config.run import Gettext
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import CutError, bare, blocks, examine, files, unpacked
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import (
+    TruncatedError,
+    count_odd_characters,
+    iter_lines,
+    list_files,
+    read_decompressed,
+    strip_compression,
+)
 
 # polib takes the last character of a string for its quotation mark without looking, so every line is checked first.
 _LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-9]\])?)\s+)?"[^"\\]*(\\.[^"\\]*)*"\s*)?')
@@ -26,7 +33,7 @@ _CHARSET = re.compile(rb"charset=([\w-]+)")
 class _Entry(NamedTuple):
     """A message, and its translation: several, if the message has a plural."""
 
-    where: Where
+    where: Location
     message: str
     plural: str
     forms: list[str]
@@ -34,12 +41,12 @@ class _Entry(NamedTuple):
 
 def read_gettext(source: Gettext, defects: Defects) -> Iterator[Example]:
     """The pairs of a catalogue; folders are read file by file."""
-    for path in files(source.path, defects):
-        binary = bare(path).suffix.lower() == ".mo"
+    for path in list_files(source.path, defects):
+        binary = strip_compression(path).suffix.lower() == ".mo"
         for entry in _mo_entries(path) if binary else _po_entries(path, defects):
             for text, target in _pairs(entry, defects):
-                examine(text, entry.where, defects)
-                examine(target, entry.where, defects)
+                count_odd_characters(text, entry.where, defects)
+                count_odd_characters(target, entry.where, defects)
                 yield Example(entry.where, text, target, languages=source.languages)
 
 
@@ -51,7 +58,7 @@ def _pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
         if message and form:
             yield message, form
         else:
-            defects.found("untranslated entry left out", entry.where)
+            defects.add("untranslated entry left out", entry.where)
 
 
 def _po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
@@ -63,19 +70,19 @@ def _po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
             entries = polib.pofile(str(copy), encoding="utf-8")
         except OSError as error:
             found = re.search(r"line ([0-9]+)\)", str(error))
-            where = Where(path, int(found[1]) if found else 1)
+            where = Location(path, int(found[1]) if found else 1)
             raise CorpusError("Not a PO file.", where=str(where), fix="`msgfmt --check` says more.") from error
     has_header = isinstance(entries.metadata_is_fuzzy, list)
     if len(entries) + has_header != messages:
         what = f"Of {messages} messages only {len(entries) + has_header} have an entry of their own."
         fix = "Does every msgid have a msgstr? `msgfmt --check` says more."
-        raise CorpusError(what, where=str(Where(path, 1)), fix=fix)
+        raise CorpusError(what, where=str(Location(path, 1)), fix=fix)
     for entry in entries:
-        where = Where(path, max(1, entry.linenum))
+        where = Location(path, max(1, entry.linenum))
         if entry.obsolete:
-            defects.found("obsolete entry left out", where)
+            defects.add("obsolete entry left out", where)
         elif entry.fuzzy:
-            defects.found("fuzzy entry left out", where)
+            defects.add("fuzzy entry left out", where)
         else:
             forms = [form for _, form in sorted(entry.msgstr_plural.items())] or [entry.msgstr]
             yield _Entry(where, entry.msgid, entry.msgid_plural, forms)
@@ -85,11 +92,11 @@ def _copy_lines(path: str, copy: Path, defects: Defects) -> int:
     """Write lines that polib reads as they are meant, and count the messages: polib forgets some without a word."""
     messages = 0
     with copy.open("w", encoding="utf-8", newline="\n") as file:
-        for block in blocks(path, defects):
-            for number, line in enumerate(block.lines, block.first):
+        for block in iter_lines(path, defects):
+            for number, line in enumerate(block.lines, block.first_line):
                 if not _LINE.fullmatch(line):
                     fix = "Is a quotation mark missing at the end, or a backslash before one inside?"
-                    raise CorpusError("Not a line of a PO file.", where=str(Where(path, number)), fix=fix)
+                    raise CorpusError("Not a line of a PO file.", where=str(Location(path, number)), fix=fix)
                 messages += _MESSAGE.match(line) is not None
                 file.write(line.replace("\r", "\\r") + "\n")  # polib would take a carriage return for a line's end
     return messages
@@ -104,10 +111,10 @@ def _mo_entries(path: str) -> Iterator[_Entry]:
     except struct.error:
         magic = count = messages = translations = 0
     if magic != 0x950412DE:
-        raise CorpusError("Not a MO file.", where=str(Where(path, 1)), fix="Make it again with msgfmt.")
+        raise CorpusError("Not a MO file.", where=str(Location(path, 1)), fix="Make it again with msgfmt.")
     charset = "utf-8"
     for number in range(count):
-        where = Where(path, number + 1)
+        where = Location(path, number + 1)
         message = _text(content, messages + 8 * number, order, where)
         translation = _text(content, translations + 8 * number, order, where)
         if not message:
@@ -120,12 +127,12 @@ def _mo_entries(path: str) -> Iterator[_Entry]:
 
 def _whole(path: str) -> bytes:
     try:
-        return b"".join(unpacked(path))
-    except CutError as error:
-        raise CorpusError(error.what, where=str(Where(path, 1)), fix=error.fix) from error
+        return b"".join(read_decompressed(path))
+    except TruncatedError as error:
+        raise CorpusError(error.what, where=str(Location(path, 1)), fix=error.fix) from error
 
 
-def _text(content: bytes, at: int, order: str, where: Where) -> bytes:
+def _text(content: bytes, at: int, order: str, where: Location) -> bytes:
     """The text that an entry of a table points to; it ends with a NUL inside the file."""
     try:
         length, start = struct.unpack_from(f"{order}2I", content, at)
@@ -136,7 +143,7 @@ def _text(content: bytes, at: int, order: str, where: Where) -> bytes:
     return content[start : start + length]
 
 
-def _decode(text: bytes, charset: str, where: Where) -> str:
+def _decode(text: bytes, charset: str, where: Location) -> str:
     try:
         return text.decode(charset)
     except (UnicodeDecodeError, LookupError) as error:

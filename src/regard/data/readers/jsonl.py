@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.config.run import Jsonl
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import blocks, examine, files
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import count_odd_characters, iter_lines, list_files
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -19,38 +19,38 @@ _HALF = re.compile("[\ud800-\udfff]")
 def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
     """The objects of a file; folders are read file by file."""
     parse = _Parser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
-    for path in files(source.path, defects):
-        for block in blocks(path, defects):
-            for number, line in enumerate(block.lines, block.first):
-                where = Where(path, number)
+    for path in list_files(source.path, defects):
+        for block in iter_lines(path, defects):
+            for number, line in enumerate(block.lines, block.first_line):
+                where = Location(path, number)
                 if not line.strip(" \t\r"):
-                    defects.found("blank line left out", where)
+                    defects.add("blank line left out", where)
                 elif (example := _example(source, parse(line, where, defects), where, defects)) is not None:
                     yield example
 
 
-def _example(source: Jsonl, record: dict[str, Any], where: Where, defects: Defects) -> Example | None:
+def _example(source: Jsonl, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
     text = _text(record, source.source, where)
     target = None if source.target is None else _text(record, source.target, where)
     label = None if source.label is None else label_text(_value(record, source.label, where), source.label, where)
     if text is None or (source.target is not None and target is None):
-        defects.found("null left out", where)
+        defects.add("null left out", where)
         return None
     for part in (text, target):
         if part == "":
-            defects.found("empty text", where)
+            defects.add("empty text", where)
         if part:
-            examine(part, where, defects)
+            count_odd_characters(part, where, defects)
     return Example(where, text, target, label, None, source.languages)
 
 
-def _value(record: dict[str, Any], key: str, where: Where) -> Any:
+def _value(record: dict[str, Any], key: str, where: Location) -> Any:
     if key not in record:
         raise CorpusError(f"There is no '{key}'.", where=str(where), fix=f"The object has: {', '.join(record)}.")
     return record[key]
 
 
-def _text(record: dict[str, Any], key: str, where: Where) -> str | None:
+def _text(record: dict[str, Any], key: str, where: Location) -> str | None:
     value = _value(record, key, where)
     if value is not None and not isinstance(value, str):
         raise CorpusError(f"'{key}' is no string: {json.dumps(value)[:60]}", where=str(where), fix="Quote texts.")
@@ -63,7 +63,7 @@ def _text(record: dict[str, Any], key: str, where: Where) -> str | None:
     return value
 
 
-def label_text(value: Any, key: str, where: Where) -> str:
+def label_text(value: Any, key: str, where: Location) -> str:
     """A label as text: strings as they are, whole numbers and truth values as JSON writes them."""
     if isinstance(value, str) and not _HALF.search(value):
         return value
@@ -87,7 +87,7 @@ class _Parser:
             self.twice += [key for key in fields if keys.count(key) > 1]
         return fields
 
-    def __call__(self, line: str, where: Where, defects: Defects) -> dict[str, Any]:
+    def __call__(self, line: str, where: Location, defects: Defects) -> dict[str, Any]:
         self.twice.clear()
         try:
             record = self.decoder.decode(line)
@@ -100,5 +100,5 @@ class _Parser:
             if key in self.wanted:
                 fix = "Nobody can say which one is meant: keep one."
                 raise CorpusError(f"'{key}' is given twice.", where=str(where), fix=fix)
-            defects.found("key given twice (not read)", where)
+            defects.add("key given twice (not read)", where)
         return record

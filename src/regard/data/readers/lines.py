@@ -8,14 +8,14 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from regard.config.run import Lines
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import Block, bare, blocks, examine, files
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import Block, count_odd_characters, iter_lines, list_files, strip_compression
 
 
 def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
     """The lines of a file, or the pairs of two; folders are read file by file."""
     if source.target is None:
-        for path in files(source.source, defects):
+        for path in list_files(source.source, defects):
             yield from _single(path, source.languages, defects)
     else:
         for left, right in partners(source.source, source.target, defects):
@@ -24,14 +24,14 @@ def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
 
 def _single(path: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
     for block in _looked_at(path, defects):
-        for number, text in enumerate(block.lines, block.first):
-            yield Example(Where(path, number), text, None, None, None, languages)
+        for number, text in enumerate(block.lines, block.first_line):
+            yield Example(Location(path, number), text, None, None, None, languages)
 
 
 def _pairs(left: str, right: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
     for number, sources, targets in _side_by_side(left, right, defects):
         for line, (text, target) in enumerate(zip(sources, targets, strict=True), number):
-            yield Example(Where(left, line), text, target, None, None, languages)
+            yield Example(Location(left, line), text, target, None, None, languages)
 
 
 class _Run(NamedTuple):
@@ -63,25 +63,25 @@ def _unequal(left: str, right: str, counts: tuple[int, int], number: int) -> Cor
     return CorpusError(
         f"The files are not aligned: {left} has {counts[0]} lines, {right} has {counts[1]}. "
         f"Line {number} of {longer} has no partner.",
-        where=str(Where(shorter, number)),
+        where=str(Location(shorter, number)),
         fix="A line was lost or split on the way, perhaps long before the end: compare both with the originals.",
     )
 
 
 def _looked_at(path: str, defects: Defects) -> Iterator[Block]:
     """The blocks of a file; only those with something odd are looked at line by line."""
-    for block in blocks(path, defects):
-        if block.odd or "" in block.lines:
-            for number, text in enumerate(block.lines, block.first):
+    for block in iter_lines(path, defects):
+        if block.has_odd_characters or "" in block.lines:
+            for number, text in enumerate(block.lines, block.first_line):
                 if not text:
-                    defects.found("empty line", Where(path, number))
-                examine(text, Where(path, number), defects)
+                    defects.add("empty line", Location(path, number))
+                count_odd_characters(text, Location(path, number), defects)
         yield block
 
 
 def partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
     """Files that belong together: the two files, or those of two folders with the same names up to the language."""
-    lefts, rights = files(source, defects), files(target, defects)
+    lefts, rights = list_files(source, defects), list_files(target, defects)
     if lefts == [source] and rights == [target]:
         yield source, target
         return
@@ -113,7 +113,7 @@ def _by_key(names: list[str], folder: str) -> dict[str, str]:
 
 def _key(name: str, folder: str) -> str:
     """The place of a file in its folder, without its language and packing: what partners have in common."""
-    return str(bare(_inside(name, folder)).with_suffix(""))
+    return str(strip_compression(_inside(name, folder)).with_suffix(""))
 
 
 def _inside(name: str, folder: str) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from regard.base.extras import import_optional
 from regard.config.run import Parquet
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import examine, files, opened
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import count_odd_characters, list_files, open_binary
 from regard.data.readers.jsonl import label_text
 
 ROWS = 1024  # made into Python texts at a time
@@ -14,7 +14,7 @@ ROWS = 1024  # made into Python texts at a time
 
 def read_parquet(source: Parquet, defects: Defects) -> Iterator[Example]:
     """The rows of a file; folders are read file by file."""
-    for path in files(source.path, defects):
+    for path in list_files(source.path, defects):
         yield from _read(path, source, defects)
 
 
@@ -22,7 +22,7 @@ def _read(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
     arrow = import_optional("pyarrow", "formats", "Reading Parquet")
     parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
     row = 1
-    with opened(path) as stored:
+    with open_binary(path) as stored:
         try:
             with parquet.ParquetFile(stored, pre_buffer=False) as file:
                 _check_columns(arrow, file.schema_arrow, source, path)
@@ -31,7 +31,7 @@ def _read(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
                     yield from _rows(batch, path, row, source, defects)
                     row += batch.num_rows
         except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
-            where = Where(path, row)
+            where = Location(path, row)
             fix = "Take a good copy; Parquet packs by itself, so .parquet.gz must be unpacked first."
             raise CorpusError(f"The Parquet file is damaged: {error}.", where=str(where), fix=fix) from error
 
@@ -42,15 +42,15 @@ def _rows(batch: Any, path: str, first: int, source: Parquet, defects: Defects) 
     targets = empty if source.target is None else _texts(batch.column(source.target), path, first)
     labels = empty if source.label is None else batch.column(source.label).to_pylist()
     for row, (text, target, label) in enumerate(zip(texts, targets, labels, strict=True), first):
-        where = Where(path, row)
+        where = Location(path, row)
         if text is None or (source.target is not None and target is None):
-            defects.found("null left out", where)
+            defects.add("null left out", where)
             continue
         for part in (text, target):
             if part == "":
-                defects.found("empty text", where)
+                defects.add("empty text", where)
             if part:
-                examine(part, where, defects)
+                count_odd_characters(part, where, defects)
         named = None if source.label is None else label_text(label, source.label, where)
         yield Example(where, text, target, named, None, source.languages)
 
@@ -66,7 +66,7 @@ def _texts(column: Any, path: str, first: int) -> list[str | None]:
             except UnicodeDecodeError as error:
                 byte = f"0x{error.object[error.start]:02x}, byte {error.start + 1} of the text"
                 fix = "Write the column again as UTF-8."
-                raise CorpusError(f"Not UTF-8: {byte}.", where=str(Where(path, row)), fix=fix) from error
+                raise CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, row)), fix=fix) from error
         raise
 
 
@@ -77,8 +77,8 @@ def _check_columns(arrow: Any, schema: Any, source: Parquet, path: str) -> None:
         if schema.names.count(name) != 1:
             times = "twice or more" if name in schema.names else "not"
             fix = f"It has: {', '.join(schema.names)}."
-            raise CorpusError(f"Column '{name}' is {times} in the file.", where=str(Where(path, 1)), fix=fix)
+            raise CorpusError(f"Column '{name}' is {times} in the file.", where=str(Location(path, 1)), fix=fix)
         kind = schema.field(name).type
         text = kind.value_type if arrow.types.is_dictionary(kind) else kind
         if name != source.label and not (arrow.types.is_string(text) or arrow.types.is_large_string(text)):
-            raise CorpusError(f"Column '{name}' holds {kind}, not text.", where=str(Where(path, 1)))
+            raise CorpusError(f"Column '{name}' holds {kind}, not text.", where=str(Location(path, 1)))

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from regard.config.run import Table
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import CRLF, LONGEST, blocks, examine, files
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import CRLF, MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 
 
 class Row(NamedTuple):
     """The fields of a row, and the line where it begins."""
 
-    where: Where
+    where: Location
     fields: list[str]
 
 
@@ -31,7 +31,7 @@ class _Columns(NamedTuple):
 
 def read_table(source: Table, defects: Defects) -> Iterator[Example]:
     """The rows of a table; folders are read file by file."""
-    for path in files(source.path, defects):
+    for path in list_files(source.path, defects):
         yield from _read(rows(path, source.delimiter, defects), source, defects)
 
 
@@ -50,7 +50,7 @@ def _read(table: Iterator[Row], source: Table, defects: Defects) -> Iterator[Exa
                 continue
         if len(fields) != width:
             if fields in ([], [""]):  # a row of its own, so that nothing can slip
-                defects.found("blank line left out", where)
+                defects.add("blank line left out", where)
                 continue
             raise CorpusError(
                 f"The row has {len(fields)} columns, the first one has {width}.",
@@ -63,32 +63,32 @@ def _read(table: Iterator[Row], source: Table, defects: Defects) -> Iterator[Exa
         for part in (text, target):
             if part is not None:
                 if not part:
-                    defects.found("empty text", where)
-                examine(part, where, defects)
+                    defects.add("empty text", where)
+                count_odd_characters(part, where, defects)
         if label == "":
-            defects.found("empty label", where)
+            defects.add("empty label", where)
         yield Example(where, text, target, label, None, source.languages)
 
 
 def _tab_rows(path: str, defects: Defects) -> Iterator[Row]:
-    for block in blocks(path, defects):
-        for number, line in enumerate(block.lines, block.first):
-            yield Row(Where(path, number), line.split("\t"))
+    for block in iter_lines(path, defects):
+        for number, line in enumerate(block.lines, block.first_line):
+            yield Row(Location(path, number), line.split("\t"))
 
 
 def _comma_rows(path: str, defects: Defects) -> Iterator[Row]:
     """Rows of CSV: one without a quotation mark is split at its commas, others are read by the csv module."""
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # its own limit of 128 KiB is no reason to stop
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # its own limit of 128 KiB is no reason to stop
     lines = _raw_lines(path, defects)
     for number, line in lines:
-        where = Where(path, number)
+        where = Location(path, number)
         if '"' in line:
             yield Row(where, _quoted(line, lines, where, defects))
         else:
             yield Row(where, _without_return(line, where, defects).split(","))
 
 
-def _quoted(line: str, following: Iterator[tuple[int, str]], where: Where, defects: Defects) -> list[str]:
+def _quoted(line: str, following: Iterator[tuple[int, str]], where: Location, defects: Defects) -> list[str]:
     """The fields of a row with quotation marks, which may go on in the following lines."""
     last = line
 
@@ -111,24 +111,24 @@ def _quoted(line: str, following: Iterator[tuple[int, str]], where: Where, defec
 
 
 def _raw_lines(path: str, defects: Defects) -> Iterator[tuple[int, str]]:
-    for block in blocks(path, defects, keep_returns=True):
-        yield from enumerate(block.lines, block.first)
+    for block in iter_lines(path, defects, keep_returns=True):
+        yield from enumerate(block.lines, block.first_line)
 
 
-def _without_return(line: str, where: Where, defects: Defects) -> str:
+def _without_return(line: str, where: Location, defects: Defects) -> str:
     if not line.endswith("\r"):
         return line
-    defects.found(CRLF, where)
+    defects.add(CRLF, where)
     return line[:-1]
 
 
-def _columns(source: Table, first: list[str], where: Where) -> _Columns:
+def _columns(source: Table, first: list[str], where: Location) -> _Columns:
     find = _finder(first, named=source.header, where=where)
     target = None if source.target is None else find(source.target)
     return _Columns(find(source.source), target, None if source.label is None else find(source.label))
 
 
-def _finder(first: list[str], *, named: bool, where: Where) -> Callable[[int | str], int]:
+def _finder(first: list[str], *, named: bool, where: Location) -> Callable[[int | str], int]:
     """What finds a column by number or by the name in the first row."""
 
     def find(column: int | str) -> int:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from regard.config.run import Tmx
-from regard.data.example import CorpusError, Defects, Example, Where
-from regard.data.open import LONGEST, CutError, examine, files, unpacked
+from regard.data.example import CorpusError, Defects, Example, Location
+from regard.data.open import MAX_LINE_BYTES, TruncatedError, count_odd_characters, list_files, read_decompressed
 
 CODES = {"bpt", "ept", "it", "ph", "ut"}  # inside a segment: formatting of the program that made it, not text
 
@@ -26,13 +26,13 @@ class Segment(NamedTuple):
 class Unit(NamedTuple):
     """A <tu>: the same in several languages."""
 
-    where: Where
+    where: Location
     segments: list[Segment]
 
 
 def read_tmx(source: Tmx, defects: Defects) -> Iterator[Example]:
     """The units that have the wanted languages; folders are read file by file."""
-    for path in files(source.path, defects):
+    for path in list_files(source.path, defects):
         for unit in units(path, defects):
             if not source.languages:
                 languages = ", ".join(f'"{segment.language}"' for segment in unit.segments)
@@ -42,8 +42,8 @@ def read_tmx(source: Tmx, defects: Defects) -> Iterator[Example]:
             if chosen:
                 for text in chosen:
                     if not text:
-                        defects.found("empty text", unit.where)
-                    examine(text, unit.where, defects)
+                        defects.add("empty text", unit.where)
+                    count_odd_characters(text, unit.where, defects)
                 target = chosen[1] if len(chosen) > 1 else None
                 yield Example(unit.where, chosen[0], target, languages=source.languages)
 
@@ -73,10 +73,10 @@ def _choose(unit: Unit, languages: tuple[str, ...], defects: Defects) -> list[st
     """The texts in the wanted languages; none if the unit lacks one."""
     offered = tuple(segment.language for segment in unit.segments)
     if len(set(offered)) < len(offered):
-        defects.found("language twice in a unit, first one read", unit.where)
+        defects.add("language twice in a unit, first one read", unit.where)
     places = _places(languages, offered)
     if len(places) < len(languages):
-        defects.found(f"unit without {languages[len(places)]} left out", unit.where)
+        defects.add(f"unit without {languages[len(places)]} left out", unit.where)
         return []
     return [unit.segments[place].text for place in places]
 
@@ -98,15 +98,15 @@ def units(path: str, defects: Defects) -> Iterator[Unit]:
     """The units of a file."""
     reader = _Reader(path, defects)
     try:
-        for piece in unpacked(path):
+        for piece in read_decompressed(path):
             reader.feed(piece)
             yield from reader.done
             reader.done.clear()
         reader.feed(b"", last=True)
         yield from reader.done
-    except CutError as error:
+    except TruncatedError as error:
         line = reader.parser.CurrentLineNumber
-        raise CorpusError(error.what, where=str(Where(path, line)), fix=error.fix) from error
+        raise CorpusError(error.what, where=str(Location(path, line)), fix=error.fix) from error
 
 
 class _Reader:
@@ -138,7 +138,7 @@ class _Reader:
         except expat.ExpatError as error:
             what = f"Not well-formed XML: {expat.ErrorString(error.code)}, character {error.offset + 1} of the line."
             fix = "Is the file whole, and is its encoding what its first line says?"
-            raise CorpusError(what, where=str(Where(self.path, error.lineno)), fix=fix) from error
+            raise CorpusError(what, where=str(Location(self.path, error.lineno)), fix=fix) from error
         except (ValueError, LookupError) as error:  # an encoding that the parser does not know
             fix = "Convert the file to UTF-8, and say so in its first line."
             raise CorpusError(f"Its encoding cannot be read: {error}.", where=self.path, fix=fix) from error
@@ -149,10 +149,10 @@ class _Reader:
             self.wide = b"\0" in piece[:4]
         if not self.wide and (times := piece.count(b"\r")):
             line = self.parser.CurrentLineNumber + piece.count(b"\n", 0, piece.index(b"\r"))
-            self.defects.found("carriage return, which XML reads as a line break", Where(self.path, line), times)
+            self.defects.add("carriage return, which XML reads as a line break", Location(self.path, line), times)
 
-    def _here(self) -> Where:
-        return Where(self.path, self.parser.CurrentLineNumber)
+    def _here(self) -> Location:
+        return Location(self.path, self.parser.CurrentLineNumber)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self.root and name != "tmx":
@@ -167,7 +167,7 @@ class _Reader:
             self.text, self.size = [], 0
         elif self.text is not None and name in CODES:
             self.codes += 1
-            self.defects.found("formatting code inside a segment left out", self._here())
+            self.defects.add("formatting code inside a segment left out", self._here())
 
     def _end(self, name: str) -> None:
         if name == "tu" and self.unit is not None:
@@ -184,8 +184,8 @@ class _Reader:
         if self.text is not None and not self.codes:
             self.text.append(text)
             self.size += len(text)
-            if self.size > LONGEST:
-                what = f"The segment is longer than {LONGEST >> 20} MiB."
+            if self.size > MAX_LINE_BYTES:
+                what = f"The segment is longer than {MAX_LINE_BYTES >> 20} MiB."
                 raise CorpusError(what, where=str(self._here()), fix="Is a closing tag missing?")
 
     def _refuse_definition(self, name: str, *_: object) -> None:
