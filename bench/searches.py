@@ -26,8 +26,8 @@ from regard.decode.lengths import gnmt
 from regard.measure.diversity import distinct, self_bleu
 from regard.measure.overlap import bleu, chrf
 from regard.pipeline.load import load
-from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
-from regard.pipeline.together import Together
+from regard.pipeline.searches import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
+from regard.pipeline.together import EnsembleTranslator
 from regard.pipeline.translator import Translator
 
 CORPUS = "../shared/data/multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"
@@ -35,9 +35,9 @@ BASELINE = "beam 5"
 SEARCHES: dict[str, tuple[Search, int]] = {  # and how many texts of each sentence are looked at
     "greedy": (Beam(1), 1),
     BASELINE: (Beam(5), 5),
-    "beam 5, first 5 finished": (Beam(5, enough=5), 5),
-    "beam 5, alpha 0": (Beam(5, alpha=0.0), 5),
-    "beam 5, GNMT 1.0": (Beam(5, alpha=gnmt(1.0)), 5),
+    "beam 5, first 5 finished": (Beam(5, stop_after=5), 5),
+    "beam 5, alpha 0": (Beam(5, length_penalty=0.0), 5),
+    "beam 5, GNMT 1.0": (Beam(5, length_penalty=gnmt(1.0)), 5),
     "beam 20": (Beam(20), 5),
     "diverse beam, 5 groups": (DiverseBeam(5), 5),
     "stochastic beam 5": (StochasticBeam(5), 5),
@@ -47,8 +47,8 @@ SEARCHES: dict[str, tuple[Search, int]] = {  # and how many texts of each senten
     "sampling, top-p 0.9": (Sampling(5, Filters(top_p=0.9)), 5),
     "sampling, min-p 0.1": (Sampling(5, Filters(min_p=0.1)), 5),
     "sampling, typical 0.9": (Sampling(5, Filters(typical_p=0.9)), 5),
-    "least risk of 8": (MinimumRisk(8), 1),
-    "least risk of 32": (MinimumRisk(32), 1),
+    "least risk of 8": (MinimumBayesRisk(8), 1),
+    "least risk of 32": (MinimumBayesRisk(32), 1),
 }
 
 
@@ -84,7 +84,7 @@ def main() -> None:
             continue
         scores[name] = _print_scores(name, measure_search(translator, search, n_best, sources, references))
     if options.other is not None:
-        ensemble = Together([translator, _load_translator(options.other)])
+        ensemble = EnsembleTranslator([translator, _load_translator(options.other)])
         for name, model in (("the other alone, beam 5", ensemble.members[1]), ("both together, beam 5", ensemble)):
             scores[name] = _print_scores(name, measure_search(model, Beam(5), 5, sources, references))
     print(
@@ -102,10 +102,10 @@ def measure_search(
 ) -> SearchScores:
     """One pass over the corpus."""
     start_time = time.process_time()
-    translations = translator.translate(sources, search=search, best=n_best, seed=1)
+    translations = translator.translate(sources, search=search, n_best=n_best, seed=1)
     speed = len(sources) / (time.process_time() - start_time)
     outputs = [translation.text for translation in translations]
-    if isinstance(search, Sampling) and not search.by_risk:  # the likeliest of five is no usual draw: take any
+    if isinstance(search, Sampling) and not search.reranks:  # the likeliest of five is no usual draw: take any
         outputs = [
             min((translation, *translation.alternatives), key=lambda candidate: hash(candidate.tokens)).text
             for translation in translations

@@ -27,7 +27,7 @@ from regard.data.batch import Batch
 from regard.data.rows import IGNORE_INDEX
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
-from regard.pipeline.quiet import quiet
+from regard.pipeline.quiet import eval_mode
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.corpora import Corpora, corpora
@@ -153,12 +153,12 @@ def train_model(run: Run, data: Corpora, folder: Path, sources: Sequence[str], *
     if not is_masked:
         model.decoder_mask = no_mask()
     trainer.train()
-    with quiet(model), torch.no_grad():
+    with eval_mode(model), torch.no_grad():
         batches = list(trainer.validator.loader.iter_epoch())
         tokens = sum(batch.label_count for batch in batches)
         parallel_loss = sum(trainer.objective(batch).total.item() for batch in batches)
         stepwise_loss = sum(compute_stepwise_loss(model, batch) for batch in batches)
-    translations = Translator(model, data.vocabularies, run.model).translate(sources, beam=1)  # type: ignore[arg-type]
+    translations = Translator(model, data.vocabularies, run.model).translate(sources, beam_size=1)  # type: ignore[arg-type]
     outputs = [translation.text for translation in translations]
     accuracy = sum(is_correct(output, sentence) for output, sentence in zip(outputs, sources, strict=True)) / len(
         sources

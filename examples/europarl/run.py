@@ -87,7 +87,7 @@ def score_test(data: Path, run: Path) -> dict[str, Any]:
     sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
-    hypotheses = [translation.text for translation in translator.translate(sources, beam=BEAM)]
+    hypotheses = [translation.text for translation in translator.translate(sources, beam_size=BEAM)]
     (run.parent / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
     scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
     return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}

@@ -107,7 +107,9 @@ def write_diversified_corpus(data: Path, out: Path, teachers: list[Path]) -> lis
             out / f"by-{teacher.parent.name}-{teacher.name}.de"
         )  # translating takes minutes: a second start finds it
         if not translation_path.is_file():
-            translations = _load_translator(teacher).translate(sources, beam=BEAM, alpha=TEACHER_LENGTH_PENALTY)
+            translations = _load_translator(teacher).translate(
+                sources, beam_size=BEAM, length_penalty=TEACHER_LENGTH_PENALTY
+            )
             translation_path.write_text(
                 "".join(f"{translation.text}\n" for translation in translations), encoding="utf-8"
             )
@@ -150,7 +152,8 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
             translator = _load_translator(run / name)
             for length_penalty in LENGTH_PENALTIES:
                 outputs = [
-                    translation.text for translation in translator.translate(sources, beam=BEAM, alpha=length_penalty)
+                    translation.text
+                    for translation in translator.translate(sources, beam_size=BEAM, length_penalty=length_penalty)
                 ]
                 validation_bleu[name, length_penalty] = bleu(outputs, references, tokenize=tokenize).value
     name, length_penalty = max(validation_bleu, key=lambda choice: validation_bleu[choice])
@@ -161,7 +164,10 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
     translator, tests = _load_translator(run / name), {}
     for test in TESTS:
         sources, references = (_read_lines(data, test, language) for language in LANGUAGES)
-        outputs = [translation.text for translation in translator.translate(sources, beam=BEAM, alpha=length_penalty)]
+        outputs = [
+            translation.text
+            for translation in translator.translate(sources, beam_size=BEAM, length_penalty=length_penalty)
+        ]
         score = bleu(outputs, references, tokenize=tokenize)
         tests[test] = {"bleu": score.value, "chrf": chrf(outputs, references).value, "signature": score.signature}
         print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)

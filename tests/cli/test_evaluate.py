@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.measure import bleu, paired_bootstrap, score_by_length
-from regard.pipeline.evaluate import certainty
+from regard.pipeline.evaluate import summarize_likelihood
 from regard.pipeline.load import load
 from regard.pipeline.probes import PROFESSIONS
 from regard.pipeline.scorer import Scorer
@@ -18,11 +18,11 @@ from regard.store.weights import get_weights
 from tests.commands import Done, command
 from tests.pipeline.made import (
     TEXTS,
-    translating_model,
-    translator_settings,
-    vocabularies,
-    writer_settings,
-    writing_model,
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizers,
+    make_translator_settings,
 )
 
 SOURCES = [*TEXTS[:2], "two men near a playhouse", "girl"]
@@ -33,11 +33,11 @@ REFERENCES = [*TEXTS[2:], "zwei Männer", "Mädchen"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two translators, a writer, and texts."""
     path = tmp_path_factory.mktemp("evaluate")
-    settings = translator_settings(languages=["en", "de"])
+    settings = make_translator_settings(languages=["en", "de"])
     for seed, name in enumerate(("one", "other"), 1):
-        write_model(path / name, settings, vocabularies(), get_weights(translating_model(settings, seed)), "card")
-    writer = writer_settings()
-    write_model(path / "writer", writer, vocabularies(), get_weights(writing_model(writer)), "card")
+        write_model(path / name, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings, seed)), "card")
+    writer = make_generator_settings()
+    write_model(path / "writer", writer, make_tokenizers(), get_weights(make_decoder_only(writer)), "card")
     (path / "source").write_text("\n".join(SOURCES) + "\n", encoding="utf-8")
     (path / "reference").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
     (path / "second").write_text("\n".join(["", "", "two men", ""]) + "\n", encoding="utf-8")
@@ -61,7 +61,7 @@ def facts(folder: Path, *arguments: str) -> dict:  # type: ignore[type-arg]
 def translated(folder: Path, name: str) -> list[str]:
     translator = load(folder / name)
     assert isinstance(translator, Translator)
-    return [one.text for one in translator.translate(SOURCES, beam=1)]
+    return [one.text for one in translator.translate(SOURCES, beam_size=1)]
 
 
 def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
     assert found["scores"]["bleu"]["signature"] == bleu(ours, REFERENCES).signature
     assert [one["texts"] for one in found["by_length"]] == [b.texts for b in score_by_length(ours, REFERENCES, SOURCES)]
     assert sum(one["references"] for one in found["by_frequency"]) > 20
-    expected = certainty(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
+    expected = summarize_likelihood(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
     assert found["certainty"]["perplexity"] == pytest.approx(expected.perplexity)
     assert found["certainty"]["tokens"] == expected.tokens
     flat = [text.replace("\r", " ").replace("\n", " ") for text in ours]
@@ -108,7 +108,7 @@ def test_a_writer_reads_a_text(folder: Path) -> None:
     whole = facts(folder, "writer", "--text", "source", "--window", "16")
     assert whole["texts"] == 1
     scorer = Scorer.load(folder / "writer")
-    expected = certainty(scorer.score(["\n".join(SOURCES)], window=16))
+    expected = summarize_likelihood(scorer.score(["\n".join(SOURCES)], window=16))
     assert whole["certainty"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
     each = facts(folder, "writer", "--text", "source", "--lines")
     assert each["texts"] == 4
@@ -154,12 +154,12 @@ def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytes
 def test_pairs_are_scored(folder: Path) -> None:
     done = run(folder, "score", "one", "--source", "source", "--input", "reference")
     expected = Scorer.load(folder / "one").score(REFERENCES, SOURCES)
-    assert done.output == "".join(f"{one.total:.4f}\t{len(one.logs)}\n" for one in expected), done.errors
+    assert done.output == "".join(f"{one.total_logprob:.4f}\t{len(one.logprobs)}\n" for one in expected), done.errors
     done = run(folder, "score", "one", "zwei", "Männer", "--of", "two", "--json")
     found = [json.loads(line) for line in done.output.split("\n")[:-1]]
     assert [one["text"] for one in found] == ["zwei", "Männer"]
     assert found[0].keys() == {"text", "tokens", "logs", "best", "right", "total"}
-    assert found[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total)
+    assert found[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob)
 
 
 def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.
     done = run(folder, "score", "writer")
     expected = Scorer.load(folder / "writer").score(SOURCES)
     assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
-        [one.total for one in expected], abs=1e-3
+        [one.total_logprob for one in expected], abs=1e-3
     )
 
 

@@ -21,12 +21,12 @@ from regard.store.weights import get_weights
 from tests.commands import command
 from tests.pipeline.made import (
     TEXTS,
-    tokenizer,
-    translating_model,
-    translator_settings,
-    vocabularies,
-    writer_settings,
-    writing_model,
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
 )
 
 LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
@@ -36,23 +36,23 @@ GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
 @pytest.fixture(scope="module")
 def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("translate") / "model"
-    settings = translator_settings()
-    write_model(path, settings, vocabularies(), get_weights(translating_model(settings)), "card")
+    settings = make_translator_settings()
+    write_model(path, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings)), "card")
     return str(path)
 
 
 @pytest.fixture(scope="module")
 def writing(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("generate") / "model"
-    settings = writer_settings()
-    write_model(path, settings, vocabularies(), get_weights(writing_model(settings)), "card")
+    settings = make_generator_settings()
+    write_model(path, settings, make_tokenizers(), get_weights(make_decoder_only(settings)), "card")
     return str(path)
 
 
 def expected(folder: str, texts: list[str], **options: Any) -> list[str]:
     translator = load(folder)
     assert isinstance(translator, Translator)
-    found = translator.translate(texts, longest=7, **options)
+    found = translator.translate(texts, max_length=7, **options)
     return [one.text.replace("\r", " ").replace("\n", " ") for one in found]
 
 
@@ -135,8 +135,8 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
     text.write_bytes(b"good\nb\xe4d\n")
     encoder = tmp_path / "encoder"
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
-    settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
-    write_model(encoder, settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
+    settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
+    write_model(encoder, settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     for arguments, told in (
         (["translate", "nowhere", "text"], "There is no such folder"),
         (["generate", "nowhere", "text"], "There is no such folder"),

@@ -17,7 +17,7 @@ from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
-from tests.pipeline.made import tokenizer, translating_model, translator_settings
+from tests.pipeline.made import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 ROWS, MAX_LENGTH = 3, 8
 
@@ -32,8 +32,8 @@ class Network:
     """A small translator, three sources of different length, and where its texts begin and end."""
 
     def __init__(self, seed: int) -> None:
-        self.model: EncoderDecoder = translating_model(translator_settings(), seed).eval()
-        specials = tokenizer().specials
+        self.model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), seed).eval()
+        specials = make_tokenizer().specials
         self.bos, self.eos = specials.bos, specials.eos
         self.suppressed = torch.tensor([specials.bos, specials.pad])
         generator = torch.Generator().manual_seed(1)
@@ -117,7 +117,7 @@ def test_alternatives_are_texts_of_their_own() -> None:
 
 def test_every_search_tells_the_networks_own_probabilities() -> None:
     network = Network(4)
-    suppressed = torch.tensor([token for token in range(tokenizer().size) if token not in (30, 40, network.eos)])
+    suppressed = torch.tensor([token for token in range(make_tokenizer().size) if token not in (30, 40, network.eos)])
     settings = {"end": network.eos, "longest": [3] * ROWS, "never": suppressed}
     texts = exhaustive(network.model.step, network.start(), network.prompt, n_best=99, **settings)  # type: ignore[arg-type]
     assert [len(hypotheses) for hypotheses in texts] == [15] * ROWS  # 1 + 2 + 4 that end, 8 that are cut off
@@ -146,7 +146,7 @@ def test_every_search_tells_the_networks_own_probabilities() -> None:
 
 
 def test_wrapped_networks() -> None:
-    network, pad = Network(5), tokenizer().specials.pad
+    network, pad = Network(5), make_tokenizer().specials.pad
     plain = network.greedy(network.prompt)
     step, state = ensemble([(network.model.step, network.start()) for _ in range(2)])
     settings = {"end": network.eos, "longest": [MAX_LENGTH] * ROWS, "never": network.suppressed}

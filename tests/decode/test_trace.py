@@ -17,7 +17,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
 from regard.nn.record import Record
 from tests.decode.tables import BOS, EOS, TableModel
-from tests.pipeline.made import tokenizer, translating_model, translator_settings
+from tests.pipeline.made import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 SENTENCES, MAX_LENGTHS = [0, 1, 2], [5, 3, 6]
 SUPPRESSED = torch.tensor([BOS])
@@ -152,7 +152,7 @@ def test_finished_rows_are_not_recorded() -> None:
 
 
 def test_a_record_stays_as_it_was_when_rows_move() -> None:
-    model: EncoderDecoder = translating_model(translator_settings(), 3).eval()
+    model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), 3).eval()
     name = next(layer.cross.name for layer in model.decoder.layers if layer.cross is not None)
     with torch.inference_mode():
         state, record = model.start(torch.randint(10, 250, (3, 7)), capacity=4), Record()
@@ -183,8 +183,8 @@ def test_a_trace_may_be_used_again() -> None:
 @pytest.mark.parametrize("size", [1, 3])
 def test_attention_follows_the_lineage(size: int) -> None:
     """Rows move, leave and share memories; along a lineage there must be what one plain pass over the text shows."""
-    model: EncoderDecoder = translating_model(translator_settings(), 3).eval()
-    specials = tokenizer().specials
+    model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), 3).eval()
+    specials = make_tokenizer().specials
     generator = torch.Generator().manual_seed(1)
     source, valid = torch.randint(10, 250, (3, 7), generator=generator), torch.arange(7) < torch.tensor([[7], [3], [5]])
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]

@@ -75,9 +75,9 @@ class Place:
 @cache
 def _make_good(root: Path) -> dict[str, Path]:
     """The good things, made once in a folder."""
-    settings = made.writer_settings()
+    settings = made.make_generator_settings()
     model = root / "model"
-    write_model(model, settings, made.vocabularies(), get_weights(made.writing_model(settings)), "A card.\n")
+    write_model(model, settings, made.make_tokenizers(), get_weights(made.make_decoder_only(settings)), "A card.\n")
     files = corpus(root / "text", count=60)
     run = root / "run"
     changes = {"validation.sentences": 0, "validation.shown": 0}

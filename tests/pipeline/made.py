@@ -26,44 +26,44 @@ TEXTS = [
 
 
 @cache
-def tokenizer(*languages: str) -> Tokenizer:
+def make_tokenizer(*languages: str) -> Tokenizer:
     """300 pieces, with tags for these languages among them."""
     return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
 
 
-def vocabularies(*languages: str) -> TokenizerPair:
-    return TokenizerPair.joint(tokenizer(*languages))
+def make_tokenizers(*languages: str) -> TokenizerPair:
+    return TokenizerPair.joint(make_tokenizer(*languages))
 
 
-def translator_settings(**changes: object) -> TranslatorSettings:
-    size = {"width": 32, "source.vocabulary": tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
+def make_translator_settings(**changes: object) -> TranslatorSettings:
+    size = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
     settings = codec.preset("tiny", size | changes)
     assert isinstance(settings, TranslatorSettings)
     return settings
 
 
-def writer_settings(**changes: object) -> WriterSettings:
-    size = {"width": 32, "tokens.vocabulary": tokenizer().size, "decoder.layers": 1}
+def make_generator_settings(**changes: object) -> WriterSettings:
+    size = {"width": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
     heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
     settings = codec.preset("gpt2", size | heads | changes)
     assert isinstance(settings, WriterSettings)
     return settings
 
 
-def translating_model(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
+def make_encoder_decoder(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
     """Every parameter is drawn wide, so that words are not all alike."""
     model = build(settings, seed=seed)
     assert isinstance(model, EncoderDecoder)
-    return _shaken(model, seed)
+    return _perturb(model, seed)
 
 
-def writing_model(settings: WriterSettings, seed: int = 1) -> DecoderOnly:
+def make_decoder_only(settings: WriterSettings, seed: int = 1) -> DecoderOnly:
     model = build(settings, seed=seed)
     assert isinstance(model, DecoderOnly)
-    return _shaken(model, seed)
+    return _perturb(model, seed)
 
 
-def _shaken(model: M, seed: int) -> M:
+def _perturb(model: M, seed: int) -> M:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():

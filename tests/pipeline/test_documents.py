@@ -2,16 +2,16 @@
 
 from regard.pipeline.documents import translate_document
 from regard.pipeline.translator import Translator
-from tests.pipeline.made import translating_model, translator_settings, vocabularies
+from tests.pipeline.made import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def test_a_document_keeps_its_white_space() -> None:
-    settings = translator_settings()
-    translator = Translator(translating_model(settings), vocabularies(), settings)
+    settings = make_translator_settings()
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     text = "\n  A bee. C dee!  E\n\nF.\n"
-    found = translate_document(translator, text, beam=1, longest=5)
-    assert found.sources == ("", "A bee.", "C dee!", "E", "F.")
+    document = translate_document(translator, text, beam=1, longest=5)
+    assert document.sources == ("", "A bee.", "C dee!", "E", "F.")
     spaces = ["\n  ", " ", "  ", "\n\n", "\n"]
-    one_by_one = [translator.translate([source], beam=1, longest=5)[0].text for source in found.sources]
-    assert found.text == "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
+    one_by_one = [translator.translate([source], beam_size=1, max_length=5)[0].text for source in document.sources]
+    assert document.text == "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
     assert translate_document(translator, "").text == ""

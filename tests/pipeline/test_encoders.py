@@ -14,9 +14,9 @@ from regard.config.model import EncoderOnly as EncoderOnlySettings
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.filler import Filler
-from regard.pipeline.labeller import Labeller
-from regard.pipeline.limits import learned_positions
+from regard.pipeline.filler import FillMask
+from regard.pipeline.labeller import Classifier
+from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
@@ -24,7 +24,7 @@ from regard.train.fit import fit
 from tests.commands import command
 from tests.train.runs import corpus, small_run
 
-QUICK: dict[str, Any] = {
+SHORT_TRAINING: dict[str, Any] = {
     "train.average": 1,
     "train.ema": 0.0,
     "validation.every": 400,
@@ -59,14 +59,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for task, change in changes.items():
         held_out = {"data.held_out": 0.0, "train.label_smoothing": 0.0}
-        fit(small_run("fill", files, QUICK | held_out | change), folder / task)
+        fit(small_run("fill", files, SHORT_TRAINING | held_out | change), folder / task)
     return {task: folder / task for task in changes}
 
 
 def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:
-    filler = regard.load(models["fill"])
-    assert isinstance(filler, Filler)
-    first, second = filler.fill(["red dog ___ blue cat", "old ___ finds new tree"], best=3)
+    fill_mask = regard.load(models["fill"])
+    assert isinstance(fill_mask, FillMask)
+    first, second = fill_mask.fill(["red dog ___ blue cat", "old ___ finds new tree"], n_best=3)
     assert first.text == "red dog sees blue cat"
     assert second.text == "old house finds new tree"
     ((best, *others),) = first.gaps
@@ -76,64 +76,64 @@ def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:
 
 
 def test_gaps_at_the_edges_and_several_of_them(models: dict[str, Path]) -> None:
-    filler = regard.load(models["fill"])
-    assert isinstance(filler, Filler)
-    (found,) = filler.fill(["red dog sees ___ ___"])
+    fill_mask = regard.load(models["fill"])
+    assert isinstance(fill_mask, FillMask)
+    (found,) = fill_mask.fill(["red dog sees ___ ___"])
     assert len(found.gaps) == 2
     assert found.text.startswith("red dog sees")
-    (marked,) = filler.fill(["red dog [] blue cat"], gap="[]")
+    (marked,) = fill_mask.fill(["red dog [] blue cat"], gap="[]")
     assert marked.text == "red dog sees blue cat"
     with pytest.raises(RegardError, match="Text 2 has no gap"):
-        filler.fill(["red ___", "blue"])
+        fill_mask.fill(["red ___", "blue"])
 
 
 def test_order_and_batches_change_nothing(models: dict[str, Path]) -> None:
-    filler = regard.load(models["fill"])
-    assert isinstance(filler, Filler)
+    fill_mask = regard.load(models["fill"])
+    assert isinstance(fill_mask, FillMask)
     texts = ["red ___ sees", "old house finds new ___", "___ dog", "a long text with one ___ in the middle of it"]
-    together, alone = filler.fill(texts), [filler.fill([text], batch_tokens=1)[0] for text in texts]
-    assert [one.text for one in together] == [one.text for one in alone]
+    batched, alone = fill_mask.fill(texts), [fill_mask.fill([text], batch_tokens=1)[0] for text in texts]
+    assert [result.text for result in batched] == [result.text for result in alone]
 
 
 def test_texts_get_labels_and_probabilities(models: dict[str, Path]) -> None:
-    labeller = regard.load(models["classify"])
-    assert isinstance(labeller, Labeller)
-    found = labeller.label(["good dog 7", "bad cat 8", "a good dog"])
-    assert [one.label for one in found[:2]] == ["yes", "no"]
-    assert sum(found[0].all.values()) == pytest.approx(1.0)
-    assert found[0].probability == max(found[0].all.values())
+    classifier = regard.load(models["classify"])
+    assert isinstance(classifier, Classifier)
+    results = classifier.classify(["good dog 7", "bad cat 8", "a good dog"])
+    assert [result.label for result in results[:2]] == ["yes", "no"]
+    assert sum(results[0].probabilities.values()) == pytest.approx(1.0)
+    assert results[0].probability == max(results[0].probabilities.values())
     with pytest.raises(RegardError, match="not 'tag'"):
-        labeller.tag(["good dog"])
+        classifier.tag(["good dog"])
     with pytest.raises(RegardError, match="1 texts and 2 others"):
-        labeller.label(["good"], pairs=["dog", "cat"])
+        classifier.classify(["good"], pairs=["dog", "cat"])
 
 
-def test_of_a_long_text_the_beginning_is_read(models: dict[str, Path]) -> None:
-    labeller = regard.load(models["classify"])
-    assert isinstance(labeller, Labeller)
-    limit = learned_positions(labeller.settings.encoder)
+def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
+    classifier = regard.load(models["classify"])
+    assert isinstance(classifier, Classifier)
+    limit = max_positions(classifier.settings.encoder)
     assert limit is not None
     long = "good dog " * limit
-    beginning = labeller.vocabularies.source.decode(labeller.vocabularies.source.encode_ids([long])[0][: limit - 2])
-    whole, known, short = labeller.label([long, beginning, "bad cat"])
-    assert (whole.cut, known.cut, short.cut) == (True, False, False)
-    assert whole.all == pytest.approx(known.all)
-    (pair,) = labeller.label(["bad cat"], [long])
-    assert pair.cut
-    told = command("label", str(models["classify"]), long, "bad cat", long)
-    assert (told.code, len(told.output.split("\n"))) == (0, 4)
-    assert "2 texts longer than the model reads" in told.errors
+    beginning = classifier.tokenizers.source.decode(classifier.tokenizers.source.encode_ids([long])[0][: limit - 2])
+    whole, exact, short = classifier.classify([long, beginning, "bad cat"])
+    assert (whole.is_truncated, exact.is_truncated, short.is_truncated) == (True, False, False)
+    assert whole.probabilities == pytest.approx(exact.probabilities)
+    (pair,) = classifier.classify(["bad cat"], [long])
+    assert pair.is_truncated
+    shown = command("label", str(models["classify"]), long, "bad cat", long)
+    assert (shown.code, len(shown.output.split("\n"))) == (0, 4)
+    assert "2 texts longer than the model reads" in shown.errors
     assert command("label", str(models["classify"]), "bad cat").errors == ""
 
 
 def test_words_get_tags(models: dict[str, Path]) -> None:
-    labeller = regard.load(models["tag"])
-    assert isinstance(labeller, Labeller)
-    long, short = labeller.tag(["the  dog sees a cat", "a tree finds"])
+    classifier = regard.load(models["tag"])
+    assert isinstance(classifier, Classifier)
+    long, short = classifier.tag(["the  dog sees a cat", "a tree finds"])
     assert long.words == ("the", "dog", "sees", "a", "cat")
     assert [tag.label for tag in long.tags] == ["D", "N", "V", "D", "N"]
     assert [tag.label for tag in short.tags] == ["D", "N", "V"]
-    (odd,) = labeller.tag(["the\tdog finds 10\u00a0000 "])
+    (odd,) = classifier.tag(["the\tdog finds 10\u00a0000 "])
     assert odd.words == ("the", "dog", "finds", "10\u00a0000")  # a no-break space is inside a word, as in training
     assert len(odd.tags) == 4
 
@@ -145,9 +145,9 @@ def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
     assert filled.output.split("\n")[1].startswith("  sees ")
     labelled = command("label", str(models["classify"]), "good dog 7", "--json")
     assert json.loads(labelled.output)["label"] == "yes"
-    labeller = regard.load(models["classify"])
-    assert isinstance(labeller, Labeller)
-    (beside,) = labeller.label(["good dog 7"], ["bad cat"])
+    classifier = regard.load(models["classify"])
+    assert isinstance(classifier, Classifier)
+    (beside,) = classifier.classify(["good dog 7"], ["bad cat"])
     paired = command("label", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
     assert json.loads(paired.output)["probability"] == pytest.approx(beside.probability)
     (tmp_path / "beside.txt").write_text("bad cat\n")
@@ -165,40 +165,43 @@ def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", [ByteBpe(vocabulary=300), Bpe(vocabulary=200), Unigram(vocabulary=60), WordLevel(vocabulary=60)]
 )
-def test_a_text_with_a_gap_is_cut_as_the_text_without_it(kind: AnyTokenizer) -> None:
+def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenizer) -> None:
     sentences = ["red dog sees blue cat", "old house finds new tree"]
-    words = learn(sentences * 20, kind)
-    settings = codec.preset("reader", {"width": 32, "source.vocabulary": words.size, "encoder.layers": 1})
+    trained_tokenizer = learn(sentences * 20, kind)
+    settings = codec.preset("reader", {"width": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1})
     assert isinstance(settings, EncoderOnlySettings)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
-    filler = Filler(model, TokenizerPair.joint(words), settings)
-    row, whole = filler._row(1, "red dog ___ blue cat", "___")[1:-1], words.encode(sentences[0]).ids
-    gap = row.index(words.specials.mask)
+    fill_mask = FillMask(model, TokenizerPair.joint(trained_tokenizer), settings)
+    row, whole = (
+        fill_mask._encode_row(1, "red dog ___ blue cat", "___")[1:-1],
+        trained_tokenizer.encode(sentences[0]).ids,
+    )
+    gap = row.index(trained_tokenizer.specials.mask)
     before, after = row[:gap], row[gap + 1 :]
-    assert words.decode(before).strip() == "red dog"
+    assert trained_tokenizer.decode(before).strip() == "red dog"
     assert (before, after) == (whole[: len(before)], whole[-len(after) :])
-    assert "  " not in filler.fill(["red dog ___ blue cat"])[0].text
+    assert "  " not in fill_mask.fill(["red dog ___ blue cat"])[0].text
 
 
 def test_encoders_want_lists_and_gaps_that_can_be_found(models: dict[str, Path]) -> None:
-    filler, labeller = regard.load(models["fill"]), regard.load(models["classify"])
-    assert isinstance(filler, Filler)
-    assert isinstance(labeller, Labeller)
+    fill_mask, classifier = regard.load(models["fill"]), regard.load(models["classify"])
+    assert isinstance(fill_mask, FillMask)
+    assert isinstance(classifier, Classifier)
     with pytest.raises(RegardError, match="a list is expected"):
-        labeller.label("good dog")
+        classifier.classify("good dog")
     with pytest.raises(RegardError, match="a list is expected"):
-        filler.fill("red dog ___")
+        fill_mask.fill("red dog ___")
     with pytest.raises(RegardError, match="cannot be found"):
-        filler.fill(["red dog ___"], gap="")
-    (filled,) = filler.fill(["red dog ___"], best=100_000)
-    assert len(filled.gaps[0]) == filler.vocabularies.source.size
+        fill_mask.fill(["red dog ___"], gap="")
+    (filled,) = fill_mask.fill(["red dog ___"], n_best=100_000)
+    assert len(filled.gaps[0]) == fill_mask.tokenizers.source.size
 
 
 def test_a_damaged_model_labels_nothing(models: dict[str, Path]) -> None:
-    labeller = regard.load(models["classify"])
-    assert isinstance(labeller, Labeller)
+    classifier = regard.load(models["classify"])
+    assert isinstance(classifier, Classifier)
     with torch.no_grad():
-        next(labeller.model.head.parameters()).fill_(float("nan"))
+        next(classifier.model.head.parameters()).fill_(float("nan"))
     with pytest.raises(RegardError, match="not numbers"):
-        labeller.label(["good dog"])
+        classifier.classify(["good dog"])

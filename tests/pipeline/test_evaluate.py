@@ -9,16 +9,24 @@ from regard.base.errors import RegardError
 from regard.measure import bleu, error_rate, ter
 from regard.pipeline import probes
 from regard.pipeline.answers import Translation
-from regard.pipeline.evaluate import calibrated, certainty, compare, judge
-from regard.pipeline.probes import PROFESSIONS, TIMES, gender, probe, probe_garbage, probe_gender, words_to_repeat
-from regard.pipeline.scorer import Scored, Scorer
+from regard.pipeline.evaluate import calibrate_scorer, compare, score_translations, summarize_likelihood
+from regard.pipeline.probes import (
+    PROFESSIONS,
+    REPETITIONS,
+    detect_gender,
+    probe,
+    probe_gender,
+    probe_repetition,
+    select_words_to_repeat,
+)
+from regard.pipeline.scorer import ScoredText, Scorer
 from regard.pipeline.translator import Translator
-from tests.pipeline.made import TEXTS, translating_model, translator_settings, vocabularies
+from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
-def test_judge_gathers_scores_and_breakdowns() -> None:
+def test_score_translations_gathers_scores_and_breakdowns() -> None:
     ours, theirs = ["Zwei Hunde spielen .", "Eine Katze ."], ["Zwei Hunde schlafen .", "Eine Katze ."]
-    found = judge(ours, theirs, ["Two dogs play .", "A cat ."], training=["Zwei Katzen ."])
+    found = score_translations(ours, theirs, ["Two dogs play .", "A cat ."], training=["Zwei Katzen ."])
     assert found.texts == 2
     assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "error_rate"}
     assert found.scores["bleu"] == bleu(ours, theirs)
@@ -26,18 +34,18 @@ def test_judge_gathers_scores_and_breakdowns() -> None:
     assert found.scores["error_rate"] == error_rate(ours, theirs)
     assert [bucket.texts for bucket in found.by_length] == [2]
     assert [bucket.low for bucket in found.by_frequency] == [0, 1]
-    bare = judge(ours, theirs)
+    bare = score_translations(ours, theirs)
     assert (bare.by_length, bare.by_frequency) == ([], [])
     assert [one.metric for one in compare(ours, theirs, theirs, samples=20)] == ["bleu", "chrf", "ter"]
 
 
-def test_certainty_adds_up() -> None:
+def test_summarize_likelihood_adds_up() -> None:
     half, tenth = math.log(0.5), math.log(0.1)
     scored = [
-        Scored("äb", (5, 2), (half, tenth), (half, half), (True, False)),
-        Scored("", (2,), (half,), (half,), (True,)),
+        ScoredText("äb", (5, 2), (half, tenth), (half, half), (True, False)),
+        ScoredText("", (2,), (half,), (half,), (True,)),
     ]
-    found = certainty(scored, temperature=1.5)
+    found = summarize_likelihood(scored, temperature=1.5)
     assert (found.tokens, found.bytes, found.temperature) == (3, 3, 1.5)
     assert found.perplexity == pytest.approx((2 * 2 * 10) ** (1 / 3))
     assert found.bits_per_byte == pytest.approx(math.log2(40) / 3)
@@ -47,35 +55,35 @@ def test_certainty_adds_up() -> None:
     assert found.calibration_error_equal_mass == pytest.approx(0.5)  # one token a bin
 
 
-def test_a_fitted_temperature_lowers_the_surprise() -> None:
-    settings = translator_settings()
-    scorer = Scorer(translating_model(settings), vocabularies(), settings)
-    found = Translator(scorer.model, vocabularies(), settings).translate([*TEXTS[:2], "two"], longest=9)  # type: ignore[arg-type]
+def test_a_fitted_temperature_lowers_the_perplexity() -> None:
+    settings = make_translator_settings()
+    scorer = Scorer(make_encoder_decoder(settings), make_tokenizers(), settings)
+    found = Translator(scorer.model, make_tokenizers(), settings).translate([*TEXTS[:2], "two"], max_length=9)  # type: ignore[arg-type]
     targets, sources = [*(one.text for one in found), "zwei"], [*TEXTS[:2], "two", "two"]
-    mended = calibrated(scorer, targets, sources)
-    before, after = (certainty(one.score(targets, sources)) for one in (scorer, mended))
-    assert mended.temperature != 1.0
+    calibrated_scorer = calibrate_scorer(scorer, targets, sources)
+    before, after = (summarize_likelihood(one.score(targets, sources)) for one in (scorer, calibrated_scorer))
+    assert calibrated_scorer.temperature != 1.0
     assert after.perplexity < before.perplexity
     assert scorer.temperature == 1.0
 
 
-def saying(answer: Callable[[str], str], *languages: str) -> Translator:
+def make_fake_translator(reply: Callable[[str], str], *languages: str) -> Translator:
     """A translator that says what it is told."""
-    settings = translator_settings(languages=languages)
+    settings = make_translator_settings(languages=languages)
 
-    class Told(Translator):
+    class FakeTranslator(Translator):
         def translate(self, texts: Sequence[str], *_: object, **__: object) -> list[Translation]:
-            return [Translation(answer(text), 0.0, (), (), ended=True) for text in texts]
+            return [Translation(reply(text), 0.0, (), (), ended=True) for text in texts]
 
-    return Told(translating_model(settings), vocabularies(), settings)
+    return FakeTranslator(make_encoder_decoder(settings), make_tokenizers(), settings)
 
 
 def test_one_word_for_each_word_is_no_fault() -> None:
-    found = probe_garbage(saying(str.upper), TEXTS[:2])
+    found = probe_repetition(make_fake_translator(str.upper), TEXTS[:2])
     assert found.flagged == 0
     assert all(case.excess == 0 and case.relevance == 1.0 for case in found.cases)
-    assert [case.word for case in found.cases] == words_to_repeat(TEXTS[:2])
-    assert {case.times for case in found.cases} == {TIMES}
+    assert [case.word for case in found.cases] == select_words_to_repeat(TEXTS[:2])
+    assert {case.times for case in found.cases} == {REPETITIONS}
 
 
 def test_repeating_too_often_oscillates() -> None:
@@ -84,7 +92,7 @@ def test_repeating_too_often_oscillates() -> None:
         def repeating(text: str, more: int = more) -> str:
             return text + f" {text.split()[0]}" * more
 
-        found = probe_garbage(saying(repeating), TEXTS[:2])
+        found = probe_repetition(make_fake_translator(repeating), TEXTS[:2])
         assert [case.oscillates for case in found.cases] == [flagged] * len(found.cases)
         assert found.flagged == flagged * len(found.cases)
 
@@ -93,18 +101,18 @@ def test_a_sentence_about_something_else_is_detached() -> None:
     def inventing(text: str) -> str:
         return text if " " not in text else f"{text.split()[0]} in the days of old, they said."
 
-    found = probe_garbage(saying(inventing), ["two dogs"])
+    found = probe_repetition(make_fake_translator(inventing), ["two dogs"])
     assert [case.detached for case in found.cases] == [True] * 3
     assert [round(case.relevance, 3) for case in found.cases] == [0.125] * 3
     assert not any(case.oscillates for case in found.cases)
-    assert probe_garbage(saying(lambda _: ""), ["two dogs"]).flagged == 0
+    assert probe_repetition(make_fake_translator(lambda _: ""), ["two dogs"]).flagged == 0
     with pytest.raises(RegardError, match="no words to repeat"):
-        probe_garbage(saying(str.upper), ["1 2 3", ""])
+        probe_repetition(make_fake_translator(str.upper), ["1 2 3", ""])
 
 
 def test_frequent_and_rarer_words_are_repeated() -> None:
     sources = ["a a a a b b b c c d d e e f g h i j k l ."]
-    assert words_to_repeat(sources) == ["a", "b", "c", "d", "g", "h", "i", "j", "ga"]
+    assert select_words_to_repeat(sources) == ["a", "b", "c", "d", "g", "h", "i", "j", "ga"]
 
 
 def test_men_and_women_are_counted() -> None:
@@ -119,21 +127,21 @@ def test_men_and_women_are_counted() -> None:
             return f"Sie ist {woman.capitalize()}." if name != "pilot" else f"Er ist {man}."
         return f"Die {woman} ist müde." if name == "nurse" else f"Der {man.upper()} ist müde."
 
-    found = probe_gender(saying(biased, "en", "de"))
+    found = probe_gender(make_fake_translator(biased, "en", "de"))
     count = len(PROFESSIONS)
     assert (found.pairs, found.he_kept, found.she_kept) == (count, count, count - 1)
     assert found.he == {"masculine": count, "feminine": 0, "unclear": 0}
     assert found.she == {"masculine": 1, "feminine": count - 1, "unclear": 0}
-    assert found.unsaid == {"masculine": count - 1, "feminine": 1, "unclear": 0}
+    assert found.unspecified == {"masculine": count - 1, "feminine": 1, "unclear": 0}
     assert found.cases[0] == ("He is a nurse.", "Er ist Krankenpfleger.")
     assert ("She is an engineer.", "Sie ist Ingenieurin.") in found.cases
-    assert gender("Arzt und Ärztin", "arzt", "ärztin") == "unclear"
+    assert detect_gender("Arzt und Ärztin", "arzt", "ärztin") == "unclear"
 
 
-def test_other_languages_are_skipped_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_languages_are_skipped_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "PROFESSIONS", PROFESSIONS[:1])
-    assert probe(saying(str.upper, "en", "de"), ["two dogs"]).gender is not None
-    for languages, told in ((("de", "en"), "de to en"), ((), "does not name"), (("en", "fr"), "en to fr")):
-        found = probe(saying(str.upper, *languages), ["two dogs"])
+    assert probe(make_fake_translator(str.upper, "en", "de"), ["two dogs"]).gender is not None
+    for languages, reason in ((("de", "en"), "de to en"), ((), "does not name"), (("en", "fr"), "en to fr")):
+        found = probe(make_fake_translator(str.upper, *languages), ["two dogs"])
         assert found.gender is None
-        assert told in (found.skipped or "")
+        assert reason in (found.skipped or "")

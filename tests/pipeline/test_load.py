@@ -10,60 +10,62 @@ from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import Writer
+from regard.pipeline.writer import TextGenerator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.pipeline.made import (
     TEXTS,
-    tokenizer,
-    translating_model,
-    translator_settings,
-    vocabularies,
-    writer_settings,
-    writing_model,
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
 )
 
 
 def test_a_folder_translates_as_the_model_that_was_stored(tmp_path: Path) -> None:
-    settings = translator_settings(languages=["en", "de"])
-    model = translating_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
+    settings = make_translator_settings(languages=["en", "de"])
+    model = make_encoder_decoder(settings)
+    write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(model), "card")
     translator = regard.load(str(tmp_path / "m"))
     assert isinstance(translator, Translator)
-    here = Translator(model, vocabularies(), settings).translate(TEXTS, longest=8)
-    assert translator.translate(TEXTS, longest=8) == here
+    expected = Translator(model, make_tokenizers(), settings).translate(TEXTS, max_length=8)
+    assert translator.translate(TEXTS, max_length=8) == expected
 
 
-def test_a_decoder_writes(tmp_path: Path) -> None:
-    settings = writer_settings()
-    model = writing_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
-    writer = load(tmp_path / "m")
-    assert isinstance(writer, Writer)
-    here = Writer(model, vocabularies(), settings)
-    assert list(writer.write("A", tokens=9, seed=4)) == list(here.write("A", tokens=9, seed=4))
+def test_a_decoder_generates(tmp_path: Path) -> None:
+    settings = make_generator_settings()
+    model = make_decoder_only(settings)
+    write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(model), "card")
+    text_generator = load(tmp_path / "m")
+    assert isinstance(text_generator, TextGenerator)
+    expected = TextGenerator(model, make_tokenizers(), settings)
+    assert list(text_generator.stream("A", max_new_tokens=9, seed=4)) == list(
+        expected.stream("A", max_new_tokens=9, seed=4)
+    )
 
 
 def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset(
-        "bert", small | {"source.vocabulary": tokenizer().size, "task": "embed", "head": {"kind": "vectors"}}
+        "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "vectors"}}
     )
-    write_model(tmp_path / "m", settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
+    write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match=r"'encoder_only' \(task 'embed'\) has no pipeline yet"):
         load(tmp_path / "m")
-    restoring = translator_settings(task="restore")
+    restoring = make_translator_settings(task="restore")
     with pytest.raises(RegardError, match="task is 'restore'"):
-        Translator(translating_model(restoring), vocabularies(), restoring)
-    captioning = writer_settings(task="caption", prefix={"kind": "patches", "patch": 2})
+        Translator(make_encoder_decoder(restoring), make_tokenizers(), restoring)
+    captioning = make_generator_settings(task="caption", prefix={"kind": "patches", "patch": 2})
     with pytest.raises(RegardError, match="task is 'caption'"):
-        Writer(writing_model(captioning), vocabularies(), captioning)
+        TextGenerator(make_decoder_only(captioning), make_tokenizers(), captioning)
 
 
 def test_the_vocabulary_of_another_model_is_refused() -> None:
-    settings = translator_settings(**{"source.vocabulary": tokenizer().size + 1})
+    settings = make_translator_settings(**{"source.vocabulary": make_tokenizer().size + 1})
     with pytest.raises(RegardError, match="the vocabulary has"):
-        Translator(translating_model(settings), vocabularies(), settings)
-    settings_of_writer = writer_settings(**{"tokens.vocabulary": tokenizer().size + 1})
+        Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    settings_of_writer = make_generator_settings(**{"tokens.vocabulary": make_tokenizer().size + 1})
     with pytest.raises(RegardError, match="the vocabulary has"):
-        Writer(writing_model(settings_of_writer), vocabularies(), settings_of_writer)
+        TextGenerator(make_decoder_only(settings_of_writer), make_tokenizers(), settings_of_writer)

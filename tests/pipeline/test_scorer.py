@@ -10,189 +10,201 @@ from regard.base.errors import DamagedError, RegardError
 from regard.config import codec
 from regard.measure.calibration import fit_temperature
 from regard.models.build import build
-from regard.pipeline.forced import windows_of
+from regard.pipeline.forced import encode_windows
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.temperature import FILE, read_temperature, write_temperature
+from regard.pipeline.temperature import CALIBRATION_FILE, read_temperature, write_temperature
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import Writer
+from regard.pipeline.writer import TextGenerator
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.pipeline.made import (
     TEXTS,
-    tokenizer,
-    translating_model,
-    translator_settings,
-    vocabularies,
-    writer_settings,
-    writing_model,
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
 )
 
 SOURCES, TARGETS = [TEXTS[0], "two men", TEXTS[1], ""], [TEXTS[2], "", "Zwei", TEXTS[3]]
-CLOSE = 1e-4
+TOLERANCE = 1e-4
 
 
-def translating(**options: float) -> Scorer:
-    settings = translator_settings()
-    return Scorer(translating_model(settings), vocabularies(), settings, **options)
+def make_translation_scorer(**options: float) -> Scorer:
+    settings = make_translator_settings()
+    return Scorer(make_encoder_decoder(settings), make_tokenizers(), settings, **options)
 
 
-def writing(**changes: object) -> Scorer:
-    settings = writer_settings(**changes)
-    return Scorer(writing_model(settings), vocabularies(), settings)
+def make_lm_scorer(**changes: object) -> Scorer:
+    settings = make_generator_settings(**changes)
+    return Scorer(make_decoder_only(settings), make_tokenizers(), settings)
 
 
-def by_hand(scorer: Scorer, source: list[int], text: str) -> torch.Tensor:
+def reference_logprobs(scorer: Scorer, source: list[int], text: str) -> torch.Tensor:
     """Log-probabilities (T, V), one text at a time."""
-    specials = tokenizer().specials
-    reads = torch.tensor([[specials.bos, *tokenizer().encode_ids([text])[0]]])
+    specials = make_tokenizer().specials
+    inputs = torch.tensor([[specials.bos, *make_tokenizer().encode_ids([text])[0]]])
     with torch.no_grad():
         if source:
-            logits = scorer.model(torch.tensor([source]), reads)
+            logits = scorer.model(torch.tensor([source]), inputs)
         else:
-            logits = scorer.model(reads)  # type: ignore[call-arg]
+            logits = scorer.model(inputs)  # type: ignore[call-arg]
     return (logits[0] / scorer.temperature).log_softmax(dim=-1)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 4096])
 @pytest.mark.parametrize("temperature", [1.0, 1.7])
 def test_pairs_have_the_model_s_own_probabilities(batch_tokens: int, temperature: float) -> None:
-    scorer = translating(temperature=temperature)
-    told: list[int] = []
-    found = scorer.score(TARGETS, SOURCES, batch_tokens=batch_tokens, report=told.append)
-    assert sum(told) == len(TARGETS)
-    end = tokenizer().specials.eos
-    for one, source, target in zip(found, SOURCES, TARGETS, strict=True):
-        logs = by_hand(scorer, [*tokenizer().encode_ids([source])[0], end], target)
-        assert one.text == target
-        assert one.tokens == (*tokenizer().encode_ids([target])[0], end)
-        own = logs.gather(1, torch.tensor(one.tokens)[:, None])[:, 0]
-        assert one.logs == pytest.approx(own.tolist(), abs=CLOSE)
-        assert one.best == pytest.approx(logs.max(dim=1).values.tolist(), abs=CLOSE)
-        assert one.right == tuple((logs.argmax(dim=1) == torch.tensor(one.tokens)).tolist())
-        assert one.total == pytest.approx(float(own.sum()), abs=1e-3)
-        assert one.size == len(target.encode())
+    scorer = make_translation_scorer(temperature=temperature)
+    reported: list[int] = []
+    results = scorer.score(TARGETS, SOURCES, batch_tokens=batch_tokens, report=reported.append)
+    assert sum(reported) == len(TARGETS)
+    eos = make_tokenizer().specials.eos
+    for result, source, target in zip(results, SOURCES, TARGETS, strict=True):
+        logprobs = reference_logprobs(scorer, [*make_tokenizer().encode_ids([source])[0], eos], target)
+        assert result.text == target
+        assert result.tokens == (*make_tokenizer().encode_ids([target])[0], eos)
+        target_logprobs = logprobs.gather(1, torch.tensor(result.tokens)[:, None])[:, 0]
+        assert result.logprobs == pytest.approx(target_logprobs.tolist(), abs=TOLERANCE)
+        assert result.best_logprobs == pytest.approx(logprobs.max(dim=1).values.tolist(), abs=TOLERANCE)
+        assert result.correct == tuple((logprobs.argmax(dim=1) == torch.tensor(result.tokens)).tolist())
+        assert result.total_logprob == pytest.approx(float(target_logprobs.sum()), abs=1e-3)
+        assert result.byte_count == len(target.encode())
 
 
 def test_few_logits_at_once_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = translating().score(TARGETS, SOURCES)
-    monkeypatch.setattr("regard.pipeline.scorer.CELLS", 3 * tokenizer().size)
-    for one, other in zip(translating().score(TARGETS, SOURCES), found, strict=True):
-        assert one.logs == pytest.approx(other.logs, abs=CLOSE)
+    expected = make_translation_scorer().score(TARGETS, SOURCES)
+    monkeypatch.setattr("regard.pipeline.scorer.CELLS", 3 * make_tokenizer().size)
+    for result, expected_result in zip(make_translation_scorer().score(TARGETS, SOURCES), expected, strict=True):
+        assert result.logprobs == pytest.approx(expected_result.logprobs, abs=TOLERANCE)
 
 
 def test_texts_have_the_model_s_own_probabilities() -> None:
-    scorer = writing()
-    for one in scorer.score(TEXTS, batch_tokens=60):
-        logs = by_hand(scorer, [], one.text)
-        assert one.logs == pytest.approx(logs.gather(1, torch.tensor(one.tokens)[:, None])[:, 0].tolist(), abs=CLOSE)
+    scorer = make_lm_scorer()
+    for result in scorer.score(TEXTS, batch_tokens=60):
+        logprobs = reference_logprobs(scorer, [], result.text)
+        assert result.logprobs == pytest.approx(
+            logprobs.gather(1, torch.tensor(result.tokens)[:, None])[:, 0].tolist(), abs=TOLERANCE
+        )
 
 
 def test_every_token_counts_once_where_it_sees_the_most() -> None:
-    scorer = writing()
+    scorer = make_lm_scorer()
     text = " ".join(TEXTS)
-    ids = tokenizer().encode_ids([text])[0]
-    whole = [tokenizer().specials.bos, *ids, tokenizer().specials.eos]
-    for size in (2, 5, 8, len(whole) - 1, len(whole)):
-        rows = windows_of([text, "two"], vocabularies(), writer_settings(), size)
-        counted = [label for row in rows if row.text == 0 for label in row.new]
-        assert counted == whole[1:]
-        assert all(len(row.reads) == len(row.labels) <= size for row in rows)
-        assert all(row.seen == size - size // 2 for row in rows[1:] if row.text == 0)
-    (found,) = scorer.score([text], window=8)
-    logs = _rows_by_hand(scorer, whole[4:12])  # the second window reads tokens 4 to 11
-    assert found.logs[8:12] == pytest.approx([float(logs[place, whole[place + 5]]) for place in range(4, 8)], abs=CLOSE)
-    assert scorer.score([text], window=len(whole))[0].logs == pytest.approx(scorer.score([text])[0].logs, abs=CLOSE)
+    ids = make_tokenizer().encode_ids([text])[0]
+    tokens = [make_tokenizer().specials.bos, *ids, make_tokenizer().specials.eos]
+    for size in (2, 5, 8, len(tokens) - 1, len(tokens)):
+        rows = encode_windows([text, "two"], make_tokenizers(), make_generator_settings(), size)
+        counted = [label for row in rows if row.text_index == 0 for label in row.new_labels]
+        assert counted == tokens[1:]
+        assert all(len(row.inputs) == len(row.labels) <= size for row in rows)
+        assert all(row.overlap == size - size // 2 for row in rows[1:] if row.text_index == 0)
+    (result,) = scorer.score([text], window=8)
+    logprobs = _reference_window_logprobs(scorer, tokens[4:12])  # the second window reads tokens 4 to 11
+    assert result.logprobs[8:12] == pytest.approx(
+        [float(logprobs[position, tokens[position + 5]]) for position in range(4, 8)], abs=TOLERANCE
+    )
+    assert scorer.score([text], window=len(tokens))[0].logprobs == pytest.approx(
+        scorer.score([text])[0].logprobs, abs=TOLERANCE
+    )
 
 
-def _rows_by_hand(scorer: Scorer, reads: list[int]) -> torch.Tensor:
+def _reference_window_logprobs(scorer: Scorer, inputs: list[int]) -> torch.Tensor:
     with torch.no_grad():
-        return scorer.model(torch.tensor([reads]))[0].log_softmax(dim=-1)  # type: ignore[call-arg]
+        return scorer.model(torch.tensor([inputs]))[0].log_softmax(dim=-1)  # type: ignore[call-arg]
 
 
-def test_the_curve_is_the_slope_and_bend_of_the_surprise() -> None:
-    scorer = translating()
-    settings = translator_settings()
-    found = Translator(translating_model(settings), vocabularies(), settings).translate(SOURCES[:3], longest=9)
-    targets = [one.text for one in found] + TARGETS[3:]  # some that it likes and some that it does not
+def test_the_curve_is_the_slope_and_curvature_of_the_loss() -> None:
+    scorer = make_translation_scorer()
+    settings = make_translator_settings()
+    translations = Translator(make_encoder_decoder(settings), make_tokenizers(), settings).translate(
+        SOURCES[:3], max_length=9
+    )
+    targets = [translation.text for translation in translations] + TARGETS[
+        3:
+    ]  # some that it likes and some that it does not
     curve = scorer.curve(targets, SOURCES)
 
-    def surprise(b: float) -> float:
+    def loss(b: float) -> float:
         scorer.temperature = 1 / b
-        return -sum(one.total for one in scorer.score(targets, SOURCES))
+        return -sum(one.total_logprob for one in scorer.score(targets, SOURCES))
 
     for b in (0.5, 1.0, 1.4):
-        slope, bend = curve(b)
+        slope, curvature = curve(b)
         step = 0.02
-        low, middle, high = surprise(b - step), surprise(b), surprise(b + step)
+        low, middle, high = loss(b - step), loss(b), loss(b + step)
         assert slope == pytest.approx((high - low) / (2 * step), rel=2e-3)
-        assert bend == pytest.approx((high - 2 * middle + low) / step**2, rel=5e-2)
+        assert curvature == pytest.approx((high - 2 * middle + low) / step**2, rel=5e-2)
     best = fit_temperature(curve)
-    assert surprise(1 / best) < min(surprise(1.1 / best), surprise(0.9 / best))
+    assert loss(1 / best) < min(loss(1.1 / best), loss(0.9 / best))
 
 
 def test_tags_of_languages_stand_before_the_source() -> None:
-    settings = translator_settings(**{"source.vocabulary": tokenizer("en", "de").size}, languages=["en", "de"])
-    scorer = Scorer(translating_model(settings), vocabularies("en", "de"), settings)
-    (row,) = scorer.rows(["Zwei"], ["two"])
-    specials = tokenizer("en", "de").specials
+    settings = make_translator_settings(
+        **{"source.vocabulary": make_tokenizer("en", "de").size}, languages=["en", "de"]
+    )
+    scorer = Scorer(make_encoder_decoder(settings), make_tokenizers("en", "de"), settings)
+    (row,) = scorer.make_rows(["Zwei"], ["two"])
+    specials = make_tokenizer("en", "de").specials
     assert row.source[0] == specials.language_id("de")
-    assert scorer.rows(["Zwei"], ["two"], into="en")[0].source[0] == specials.language_id("en")
-    assert scorer.rows(["Zwei"], ["two"], into=["en"])[0].source[0] == specials.language_id("en")
+    assert scorer.make_rows(["Zwei"], ["two"], target_language="en")[0].source[0] == specials.language_id("en")
+    assert scorer.make_rows(["Zwei"], ["two"], target_language=["en"])[0].source[0] == specials.language_id("en")
     with pytest.raises(RegardError, match="2 languages for 1 texts"):
-        scorer.rows(["Zwei"], ["two"], into=["en", "de"])
-    many = Scorer(scorer.model, scorer.vocabularies, settings.model_copy(update={"languages": ()}))
+        scorer.make_rows(["Zwei"], ["two"], target_language=["en", "de"])
+    many = Scorer(scorer.model, scorer.tokenizers, settings.model_copy(update={"languages": ()}))
     with pytest.raises(RegardError, match="knows several languages"):
-        many.rows(["Zwei"], ["two"])
+        many.make_rows(["Zwei"], ["two"])
 
 
 def test_a_model_in_training_is_left_as_it_was() -> None:
-    scorer = translating()
-    quiet = scorer.score(TARGETS, SOURCES)
+    scorer = make_translation_scorer()
+    expected = scorer.score(TARGETS, SOURCES)
     scorer.model.train()
-    assert scorer.score(TARGETS, SOURCES) == quiet
+    assert scorer.score(TARGETS, SOURCES) == expected
     assert all(module.training for module in scorer.model.modules())
 
 
 def test_what_cannot_be_scored_is_refused() -> None:
-    scorer = translating()
-    for arguments, told in (
+    scorer = make_translation_scorer()
+    for arguments, message in (
         ((TARGETS, None), "4 texts have no sources"),
         ((TARGETS, SOURCES[:3]), "4 texts have 3 sources"),
         (("text", SOURCES), "a list is expected"),
         (([], []), "nothing to score"),
     ):
-        with pytest.raises(RegardError, match=told):
+        with pytest.raises(RegardError, match=message):
             scorer.score(*arguments)
     with pytest.raises(RegardError, match="reads no sources"):
-        writing().score(TARGETS, SOURCES)
-    few = writing(**{"decoder.position": {"kind": "learned", "length": 8}})
-    assert len(few.rows(["two men are outside near many bushes"])) > 1
+        make_lm_scorer().score(TARGETS, SOURCES)
+    few = make_lm_scorer(**{"decoder.position": {"kind": "learned", "length": 8}})
+    assert len(few.make_rows(["two men are outside near many bushes"])) > 1
     for window in (1, 9):
         with pytest.raises(RegardError, match=f"window cannot have {window} tokens"):
             few.score(["two"], window=window)
     learned = {"kind": "learned", "length": 8}
-    for side, told in (("encoder", "source of pair 1"), ("decoder", "text of pair 2")):
-        settings = translator_settings(**{f"{side}.position": learned})
-        limited = Scorer(translating_model(settings), vocabularies(), settings)
-        with pytest.raises(RegardError, match=told):
+    for side, message in (("encoder", "source of pair 1"), ("decoder", "text of pair 2")):
+        settings = make_translator_settings(**{f"{side}.position": learned})
+        limited = Scorer(make_encoder_decoder(settings), make_tokenizers(), settings)
+        with pytest.raises(RegardError, match=message):
             limited.score(["two", TEXTS[2]], [TEXTS[0], "two"])
     with pytest.raises(RegardError, match="no temperature of 0"):
-        translating(temperature=0.0)
-    restoring = translator_settings(task="restore")
+        make_translation_scorer(temperature=0.0)
+    restoring = make_translator_settings(task="restore")
     with pytest.raises(RegardError, match="task 'restore'"):
-        Scorer(translating_model(restoring), vocabularies(), restoring)
+        Scorer(make_encoder_decoder(restoring), make_tokenizers(), restoring)
     next(scorer.model.parameters()).data.fill_(math.nan)
     with pytest.raises(RegardError, match="not numbers"):
         scorer.score(TARGETS, SOURCES)
 
 
 def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
-    settings = translator_settings()
-    model = translating_model(settings)
-    write_model(tmp_path / "m", settings, vocabularies(), get_weights(model), "card")
+    settings = make_translator_settings()
+    model = make_encoder_decoder(settings)
+    write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(model), "card")
     plain = Scorer.load(tmp_path / "m")
     assert plain.temperature == 1.0
-    assert plain.score(TARGETS, SOURCES) == Scorer.of(Translator(model, vocabularies(), settings)).score(
+    assert plain.score(TARGETS, SOURCES) == Scorer.from_pipeline(Translator(model, make_tokenizers(), settings)).score(
         TARGETS, SOURCES
     )
     write_temperature(tmp_path / "m", tmp_path / "new", 1.25, tokens=99)
@@ -203,19 +215,22 @@ def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="exists already"):
         write_temperature(tmp_path / "m", tmp_path / "new", 2.0, tokens=1)
     for wrong in ("{}", "[]", "warm", '{"temperature": "1"}', '{"temperature": 0.0}', '{"temperature": NaN}'):
-        (tmp_path / FILE).write_text(wrong, encoding="utf-8")
+        (tmp_path / CALIBRATION_FILE).write_text(wrong, encoding="utf-8")
         with pytest.raises(DamagedError, match="temperature"):
             read_temperature(tmp_path)
-    (tmp_path / "new" / FILE).write_text('{"temperature": 9.0}', encoding="utf-8")
+    (tmp_path / "new" / CALIBRATION_FILE).write_text('{"temperature": 9.0}', encoding="utf-8")
     with pytest.raises(DamagedError, match="not what its manifest says"):
         Scorer.load(tmp_path / "new")
 
 
-def test_a_reader_has_no_texts_to_score(tmp_path: Path) -> None:
+def test_an_encoder_has_no_texts_to_score(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
-    settings = codec.preset("bert", small | {"source.vocabulary": tokenizer().size})
-    write_model(tmp_path / "m", settings, vocabularies(), get_weights(build(settings, seed=1)), "card")
+    settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
+    write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match="'encoder_only' gives no text a probability"):
         Scorer.load(tmp_path / "m")
-    written = Scorer.of(Writer(writing_model(writer_settings()), vocabularies(), writer_settings()), temperature=2.0)
+    written = Scorer.from_pipeline(
+        TextGenerator(make_decoder_only(make_generator_settings()), make_tokenizers(), make_generator_settings()),
+        temperature=2.0,
+    )
     assert written.temperature == 2.0

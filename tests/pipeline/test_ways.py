@@ -14,260 +14,310 @@ from regard.decode.rerank import minimum_bayes_risk
 from regard.measure.likeness import sentence_chrf
 from regard.models.state import DecodingState
 from regard.models.swift import CpuDecoder
-from regard.pipeline.answers import Translation, Written
-from regard.pipeline.insight import choices, traced
+from regard.pipeline.answers import GeneratedText, Translation
+from regard.pipeline.insight import token_alternatives, translate_traced
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.searches import Beam, DiverseBeam, MinimumRisk, Sampling, Search, StochasticBeam
-from regard.pipeline.together import Together
+from regard.pipeline.searches import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
+from regard.pipeline.together import EnsembleTranslator
 from regard.pipeline.translator import Translator
-from regard.pipeline.wishes import Wishes, spellings
-from regard.pipeline.word_alignment import align_words, aligned
+from regard.pipeline.wishes import Constraints, token_variants
+from regard.pipeline.word_alignment import align_words, with_alignment
 from regard.text.vocabularies import TokenizerPair
-from tests.pipeline.made import TEXTS, tokenizer, translating_model, translator_settings, vocabularies
+from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizer, make_tokenizers, make_translator_settings
 
-LONGEST = 8
+MAX_LENGTH = 8
 SEARCHES: list[Search] = [
     Beam(3),
-    Beam(3, alpha=gnmt(0.7), enough=2),
+    Beam(3, length_penalty=gnmt(0.7), stop_after=2),
     Sampling(3),
     DiverseBeam(groups=3),
     StochasticBeam(3),
-    MinimumRisk(6),
+    MinimumBayesRisk(6),
 ]
 
 
-def made(seed: int = 1) -> Translator:
-    settings = translator_settings()
-    return Translator(translating_model(settings, seed), vocabularies(), settings)
+def make_translator(seed: int = 1) -> Translator:
+    settings = make_translator_settings()
+    return Translator(make_encoder_decoder(settings, seed), make_tokenizers(), settings)
 
 
-def texts_of(found: Written) -> list[str]:
-    return [one.text for one in (found, *found.alternatives)]
+def all_texts(result: GeneratedText) -> list[str]:
+    return [candidate.text for candidate in (result, *result.alternatives)]
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 def test_every_search_gives_its_best_and_the_next_ones(search: Search) -> None:
-    translator = made()
-    found = translator.translate([*TEXTS, ""], search=search, best=3, longest=LONGEST, seed=1)
-    again = translator.translate([*TEXTS, ""], search=search, best=3, longest=LONGEST, seed=1)
-    assert found == again
-    assert (found[-1].text, found[-1].alternatives) == ("", ())
-    for one in found[:-1]:
-        every = [one, *one.alternatives]
-        assert 1 <= len(every) <= 3
-        for text in every:
-            assert len(text.tokens) == len(text.logs) == len(text.pieces) <= LONGEST
+    translator = make_translator()
+    results = translator.translate([*TEXTS, ""], search=search, n_best=3, max_length=MAX_LENGTH, seed=1)
+    repeated_results = translator.translate([*TEXTS, ""], search=search, n_best=3, max_length=MAX_LENGTH, seed=1)
+    assert results == repeated_results
+    assert (results[-1].text, results[-1].alternatives) == ("", ())
+    for result in results[:-1]:
+        texts = [result, *result.alternatives]
+        assert 1 <= len(texts) <= 3
+        for text in texts:
+            assert len(text.tokens) == len(text.logs) == len(text.pieces) <= MAX_LENGTH
             assert "".join(text.pieces).strip() == text.text.strip() or "\ufffd" in "".join(text.pieces)
-        if isinstance(search, Beam | Sampling | DiverseBeam) and not search.by_risk:
-            assert [text.score for text in every] == sorted((text.score for text in every), reverse=True)
-    assert any(one.alternatives for one in found)
-    first = translator.translate(TEXTS, search=search, longest=LONGEST, seed=1)
-    assert [(one.text, one.alternatives) for one in first] == [(one.text, ()) for one in found[:-1]]
+        if isinstance(search, Beam | Sampling | DiverseBeam) and not search.reranks:
+            assert [text.score for text in texts] == sorted((text.score for text in texts), reverse=True)
+    assert any(result.alternatives for result in results)
+    first = translator.translate(TEXTS, search=search, max_length=MAX_LENGTH, seed=1)
+    assert [(result.text, result.alternatives) for result in first] == [(result.text, ()) for result in results[:-1]]
 
 
-def test_a_score_is_what_the_form_of_the_length_says() -> None:
-    for one in made().translate(TEXTS, alpha=gnmt(0.7), longest=LONGEST):
-        assert one.score == pytest.approx(sum(one.logs) / ((5 + len(one.logs)) / 6) ** 0.7)
+def test_a_score_uses_the_length_penalty() -> None:
+    for translation in make_translator().translate(TEXTS, length_penalty=gnmt(0.7), max_length=MAX_LENGTH):
+        assert translation.score == pytest.approx(
+            sum(translation.logprobs) / ((5 + len(translation.logprobs)) / 6) ** 0.7
+        )
 
 
-def test_drawing_at_no_temperature_is_greedy_and_chance_is_free_without_a_seed() -> None:
-    translator = made()
-    cold = Sampling(filters=Filters(temperature=0))
-    assert translator.translate(TEXTS, search=cold, longest=LONGEST) == translator.translate(
-        TEXTS, beam=1, longest=LONGEST
+def test_sampling_at_temperature_zero_is_greedy_and_random_without_a_seed() -> None:
+    translator = make_translator()
+    greedy_sampling = Sampling(filters=Filters(temperature=0))
+    assert translator.translate(TEXTS, search=greedy_sampling, max_length=MAX_LENGTH) == translator.translate(
+        TEXTS, beam_size=1, max_length=MAX_LENGTH
     )
-    free = {tuple(one.text for one in translator.translate(TEXTS, search=Sampling(), longest=LONGEST)) for _ in "123"}
-    assert len(free) == 3
+    unseeded = {
+        tuple(translation.text for translation in translator.translate(TEXTS, search=Sampling(), max_length=MAX_LENGTH))
+        for _ in "123"
+    }
+    assert len(unseeded) == 3
 
 
-def test_the_least_risk_is_that_of_all_that_was_drawn() -> None:
-    translator, count = made(), 12
-    drawn = translator.translate(TEXTS, search=Sampling(count), best=count, longest=LONGEST, seed=5)
-    chosen = translator.translate(TEXTS, search=MinimumRisk(count, Filters()), best=count, longest=LONGEST, seed=5)
-    for some, one in zip(drawn, chosen, strict=True):
-        best = max(one.utility for one in minimum_bayes_risk(texts_of(some), sentence_chrf))
-        assert one.utility == pytest.approx(best)
-        assert set(texts_of(one)) == set(texts_of(some))
-        utilities = [text.utility for text in (one, *one.alternatives)]
+def test_minimum_bayes_risk_ranks_all_samples() -> None:
+    translator, count = make_translator(), 12
+    samples = translator.translate(TEXTS, search=Sampling(count), n_best=count, max_length=MAX_LENGTH, seed=5)
+    reranked = translator.translate(
+        TEXTS, search=MinimumBayesRisk(count, Filters()), n_best=count, max_length=MAX_LENGTH, seed=5
+    )
+    for sample, result in zip(samples, reranked, strict=True):
+        best = max(result.utility for result in minimum_bayes_risk(all_texts(sample), sentence_chrf))
+        assert result.utility == pytest.approx(best)
+        assert set(all_texts(result)) == set(all_texts(sample))
+        utilities = [text.utility for text in (result, *result.alternatives)]
         assert utilities == sorted(utilities, key=lambda value: -(value or 0))
 
 
 @pytest.mark.parametrize("search", [Beam(1), Beam(3), Sampling(2), DiverseBeam(2), StochasticBeam(2)])
-def test_wishes_are_obeyed_by_every_search(search: Search) -> None:
-    translator = made()
-    free = translator.translate(TEXTS, search=search, longest=LONGEST, seed=2)
-    begins = ["Zwei", "", "Ein M", "A"]
-    written = {piece.strip() for one in free for piece in one.pieces}
-    unwanted = [piece for piece in sorted(written) if piece.isascii() and piece and piece not in "".join(begins)][:3]
+def test_every_search_obeys_constraints(search: Search) -> None:
+    translator = make_translator()
+    unconstrained = translator.translate(TEXTS, search=search, max_length=MAX_LENGTH, seed=2)
+    prefixes = ["Zwei", "", "Ein M", "A"]
+    token_texts = {token_text.strip() for result in unconstrained for token_text in result.token_texts}
+    unwanted = [
+        token_text
+        for token_text in sorted(token_texts)
+        if token_text.isascii() and token_text and token_text not in "".join(prefixes)
+    ][:3]
     assert unwanted
-    wishes = Wishes(begins=begins, forbidden=unwanted)
-    found = translator.translate(TEXTS, search=search, wishes=wishes, best=search.rows, longest=LONGEST, seed=2)
-    for begin, one in zip(begins, found, strict=True):
-        for text in texts_of(one):
-            assert text.startswith(begin)
-            ids = list(tokenizer().encode(text).ids)
+    constraints = Constraints(prefixes=prefixes, forbidden=unwanted)
+    results = translator.translate(
+        TEXTS, search=search, constraints=constraints, n_best=search.rows_per_text, max_length=MAX_LENGTH, seed=2
+    )
+    for prefix, result in zip(prefixes, results, strict=True):
+        for text in all_texts(result):
+            assert text.startswith(prefix)
+            ids = list(make_tokenizer().encode(text).ids)
             for phrase in unwanted:
-                for spelling in spellings(tokenizer(), phrase):
-                    assert not any(tuple(ids[i : i + len(spelling)]) == spelling for i in range(len(ids)))
+                for variant in token_variants(make_tokenizer(), phrase):
+                    assert not any(tuple(ids[i : i + len(variant)]) == variant for i in range(len(ids)))
     # What is not forbidden keeps its probability: forced tokens have the model's own.
-    whole = next(one for one, begin in zip(found, begins, strict=True) if begin)
+    result_with_prefix = next(result for result, prefix in zip(results, prefixes, strict=True) if prefix)
     with torch.no_grad():
-        source = torch.tensor([[*tokenizer().encode(TEXTS[0]).ids, tokenizer().specials.eos]])
-        target = torch.tensor([[tokenizer().specials.bos, *whole.tokens[:-1]]])
-        logs = translator.model(source, target).log_softmax(dim=-1)[0]
-    assert whole.logs == pytest.approx(logs.gather(1, torch.tensor(whole.tokens)[:, None])[:, 0].tolist(), abs=1e-4)
+        source = torch.tensor([[*make_tokenizer().encode(TEXTS[0]).ids, make_tokenizer().specials.eos]])
+        target = torch.tensor([[make_tokenizer().specials.bos, *result_with_prefix.tokens[:-1]]])
+        logprobs = translator.model(source, target).log_softmax(dim=-1)[0]
+    assert result_with_prefix.logprobs == pytest.approx(
+        logprobs.gather(1, torch.tensor(result_with_prefix.tokens)[:, None])[:, 0].tolist(), abs=1e-4
+    )
 
 
 def test_required_phrases_are_there() -> None:
-    translator = made()
+    translator = make_translator()
     required = [["Holz"], [], ["in der", "Mädchen"], ["Freien"]]
-    found = translator.translate(TEXTS, beam=3, wishes=Wishes(required=required), longest=20)
-    for phrases, one in zip(required, found, strict=True):
-        assert all(phrase in one.text for phrase in phrases)
-    assert found[1].text == translator.translate([TEXTS[1]], beam=3, longest=20)[0].text
+    results = translator.translate(TEXTS, beam_size=3, constraints=Constraints(required=required), max_length=20)
+    for phrases, result in zip(required, results, strict=True):
+        assert all(phrase in result.text for phrase in phrases)
+    assert results[1].text == translator.translate([TEXTS[1]], beam_size=3, max_length=20)[0].text
 
 
-def test_wishes_that_make_no_sense_are_refused() -> None:
-    translator = made()
-    for wishes, told in (
-        (Wishes(begins=["a"]), "for 4 texts"),
-        (Wishes(begins="abcd"), "for 4 texts"),
-        (Wishes(required=[[]]), "for 4 texts"),
-        (Wishes(forbidden="abc"), "list of phrases"),
-        (Wishes(required=["abc", [], [], []]), "list of phrases"),
-        (Wishes(forbidden=[" "]), "no words"),
-        (Wishes(begins=["two"] * 4, forbidden=["two"]), "forced and forbidden"),
+def test_senseless_constraints_are_refused() -> None:
+    translator = make_translator()
+    for constraints, message in (
+        (Constraints(prefixes=["a"]), "for 4 texts"),
+        (Constraints(prefixes="abcd"), "for 4 texts"),
+        (Constraints(required=[[]]), "for 4 texts"),
+        (Constraints(forbidden="abc"), "list of phrases"),
+        (Constraints(required=["abc", [], [], []]), "list of phrases"),
+        (Constraints(forbidden=[" "]), "no words"),
+        (Constraints(prefixes=["two"] * 4, forbidden=["two"]), "forced and forbidden"),
     ):
-        with pytest.raises(RegardError, match=told):
-            translator.translate(TEXTS, wishes=wishes, longest=LONGEST)
-    for search in (Sampling(), DiverseBeam(2), StochasticBeam(2), MinimumRisk(2)):
+        with pytest.raises(RegardError, match=message):
+            translator.translate(TEXTS, constraints=constraints, max_length=MAX_LENGTH)
+    for search in (Sampling(), DiverseBeam(2), StochasticBeam(2), MinimumBayesRisk(2)):
         with pytest.raises(RegardError, match="cannot require"):
-            translator.translate(TEXTS, search=search, wishes=Wishes(required=[["a"]] * 4), longest=LONGEST)
+            translator.translate(
+                TEXTS, search=search, constraints=Constraints(required=[["a"]] * 4), max_length=MAX_LENGTH
+            )
     with pytest.raises(RegardError, match="finds 1 texts, not 2"):
-        translator.translate(TEXTS, search=Sampling(), best=2)
+        translator.translate(TEXTS, search=Sampling(), n_best=2)
 
 
-def test_models_together() -> None:
-    one, other = made(1), made(2)
-    alone = one.translate(TEXTS, longest=LONGEST)
-    twice = Together([one, one]).translate(TEXTS, longest=LONGEST)
+def test_ensemble_averages_its_members() -> None:
+    first_translator, second_translator = make_translator(1), make_translator(2)
+    alone = first_translator.translate(TEXTS, max_length=MAX_LENGTH)
+    twice = EnsembleTranslator([first_translator, first_translator]).translate(TEXTS, max_length=MAX_LENGTH)
     assert [text.tokens for text in twice] == [text.tokens for text in alone]
-    silent = Together([one, other], weights=[1, 0], mean="logs").translate(TEXTS, longest=LONGEST)
-    assert [text.tokens for text in silent] == [text.tokens for text in alone]
-    both = Together([one, other]).translate(TEXTS, beam=1, longest=LONGEST)
-    for text, found in zip(TEXTS, both, strict=True):  # the mean of both, word by word
-        source = torch.tensor([[*tokenizer().encode(text).ids, tokenizer().specials.eos]])
-        target = torch.tensor([[tokenizer().specials.bos, *found.tokens[:-1]]])
+    one_sided = EnsembleTranslator([first_translator, second_translator], weights=[1, 0], mean="logs").translate(
+        TEXTS, max_length=MAX_LENGTH
+    )
+    assert [text.tokens for text in one_sided] == [text.tokens for text in alone]
+    averaged = EnsembleTranslator([first_translator, second_translator]).translate(
+        TEXTS, beam_size=1, max_length=MAX_LENGTH
+    )
+    for text, translation in zip(TEXTS, averaged, strict=True):  # the mean of both, word by word
+        source = torch.tensor([[*make_tokenizer().encode(text).ids, make_tokenizer().specials.eos]])
+        target = torch.tensor([[make_tokenizer().specials.bos, *translation.tokens[:-1]]])
         with torch.no_grad():
-            mean = sum(member.model(source, target)[0].softmax(dim=-1) for member in (one, other)) / 2
+            mean = (
+                sum(member.model(source, target)[0].softmax(dim=-1) for member in (first_translator, second_translator))
+                / 2
+            )
         assert isinstance(mean, torch.Tensor)
-        assert found.logs == pytest.approx(mean.log().gather(1, torch.tensor(found.tokens)[:, None])[:, 0], abs=1e-4)
-    settings = translator_settings(**{"source.vocabulary": tokenizer("en", "de").size})
-    stranger = Translator(translating_model(settings), TokenizerPair.joint(tokenizer("en", "de")), settings)
+        assert translation.logprobs == pytest.approx(
+            mean.log().gather(1, torch.tensor(translation.tokens)[:, None])[:, 0], abs=1e-4
+        )
+    settings = make_translator_settings(**{"source.vocabulary": make_tokenizer("en", "de").size})
+    stranger = Translator(make_encoder_decoder(settings), TokenizerPair.joint(make_tokenizer("en", "de")), settings)
     with pytest.raises(RegardError, match="another vocabulary"):
-        Together([one, stranger])
+        EnsembleTranslator([first_translator, stranger])
     with pytest.raises(RegardError, match="no mean 'median'"):
-        Together([one, other], mean="median").translate(TEXTS)  # type: ignore[arg-type]
+        EnsembleTranslator([first_translator, second_translator], mean="median").translate(TEXTS)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="different probabilities"):
-        Scorer.of(Together([one, other]))
+        Scorer.from_pipeline(EnsembleTranslator([first_translator, second_translator]))
     with pytest.raises(RegardError, match="no model"):
-        Together([])
+        EnsembleTranslator([])
 
 
 def test_a_stream_is_the_translation_and_stops_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = made()
+    translator = make_translator()
     for text in TEXTS:
         assert (
-            "".join(translator.stream(text, longest=LONGEST))
-            == translator.translate([text], 1, longest=LONGEST)[0].text
+            "".join(translator.stream(text, max_length=MAX_LENGTH))
+            == translator.translate([text], 1, max_length=MAX_LENGTH)[0].text
         )
     assert list(translator.stream("  ")) == []
     steps: list[int] = []
     step = CpuDecoder.step
 
-    def watched(self: CpuDecoder, tokens: torch.Tensor, state: DecodingState) -> torch.Tensor:
+    def counted_step(self: CpuDecoder, tokens: torch.Tensor, state: DecodingState) -> torch.Tensor:
         steps.append(1)
         return step(self, tokens, state)
 
-    monkeypatch.setattr(CpuDecoder, "step", watched)
-    pieces = translator.stream(TEXTS[0], longest=50, filters=Filters(), seed=1)
+    monkeypatch.setattr(CpuDecoder, "step", counted_step)
+    chunks = translator.stream(TEXTS[0], max_length=50, filters=Filters(), seed=1)
     assert not steps
-    next(pieces)
-    asked = len(steps)
-    assert asked < 10
-    pieces.close()  # type: ignore[attr-defined]
-    assert len(steps) == asked
+    next(chunks)
+    step_count = len(steps)
+    assert step_count < 10
+    chunks.close()  # type: ignore[attr-defined]
+    assert len(steps) == step_count
     assert torch.is_grad_enabled()
 
 
 def test_endless_texts_are_translated_as_they_are_asked_for() -> None:
-    translator, taken = made(), []
+    translator, taken = make_translator(), []
 
     def endless() -> Iterator[str]:
         for number in itertools.count():
             taken.append(number)
             yield TEXTS[number % 4]
 
-    found = list(itertools.islice(translator.translated(endless(), window=3, beam=1, longest=LONGEST), 5))
-    alone = [translator.translate([TEXTS[number % 4]], 1, longest=LONGEST)[0] for number in range(5)]
-    assert [one.tokens for one in found] == [one.tokens for one in alone]
+    translations = list(
+        itertools.islice(translator.translate_iter(endless(), chunk_size=3, beam=1, longest=MAX_LENGTH), 5)
+    )
+    alone = [translator.translate([TEXTS[number % 4]], 1, max_length=MAX_LENGTH)[0] for number in range(5)]
+    assert [translation.tokens for translation in translations] == [translation.tokens for translation in alone]
     assert len(taken) == 6
 
 
-def test_choices_at_each_place() -> None:
-    translator = made()
-    (found,) = translator.translate([TEXTS[0]], beam=1, longest=LONGEST)
-    every = choices(translator, TEXTS[0], found, longest=LONGEST, count=3)
-    assert list(every) == list(range(len(found.tokens)))
-    for place, some in every.items():
-        assert some[0].piece == found.pieces[place]  # greedy: the likeliest is the one that was written
-        assert some[0].probability == pytest.approx(np.exp(found.logs[place]), abs=1e-5)
-        assert some[0].text == found.text
-        assert [one.probability for one in some] == sorted((one.probability for one in some), reverse=True)
-        assert len({one.text for one in some}) > 1
-    assert list(choices(translator, TEXTS[0], found, places=[1], longest=LONGEST)) == [1]
+def test_token_alternatives_at_each_position() -> None:
+    translator = make_translator()
+    (translation,) = translator.translate([TEXTS[0]], beam_size=1, max_length=MAX_LENGTH)
+    alternatives = token_alternatives(translator, TEXTS[0], translation, max_length=MAX_LENGTH, count=3)
+    assert list(alternatives) == list(range(len(translation.tokens)))
+    for position, candidates in alternatives.items():
+        assert (
+            candidates[0].token_text == translation.token_texts[position]
+        )  # greedy: the likeliest is the one that was written
+        assert candidates[0].probability == pytest.approx(np.exp(translation.logprobs[position]), abs=1e-5)
+        assert candidates[0].text == translation.text
+        assert [candidate.probability for candidate in candidates] == sorted(
+            (candidate.probability for candidate in candidates), reverse=True
+        )
+        assert len({candidate.text for candidate in candidates}) > 1
+    assert list(token_alternatives(translator, TEXTS[0], translation, positions=[1], max_length=MAX_LENGTH)) == [1]
     with pytest.raises(RegardError, match="without words"):
-        choices(translator, " ", found)
+        token_alternatives(translator, " ", translation)
 
 
-def test_a_trace_holds_the_search_and_what_it_looked_at() -> None:
-    translator = made()
-    seen = traced(translator, TEXTS[0], beam=3, best=2, longest=LONGEST)
-    (plain,) = translator.translate([TEXTS[0]], beam=3, best=2, longest=LONGEST)
-    assert texts_of(seen.translation) == texts_of(plain)
-    (winners,) = seen.trace.winners
+def test_a_trace_holds_the_search_and_its_attention() -> None:
+    translator = make_translator()
+    traced_translation = translate_traced(translator, TEXTS[0], beam_size=3, n_best=2, max_length=MAX_LENGTH)
+    (plain,) = translator.translate([TEXTS[0]], beam_size=3, n_best=2, max_length=MAX_LENGTH)
+    assert all_texts(traced_translation.translation) == all_texts(plain)
+    (winners,) = traced_translation.trace.winners
     for number, text in zip(winners, (plain, *plain.alternatives), strict=True):
-        assert tuple(one.token for one in seen.trace.lineage(number)[1:]) == text.tokens
-        looked = seen.trace.attention(number)
-        assert looked.shape == (len(text.tokens), 1, 4, len(seen.source))  # tokens, layers, heads, source
-        assert looked.sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
-    assert "".join(seen.source).strip() == TEXTS[0]
+        assert tuple(candidate.token for candidate in traced_translation.trace.lineage(number)[1:]) == text.tokens
+        attention = traced_translation.trace.attention(number)
+        assert attention.shape == (
+            len(text.tokens),
+            1,
+            4,
+            len(traced_translation.source_tokens),
+        )  # tokens, layers, heads, source
+        assert attention.sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
+    assert "".join(traced_translation.source_tokens).strip() == TEXTS[0]
     with pytest.raises(RegardError, match="different things"):
-        traced(Together([translator]), TEXTS[0])
+        translate_traced(EnsembleTranslator([translator]), TEXTS[0])
 
 
 def test_translations_are_aligned_on_request() -> None:
-    translator = made()
-    found = translator.translate([*TEXTS, ""], longest=LONGEST)
-    assert all(one.alignment is None for one in found)
-    linked = aligned(translator, [*TEXTS, ""], found)
-    assert linked[-1].alignment == ()
-    wanted = align_words(translator, TEXTS, [one.text for one in found[:-1]])
-    assert [set(one.alignment or ()) for one in linked[:-1]] == [set(some) for some in wanted]
-    assert isinstance(linked[0], Translation)
-    assert any(one.alignment for one in linked)
+    translator = make_translator()
+    translations = translator.translate([*TEXTS, ""], max_length=MAX_LENGTH)
+    assert all(translation.alignment is None for translation in translations)
+    aligned_translations = with_alignment(translator, [*TEXTS, ""], translations)
+    assert aligned_translations[-1].alignment == ()
+    expected = align_words(translator, TEXTS, [translation.text for translation in translations[:-1]])
+    assert [set(translation.alignment or ()) for translation in aligned_translations[:-1]] == [
+        set(links) for links in expected
+    ]
+    assert isinstance(aligned_translations[0], Translation)
+    assert any(translation.alignment for translation in aligned_translations)
 
 
 @pytest.mark.parametrize("search", [Beam(0), Sampling(0), DiverseBeam(0)], ids=lambda search: type(search).__name__)
 def test_a_search_without_rows_is_refused(search: Search) -> None:
     with pytest.raises(RegardError):
-        made().translate(TEXTS, search=search)
+        make_translator().translate(TEXTS, search=search)
 
 
-def test_no_chance_comes_twice_in_a_long_file() -> None:
-    translator = made()
-    same = [TEXTS[0]] * 12
-    found = [one.text for one in translator.translated(same, window=4, search=Sampling(), longest=LONGEST, seed=1)]
-    assert found == [one.text for one in translator.translated(same, 4, search=Sampling(), longest=LONGEST, seed=1)]
-    assert found[:4] == [one.text for one in translator.translate(same[:4], search=Sampling(), longest=LONGEST, seed=1)]
-    assert found[:4] != found[4:8] != found[8:]
+def test_every_chunk_has_its_own_seed() -> None:
+    translator = make_translator()
+    repeated_texts = [TEXTS[0]] * 12
+    translations = [
+        translation.text
+        for translation in translator.translate_iter(
+            repeated_texts, chunk_size=4, search=Sampling(), longest=MAX_LENGTH, seed=1
+        )
+    ]
+    assert translations == [
+        translation.text
+        for translation in translator.translate_iter(repeated_texts, 4, search=Sampling(), longest=MAX_LENGTH, seed=1)
+    ]
+    assert translations[:4] == [
+        translation.text
+        for translation in translator.translate(repeated_texts[:4], search=Sampling(), max_length=MAX_LENGTH, seed=1)
+    ]
+    assert translations[:4] != translations[4:8] != translations[8:]

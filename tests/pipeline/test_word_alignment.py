@@ -12,76 +12,81 @@ from regard.pipeline.forced import Row
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import align_words
-from tests.pipeline.made import TEXTS, tokenizer, translating_model, translator_settings, vocabularies
+from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizer, make_tokenizers, make_translator_settings
 
 SOURCE, TARGET = "the two men sleep .", "zwei Männer schlafen ."
 GOLD = {0: 1, 1: 2, 2: 3, 3: 4}  # target word -> source word
 
 
-def translator() -> Translator:
-    settings = translator_settings(**{"decoder.layers": 2})
-    return Translator(translating_model(settings), vocabularies(), settings)
+def make_translator() -> Translator:
+    settings = make_translator_settings(**{"decoder.layers": 2})
+    return Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
 
 
-def planted(pairs: list[Row], shift: int) -> Tensor:
+def make_attention(pairs: list[Row], shift: int) -> Tensor:
     """Each piece of a target word looks at the pieces of its source word, a little, and most at END."""
     (pair,) = pairs
-    above, below = tokenizer().word_ids(pair.source), tokenizer().word_ids(pair.labels[:-1])
-    assert len(pair.reads) > max(word for word in below if word is not None) + 2  # words have several pieces
-    table = torch.full((len(pair.reads), len(pair.source)), 0.01)
-    table[:, -1] = 0.9
-    for place, word in enumerate(below):
-        pieces = [n for n, other in enumerate(above) if other == GOLD[word or 0]]
-        table[place + shift, pieces] = 0.4 / len(pieces)
-    return table[None]  # (1, T, S)
+    source_words, target_words = make_tokenizer().word_ids(pair.source), make_tokenizer().word_ids(pair.labels[:-1])
+    assert len(pair.inputs) > max(word for word in target_words if word is not None) + 2  # words have several pieces
+    weights = torch.full((len(pair.inputs), len(pair.source)), 0.01)
+    weights[:, -1] = 0.9
+    for position, word in enumerate(target_words):
+        positions = [n for n, source_word in enumerate(source_words) if source_word == GOLD[word or 0]]
+        weights[position + shift, positions] = 0.4 / len(positions)
+    return weights[None]  # (1, T, S)
 
 
 @pytest.mark.parametrize(("rows", "shift"), [("writes", 0), ("reads", 1)])
-def test_a_hand_made_case(rows: word_alignment.Rows, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_alignment, "_weights", lambda _, pairs, __: planted(pairs, shift))
-    (links,) = align_words(translator(), [SOURCE], [TARGET], rows=rows)
+def test_a_hand_made_case(rows: word_alignment.AttentionRows, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_alignment, "_weights", lambda _, pairs, __: make_attention(pairs, shift))
+    (links,) = align_words(make_translator(), [SOURCE], [TARGET], rows=rows)
     assert links == {(source, target) for target, source in GOLD.items()}
     gold = read_gold("1-0 2-1 3-2 4p3 0p0")
     assert alignment_error([links], [gold]).error_rate == 0.0
 
 
-def test_the_most_of_a_word_counts_not_of_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_of_a_word_counts_not_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """A source word of many pieces gets their sum."""
-    (pair,) = Scorer.of(translator()).rows(["zwei"], ["playhouse a"])
-    above = tokenizer().word_ids(pair.source)
-    assert above.count(0) > 2
-    table = torch.zeros(1, len(pair.reads), len(pair.source))
-    table[..., [n for n, word in enumerate(above) if word == 0]] = 0.6 / above.count(0)
-    table[..., [n for n, word in enumerate(above) if word == 1]] = 0.4
-    monkeypatch.setattr(word_alignment, "_weights", lambda *_: table)
-    assert align_words(translator(), ["playhouse a"], ["zwei"]) == [frozenset({(0, 0)})]
+    (pair,) = Scorer.from_pipeline(make_translator()).make_rows(["zwei"], ["playhouse a"])
+    source_words = make_tokenizer().word_ids(pair.source)
+    assert source_words.count(0) > 2
+    weights = torch.zeros(1, len(pair.inputs), len(pair.source))
+    weights[..., [n for n, word in enumerate(source_words) if word == 0]] = 0.6 / source_words.count(0)
+    weights[..., [n for n, word in enumerate(source_words) if word == 1]] = 0.4
+    monkeypatch.setattr(word_alignment, "_weights", lambda *_: weights)
+    assert align_words(make_translator(), ["playhouse a"], ["zwei"]) == [frozenset({(0, 0)})]
 
 
 @pytest.mark.parametrize(("rows", "shift"), [("writes", 0), ("reads", 1)])
-def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.Rows, shift: int) -> None:
-    ours = translator()
+def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.AttentionRows, shift: int) -> None:
+    ours = make_translator()
     sources, targets = [*TEXTS[:2], "two", ""], [*TEXTS[2:], "", "zwei"]
-    found = align_words(ours, sources, targets, layer=0, rows=rows)
-    assert found == align_words(ours, sources, targets, layer=0, rows=rows, batch_tokens=1)
-    assert found[2:] == [frozenset(), frozenset()]  # no words on one side
-    assert {target for _, target in found[0]} == set(range(len(targets[0].split(" "))))
-    assert max(source for source, _ in found[0]) < len(sources[0].split(" "))
+    links = align_words(ours, sources, targets, layer=0, rows=rows)
+    assert links == align_words(ours, sources, targets, layer=0, rows=rows, batch_tokens=1)
+    assert links[2:] == [frozenset(), frozenset()]  # no words on one side
+    assert {target for _, target in links[0]} == set(range(len(targets[0].split(" "))))
+    assert max(source for source, _ in links[0]) < len(sources[0].split(" "))
     assert align_words(ours, sources, targets) == align_words(ours, sources, targets, layer=1, rows="reads")
     assert align_words(ours, sources, targets, layer=0) != align_words(ours, sources, targets, layer=1)
     record = Record()
-    (pair,) = Scorer.of(ours).rows(targets[:1], sources[:1])
+    (pair,) = Scorer.from_pipeline(ours).make_rows(targets[:1], sources[:1])
     with torch.no_grad():
-        ours.model(torch.tensor([pair.source]), torch.tensor([pair.reads]), record=record)
+        ours.model(torch.tensor([pair.source]), torch.tensor([pair.inputs]), record=record)
     weights = record.weights("decoder.0.cross")[0].mean(dim=0)  # (T, S)
-    above, below = tokenizer().word_ids(pair.source), tokenizer().word_ids(pair.labels[:-1])
-    for source, target in found[0]:
-        looks = torch.stack([weights[n + shift] for n, word in enumerate(below) if word == target]).mean(dim=0)
-        sums = [sum(float(looks[n]) for n, word in enumerate(above) if word == one) for one in range(8)]
+    source_words, target_words = make_tokenizer().word_ids(pair.source), make_tokenizer().word_ids(pair.labels[:-1])
+    for source, target in links[0]:
+        attention = torch.stack([weights[n + shift] for n, word in enumerate(target_words) if word == target]).mean(
+            dim=0
+        )
+        sums = [
+            sum(float(attention[n]) for n, word in enumerate(source_words) if word == word_index)
+            for word_index in range(8)
+        ]
         assert sums.index(max(sums)) == source
 
 
 def test_what_is_not_there_is_refused() -> None:
-    ours = translator()
+    ours = make_translator()
     for layer in (-1, 2):
         with pytest.raises(RegardError, match=f"no layer {layer}"):
             align_words(ours, ["two"], ["zwei"], layer=layer)

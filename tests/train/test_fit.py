@@ -477,8 +477,8 @@ def test_how_far_sources_may_grow_is_found_in_the_corpus(tmp_path: Path) -> None
     assert settings.max_length_ratio > 5
     translator = regard.load(tmp_path / "run")
     assert isinstance(translator, Translator)
-    (source,) = translator.sources(["go 1"], None)
-    assert translator.longest([source], None) == [math.ceil(settings.max_length_ratio * len(source)) + 50]
+    (source,) = translator.encode_sources(["go 1"], None)
+    assert translator.resolve_max_lengths([source], None) == [math.ceil(settings.max_length_ratio * len(source)) + 50]
 
 
 def test_samples_that_are_set_aside_are_told(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def _read(asked: Asked, lines: bool) -> Corpus:
 
 def _system(asked: Asked, corpus: Corpus, facts: Facts) -> None:
     """Measure what a model or a file says."""
-    from regard.pipeline.evaluate import compare, judge  # torch: only when it is needed
+    from regard.pipeline.evaluate import compare, score_translations  # torch: only when it is needed
     from regard.pipeline.translator import Translator
 
     # Both are opened before one of them works for hours, and what was translated is kept before anything is measured.
@@ -211,7 +211,7 @@ def _system(asked: Asked, corpus: Corpus, facts: Facts) -> None:
         if translator is not None:
             written = _translated(translator, asked, corpus)
         _keep(asked.output, written)
-        facts |= asdict(judge(written, corpus.references, corpus.sources, corpus.train))
+        facts |= asdict(score_translations(written, corpus.references, corpus.sources, corpus.train))
         if translator is not None:
             _certain_of_pairs(translator, asked, corpus, facts)
         other = corpus.other_output
@@ -238,7 +238,7 @@ def _certain_of_pairs(translator: "Translator", asked: Asked, corpus: Corpus, fa
     from regard.store.model_folder import find_model
 
     assert asked.folder is not None  # noqa: S101 - there is a translator
-    scorer = Scorer.of(translator, read_temperature(find_model(asked.folder)))
+    scorer = Scorer.from_pipeline(translator, read_temperature(find_model(asked.folder)))
     _certain(scorer, [several[0] for several in corpus.references or []], asked, corpus.sources, facts)
 
 
@@ -255,16 +255,16 @@ def _read_text(asked: Asked, corpus: Corpus, facts: Facts) -> None:
 
 def _certain(scorer: "Scorer", texts: list[str], asked: Asked, sources: list[str] | None, facts: Facts) -> None:
     """Surprise and calibration; before and after, if a temperature is fitted."""
-    from regard.pipeline.evaluate import calibrated, certainty
+    from regard.pipeline.evaluate import calibrate_scorer, summarize_likelihood
     from regard.pipeline.temperature import write_temperature
 
     def measured(scorer: "Scorer") -> Facts:
-        scored = scorer.score(texts, sources, into=asked.into, window=asked.window)
-        return asdict(certainty(scored, scorer.temperature))
+        scored = scorer.score(texts, sources, target_language=asked.into, window=asked.window)
+        return asdict(summarize_likelihood(scored, scorer.temperature))
 
     facts["certainty"] = measured(scorer)
     if asked.fitted is not None and asked.folder is not None:
-        mended = calibrated(scorer, texts, sources, into=asked.into, window=asked.window)
+        mended = calibrate_scorer(scorer, texts, sources, target_language=asked.into, window=asked.window)
         facts["fitted"] = measured(mended)
         write_temperature(asked.folder, asked.fitted, mended.temperature, facts["fitted"]["tokens"])
 
@@ -272,7 +272,9 @@ def _certain(scorer: "Scorer", texts: list[str], asked: Asked, sources: list[str
 def _translated(translator: "Translator", asked: Asked, corpus: Corpus) -> list[str]:
     sources = corpus.sources or []
     with progress("translating", len(sources), hidden=False) as told:
-        found = translator.translate(sources, beam=asked.beam, alpha=asked.alpha, into=asked.into, report=told)
+        found = translator.translate(
+            sources, beam_size=asked.beam, length_penalty=asked.alpha, target_language=asked.into, report=told
+        )
     return [one.text for one in found]
 
 

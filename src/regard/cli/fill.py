@@ -25,14 +25,14 @@ def fill(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Fill the gaps of texts: the filled text, then the candidates for each gap with their probabilities."""
-    from regard.pipeline.batches import windows  # torch: only when it is needed
-    from regard.pipeline.filler import Filler
+    from regard.pipeline.batches import chunks  # torch: only when it is needed
+    from regard.pipeline.filler import FillMask
 
     refuse_early(texts, source, None)
-    filler = opened(folder, Filler)
+    filler = opened(folder, FillMask)
     lines, _, window = lines_of(texts, source)
-    for some in windows(lines, window):
-        for text, found in zip(some, filler.fill(some, best=best, gap=gap), strict=True):
+    for some in chunks(lines, window):
+        for text, found in zip(some, filler.fill(some, n_best=best, gap=gap), strict=True):
             if as_json:
                 sys.stdout.write(json.dumps({"source": text, **asdict(found)}, ensure_ascii=False) + "\n")
                 continue

@@ -14,8 +14,8 @@ from regard.cli.looked_for import Way
 from regard.cli.opened import opened
 
 if TYPE_CHECKING:
-    from regard.pipeline.answers import Written
-    from regard.pipeline.writer import Writer
+    from regard.pipeline.answers import GeneratedText
+    from regard.pipeline.writer import TextGenerator
 
 
 def generate(
@@ -45,15 +45,17 @@ def generate(
 ) -> None:
     """Write on from a prompt. One text appears as it is written, the prompt first."""
     from regard.decode.filters import Filters  # torch: only when it is needed
-    from regard.pipeline.writer import Writer
+    from regard.pipeline.writer import TextGenerator
 
     looked_for.refuse_unused(context, search)
     filters = Filters(temperature, top_k, top_p, min_p, typical, repetition, ngram)
-    writer = opened(folder, Writer)
+    writer = opened(folder, TextGenerator)
     if draft is not None:
         if count > 1 or search is not Way.sample or forbid:
             raise RegardError("A draft guesses for one text without constraints.", fix="Leave the others out.")
-        found, how = writer.drafted(opened(draft, Writer), prompt, tokens, filters=filters, seed=seed)
+        found, how = writer.generate_with_draft(
+            opened(draft, TextGenerator), prompt, tokens, filters=filters, seed=seed
+        )
         _write(prompt, found, as_json)
         sys.stderr.write(
             f"{how.accepted} of {how.proposed} guesses taken; {how.steps} steps for {len(found.tokens)} tokens\n"
@@ -62,13 +64,13 @@ def generate(
         _stream(writer, prompt, tokens=tokens, filters=filters, seed=seed)
     else:
         way = looked_for.search_of(search, count, 1.0, filters)
-        (first,) = writer.complete([prompt], tokens, way, best=count, forbidden=forbid or (), seed=seed)
+        (first,) = writer.generate([prompt], tokens, way, n_best=count, forbidden=forbid or (), seed=seed)
         for one in (first, *first.alternatives):
             _write(prompt, one, as_json)
 
 
-def _stream(writer: "Writer", prompt: str, **options: Any) -> None:
-    pieces = writer.write(prompt, **options)
+def _stream(writer: "TextGenerator", prompt: str, **options: Any) -> None:
+    pieces = writer.stream(prompt, **options)
     sys.stdout.write(prompt)
     for piece in pieces:
         sys.stdout.write(piece)
@@ -76,7 +78,7 @@ def _stream(writer: "Writer", prompt: str, **options: Any) -> None:
     sys.stdout.write("\n")
 
 
-def _write(prompt: str, one: "Written", as_json: bool) -> None:
+def _write(prompt: str, one: "GeneratedText", as_json: bool) -> None:
     if as_json:
         told = {name: value for name, value in asdict(one).items() if name not in ("alternatives", "utility")}
         sys.stdout.write(json.dumps({"prompt": prompt, **told}, ensure_ascii=False) + "\n")

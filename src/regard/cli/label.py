@@ -14,7 +14,7 @@ from regard.cli.opened import opened
 from regard.cli.streams import lines_of, refuse_early, with_partners
 
 if TYPE_CHECKING:
-    from regard.pipeline.labeller import Labelled, Tagged
+    from regard.pipeline.labeller import Classification, TaggedText
 
 
 def label(
@@ -32,24 +32,26 @@ def label(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
 ) -> None:
     """Say the label of each text and how sure the model is; a tagger says one for every word."""
-    from regard.pipeline.batches import windows  # torch: only when it is needed
-    from regard.pipeline.labeller import Labelled, Labeller, Tagged
+    from regard.pipeline.batches import chunks  # torch: only when it is needed
+    from regard.pipeline.labeller import Classification, Classifier, TaggedText
 
     refuse_early(texts, source, None)
     refuse_early(None, pair, None)
     if pair is not None and pair_text is not None:
         raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
-    labeller = opened(folder, Labeller)
+    labeller = opened(folder, Classifier)
     tags = labeller.settings.task != "classify"
     if tags and (pair is not None or pair_text is not None):
         raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
     lines, _, window = lines_of(texts, source)
     cut = 0
     try:
-        for some, partners in with_partners(windows(lines, window), pair, pair_text):
-            found: Sequence[Labelled | Tagged] = labeller.tag(some) if tags else labeller.label(some, partners)
+        for some, partners in with_partners(chunks(lines, window), pair, pair_text):
+            found: Sequence[Classification | TaggedText] = (
+                labeller.tag(some) if tags else labeller.classify(some, partners)
+            )
             for text, one in zip(some, found, strict=True):
-                cut += isinstance(one, Labelled) and one.cut
+                cut += isinstance(one, Classification) and one.is_truncated
                 _write(text, one, as_json)
             sys.stdout.flush()
     finally:  # also where a later line is refused
@@ -58,12 +60,12 @@ def label(
             typer.echo(told, err=True)
 
 
-def _write(text: str, one: "Labelled | Tagged", as_json: bool) -> None:
-    from regard.pipeline.labeller import Tagged  # torch: only when it is needed
+def _write(text: str, one: "Classification | TaggedText", as_json: bool) -> None:
+    from regard.pipeline.labeller import TaggedText  # torch: only when it is needed
 
     if as_json:
         sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
-    elif isinstance(one, Tagged):
+    elif isinstance(one, TaggedText):
         words = zip(one.words, one.tags, strict=True)
         sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
     else:

@@ -98,9 +98,11 @@ def search_of(way: Way, count: int, alpha: "LengthPenalty", filters: "Filters") 
     makers: dict[Way, Any] = {
         Way.beam: lambda: searches.Beam(count, alpha),
         Way.sample: lambda: searches.Sampling(count, filters),
-        Way.diverse: lambda: searches.DiverseBeam(groups=count, alpha=alpha),
+        Way.diverse: lambda: searches.DiverseBeam(groups=count, length_penalty=alpha),
         Way.stochastic: lambda: searches.StochasticBeam(count),
-        Way.risk: lambda: searches.MinimumRisk(count) if filters == Filters() else searches.MinimumRisk(count, filters),
+        Way.risk: lambda: (
+            searches.MinimumBayesRisk(count) if filters == Filters() else searches.MinimumBayesRisk(count, filters)
+        ),
     }
     found: Search = makers[way]()
     return found

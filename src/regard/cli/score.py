@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.cli.streams import lines_of, progress, refuse_early, with_partners
 
 if TYPE_CHECKING:
-    from regard.pipeline.scorer import Scored
+    from regard.pipeline.scorer import ScoredText
 
 
 def score(
@@ -44,22 +44,22 @@ def score(
     refuse_early(None, source, None)
     if source is not None and of is not None:
         raise RegardError("--source and --of were both given.", fix="Give one of them.")
-    from regard.pipeline.batches import windows  # torch: only when it is needed
+    from regard.pipeline.batches import chunks  # torch: only when it is needed
     from regard.pipeline.scorer import Scorer
 
     scorer = Scorer.load(folder)
     with ExitStack() as stack:
         lines, total, size = lines_of(texts, given)
         told = stack.enter_context(progress("scoring", total, hidden=size == 1 or sys.stdout.isatty()))
-        for some, partners in with_partners(windows(lines, size), source, of):
-            for one in scorer.score(some, partners, into=into, window=window, batch_tokens=batch_tokens):
+        for some, partners in with_partners(chunks(lines, size), source, of):
+            for one in scorer.score(some, partners, target_language=into, window=window, batch_tokens=batch_tokens):
                 _write(one, as_json)
             sys.stdout.flush()
             told(len(some))
 
 
-def _write(one: "Scored", as_json: bool) -> None:
+def _write(one: "ScoredText", as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({**asdict(one), "total": one.total}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**asdict(one), "total": one.total_logprob}, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"{one.total:.4f}\t{len(one.logs)}\n")
+        sys.stdout.write(f"{one.total_logprob:.4f}\t{len(one.logprobs)}\n")

@@ -90,8 +90,8 @@ def translate(
         fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
         raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
-    from regard.pipeline.batches import seed_of, windows
-    from regard.pipeline.wishes import Wishes
+    from regard.pipeline.batches import chunk_seed, chunks
+    from regard.pipeline.wishes import Constraints
 
     divide_by = looked_for.length_of(lengths, alpha)
     filters = Filters(temperature, top_k, top_p, min_p)
@@ -110,23 +110,23 @@ def translate(
     with ExitStack() as stack:
         out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
         if document:
-            options["wishes"] = Wishes(forbidden=forbid or ())
+            options["wishes"] = Constraints(forbidden=forbid or ())
             _translate_whole(translator, documents, out, as_json, ends=bool(texts) and not as_json, options=options)
             return
         told = stack.enter_context(
             progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
         )
         count = 0
-        for number, some in enumerate(windows(lines, window)):
-            options["seed"] = seed_of(seed, number)  # else the same chance would come again with every window
-            wishes = Wishes(
+        for number, some in enumerate(chunks(lines, window)):
+            options["seed"] = chunk_seed(seed, number)  # else the same chance would come again with every window
+            wishes = Constraints(
                 [begin] * len(some) if begin else None, [require] * len(some) if require else None, forbid or ()
             )
-            found = translator.translate(some, report=told, wishes=wishes, **options)
+            found = translator.translate(some, report=told, constraints=wishes, **options)
             if align:
-                from regard.pipeline.word_alignment import aligned
+                from regard.pipeline.word_alignment import with_alignment
 
-                found = aligned(translator, some, found, into=into)
+                found = with_alignment(translator, some, found, target_language=into)
             for text, translation in zip(some, found, strict=True):
                 count += 1
                 _write(out, count, text, translation, as_json, best)
@@ -134,11 +134,11 @@ def translate(
 
 
 def _opened(folder: Path, others: list[Path]) -> "Translator":
-    from regard.pipeline.together import Together
+    from regard.pipeline.together import EnsembleTranslator
     from regard.pipeline.translator import Translator
 
     first = opened(folder, Translator)
-    return Together([first, *(opened(other, Translator) for other in others)]) if others else first
+    return EnsembleTranslator([first, *(opened(other, Translator) for other in others)]) if others else first
 
 
 def _translate_whole(

@@ -3,7 +3,7 @@
 import torch
 
 
-def generator_of(seed: int | None, device: torch.device) -> torch.Generator:
+def make_generator(seed: int | None, device: torch.device) -> torch.Generator:
     """A generator with this seed; with one of its own, another every time, if there is none."""
     generator = torch.Generator(device)
     if seed is None:

@@ -20,6 +20,6 @@ class Document:
 def translate_document(translator: Translator, text: str, **options: Any) -> Document:
     """Translate a text of any length; `options` are those of `Translator.translate`."""
     parts = split_sentences(text)
-    found = translator.translate([sentence for sentence, _ in parts], **options)
-    joined = "".join(one.text + space for one, (_, space) in zip(found, parts, strict=True))
-    return Document(joined, tuple(sentence for sentence, _ in parts), tuple(found))
+    translations = translator.translate([sentence for sentence, _ in parts], **options)
+    joined = "".join(translation.text + space for translation, (_, space) in zip(translations, parts, strict=True))
+    return Document(joined, tuple(sentence for sentence, _ in parts), tuple(translations))

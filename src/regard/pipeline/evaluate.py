@@ -12,7 +12,7 @@ from regard.measure.exact import exact_match
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.overlap import bleu, chrf
 from regard.measure.score import References, Score
-from regard.pipeline.scorer import Scored, Scorer
+from regard.pipeline.scorer import ScoredText, Scorer
 
 BINS = 10
 
@@ -30,7 +30,7 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Certainty:
+class LikelihoodReport:
     """What a model thinks of texts that are given. END counts as a token, and not as a byte."""
 
     tokens: int
@@ -49,7 +49,7 @@ class Certainty:
     """By which the logits were divided."""
 
 
-def judge(
+def score_translations(
     hypotheses: Sequence[str],
     references: References,
     sources: Sequence[str] | None = None,
@@ -73,39 +73,39 @@ def judge(
 
 
 def compare(
-    one: Sequence[str], other: Sequence[str], references: References, samples: int = 1000, seed: int = 12345
+    baseline: Sequence[str], system: Sequence[str], references: References, samples: int = 1000, seed: int = 12345
 ) -> list[Comparison]:
     """Paired bootstrap by BLEU, chrF and TER."""
-    return [paired_bootstrap(one, other, references, metric, samples, seed) for metric in METRICS]
+    return [paired_bootstrap(baseline, system, references, metric, samples, seed) for metric in METRICS]
 
 
-def certainty(scored: Sequence[Scored], temperature: float = 1.0) -> Certainty:
+def summarize_likelihood(results: Sequence[ScoredText], temperature: float = 1.0) -> LikelihoodReport:
     """The summary of what a `Scorer` with this temperature found."""
-    tokens, size = sum(len(one.logs) for one in scored), sum(one.size for one in scored)
-    nats = -sum(one.total for one in scored)
-    sure = [min(math.exp(log), 1.0) for one in scored for log in one.best]
-    right = [good for one in scored for good in one.right]
-    return Certainty(
+    tokens, byte_count = sum(len(result.logprobs) for result in results), sum(result.byte_count for result in results)
+    nats = -sum(result.total_logprob for result in results)
+    confidences = [min(math.exp(logprob), 1.0) for result in results for logprob in result.best_logprobs]
+    correct = [is_correct for result in results for is_correct in result.correct]
+    return LikelihoodReport(
         tokens=tokens,
-        bytes=size,
+        bytes=byte_count,
         perplexity=perplexity(nats, tokens),
-        bits_per_byte=bits_per_byte(nats, size),
-        accuracy=sum(right) / tokens,
-        confidence=sum(sure) / tokens,
-        calibration_error=calibration_error(sure, right, BINS),
-        calibration_error_equal_mass=calibration_error(sure, right, BINS, binning="mass"),
+        bits_per_byte=bits_per_byte(nats, byte_count),
+        accuracy=sum(correct) / tokens,
+        confidence=sum(confidences) / tokens,
+        calibration_error=calibration_error(confidences, correct, BINS),
+        calibration_error_equal_mass=calibration_error(confidences, correct, BINS, binning="mass"),
         temperature=temperature,
     )
 
 
-def calibrated(
+def calibrate_scorer(
     scorer: Scorer,
     texts: Sequence[str],
     sources: Sequence[str] | None = None,
     *,
-    into: str | Sequence[str] | None = None,
+    target_language: str | Sequence[str] | None = None,
     window: int | None = None,
 ) -> Scorer:
     """The same scorer with the temperature under which it is least surprised by these texts (validation, not test)."""
-    temperature = fit_temperature(scorer.curve(texts, sources, into=into, window=window))
-    return Scorer(scorer.model, scorer.vocabularies, scorer.settings, temperature)
+    temperature = fit_temperature(scorer.curve(texts, sources, target_language=target_language, window=window))
+    return Scorer(scorer.model, scorer.tokenizers, scorer.settings, temperature)

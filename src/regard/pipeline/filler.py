@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoded import answers, framed
+from regard.pipeline.encoded import add_special_tokens, encoder_logits
 from regard.pipeline.sources import check_list
-from regard.pipeline.written import never_written
+from regard.pipeline.written import not_text
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import TokenizerPair
 
@@ -25,45 +25,47 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledText:
     """A text with its gaps filled by the likeliest pieces, and what else might stand in each gap."""
 
     text: str
     gaps: tuple[tuple[Candidate, ...], ...]
 
 
-class Filler:
+class FillMask:
     """filler = regard.load("my-model"); filler.fill(["The ___ barks."])[0].text.
 
     A gap stands for one piece of the vocabulary. Several gaps of a text are filled independently of each other.
     """
 
-    def __init__(self, model: EncoderOnly, vocabularies: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
+    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if settings.task != "fill":
             raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Labeller`.")
-        check_vocabulary_sizes(settings, vocabularies, where="Filler")
-        self.model, self.vocabularies, self.settings = model, vocabularies, settings
+        check_vocabulary_sizes(settings, tokenizers, where="Filler")
+        self.model, self.tokenizers, self.settings = model, tokenizers, settings
 
-    def fill(self, texts: Sequence[str], best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[Filled]:
+    def fill(self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[FilledText]:
         """Every text with the `best` candidates for each of its gaps, likeliest first."""
         check_list(texts, "text", "fill")
-        if best < 1 or not gap:
-            raise RegardError(f"{best} candidates for gaps written {gap!r} cannot be found.", fix="Ask for 1 or more.")
-        best = min(best, self.vocabularies.source.size)
-        rows = [self._row(number, text, gap) for number, text in enumerate(texts, 1)]
-        mask = self.vocabularies.source.specials.mask
-        never = never_written(self.vocabularies.source, next(self.model.parameters()).device)
-        found: list[Filled] = [Filled("", ())] * len(rows)
-        for places, logits in answers(self.model, self.settings, self.vocabularies.source, rows, batch_tokens):
-            logits.index_fill_(2, never, float("-inf"))
-            for place, one in zip(places, logits, strict=True):
-                gaps = [at for at, token in enumerate(rows[place]) if token == mask]
-                chances, tokens = one[gaps].softmax(dim=-1).topk(best, dim=-1)  # (gaps, best)
-                found[place] = self._told(rows[place], gaps, chances.tolist(), tokens.tolist())
-        return found
+        if n_best < 1 or not gap:
+            raise RegardError(
+                f"{n_best} candidates for gaps written {gap!r} cannot be found.", fix="Ask for 1 or more."
+            )
+        n_best = min(n_best, self.tokenizers.source.size)
+        rows = [self._encode_row(number, text, gap) for number, text in enumerate(texts, 1)]
+        mask_id = self.tokenizers.source.specials.mask
+        suppressed = not_text(self.tokenizers.source, next(self.model.parameters()).device)
+        results: list[FilledText] = [FilledText("", ())] * len(rows)
+        for indices, logits in encoder_logits(self.model, self.settings, self.tokenizers.source, rows, batch_tokens):
+            logits.index_fill_(2, suppressed, float("-inf"))
+            for index, text_logits in zip(indices, logits, strict=True):
+                gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
+                probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, best)
+                results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
+        return results
 
-    def _row(self, number: int, text: str, gap: str) -> list[int]:
-        tokenizer = self.vocabularies.source
+    def _encode_row(self, number: int, text: str, gap: str) -> list[int]:
+        tokenizer = self.tokenizers.source
         parts = text.split(gap)
         if len(parts) < 2:
             raise RegardError(
@@ -74,18 +76,23 @@ class Filler:
         parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
         if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
             parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]
-        first, *others = tokenizer.encode_ids(parts)
-        return framed(tokenizer, first + [token for ids in others for token in (tokenizer.specials.mask, *ids)])
-
-    def _told(self, row: list[int], gaps: list[int], chances: list[list[float]], tokens: list[list[int]]) -> Filled:
-        tokenizer = self.vocabularies.source
-        filled = list(row)
-        for at, some in zip(gaps, tokens, strict=True):
-            filled[at] = some[0]
-        told = tuple(
-            tuple(
-                Candidate(tokenizer.decode([token]).strip(), chance, token) for chance, token in zip(*pair, strict=True)
-            )
-            for pair in zip(chances, tokens, strict=True)
+        head, *tail = tokenizer.encode_ids(parts)
+        return add_special_tokens(
+            tokenizer, head + [token for ids in tail for token in (tokenizer.specials.mask, *ids)]
         )
-        return Filled(tokenizer.decode(filled), told)
+
+    def _make_filled_text(
+        self, row: list[int], gaps: list[int], probabilities: list[list[float]], tokens: list[list[int]]
+    ) -> FilledText:
+        tokenizer = self.tokenizers.source
+        filled = list(row)
+        for position, token_ids in zip(gaps, tokens, strict=True):
+            filled[position] = token_ids[0]
+        gap_candidates = tuple(
+            tuple(
+                Candidate(tokenizer.decode([token]).strip(), probability, token)
+                for probability, token in zip(*pair, strict=True)
+            )
+            for pair in zip(probabilities, tokens, strict=True)
+        )
+        return FilledText(tokenizer.decode(filled), gap_candidates)

@@ -13,90 +13,90 @@ from regard.decode.lengths import LengthPenalty
 from regard.decode.trace import AttentionReader, Trace
 from regard.models.state import DecodingState
 from regard.nn.record import Record
-from regard.pipeline.answers import Translation, answer
-from regard.pipeline.chance import generator_of
+from regard.pipeline.answers import Translation, make_result
+from regard.pipeline.chance import make_generator
 from regard.pipeline.searches import Beam
-from regard.pipeline.sources import Into
-from regard.pipeline.together import Together
+from regard.pipeline.sources import TargetLanguage
+from regard.pipeline.together import EnsembleTranslator
 from regard.pipeline.translator import Translator
 
 
 @dataclass(frozen=True)
-class Choice:
+class TokenAlternative:
     """A token that could stand at a place."""
 
-    piece: str
+    token_text: str
     probability: float
     text: str
     """The whole text with it: what stands before, and what the model would write after it."""
 
 
-def choices(
+def token_alternatives(
     translator: Translator,
     source: str,
     translation: Translation,
-    places: Sequence[int] | None = None,
+    positions: Sequence[int] | None = None,
     count: int = 5,
-    longest: int | None = None,
-    into: Into = None,
-) -> dict[int, list[Choice]]:
+    max_length: int | None = None,
+    target_language: TargetLanguage = None,
+) -> dict[int, list[TokenAlternative]]:
     """For each of the `places` of a translation's tokens (None: all), the `count` likeliest tokens there."""
-    sources = translator.sources([source], into)
+    sources = translator.encode_sources([source], target_language)
     if not sources[0]:
         raise RegardError("A text without words has no translation to look at.", fix="Give another.")
-    limit = max(*translator.longest(sources, longest), len(translation.tokens))
-    target = translator.vocabularies.target
-    with translator.ready(), torch.inference_mode():
-        task = translator.task(sources, [limit], generator_of(0, translator.device))
-        found = alternatives(
-            task.step,
-            task.state,
-            task.first,
+    max_target_length = max(*translator.resolve_max_lengths(sources, max_length), len(translation.tokens))
+    target = translator.tokenizers.target
+    with translator.prepared(), torch.inference_mode():
+        inputs = translator.make_search_input(sources, [max_target_length], make_generator(0, translator.device))
+        results = alternatives(
+            inputs.step,
+            inputs.state,
+            inputs.prompt,
             translation.tokens,
-            eos=task.end,
-            max_length=limit,
+            eos=inputs.eos,
+            max_length=max_target_length,
             count=count,
-            positions=places,
-            suppressed=task.never,
+            positions=positions,
+            suppressed=inputs.suppressed,
         )
     return {
-        place: [
-            Choice(
-                target.token_bytes.bytes[one.token].decode("utf-8", "replace"),
-                math.exp(one.logprob),
-                target.decode([*translation.tokens[:place], one.token, *one.continuation]),
+        position: [
+            TokenAlternative(
+                target.token_bytes.bytes[candidate.token].decode("utf-8", "replace"),
+                math.exp(candidate.logprob),
+                target.decode([*translation.tokens[:position], candidate.token, *candidate.continuation]),
             )
-            for one in some
+            for candidate in candidates
         ]
-        for place, some in found.items()
+        for position, candidates in results.items()
     }
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedTranslation:
     """A translation, the tokens of its source as text, and all candidates of the search.
 
     `trace.looked(number)` is the cross-attention along a candidate's lineage: (tokens, layers, heads, source tokens).
     """
 
     translation: Translation
-    source: tuple[str, ...]
+    source_tokens: tuple[str, ...]
     trace: Trace
 
 
-def traced(
+def translate_traced(
     translator: Translator,
     text: str,
-    beam: int = 5,
-    alpha: LengthPenalty = 1.0,
-    best: int = 1,
-    longest: int | None = None,
-    into: Into = None,
-) -> Traced:
+    beam_size: int = 5,
+    length_penalty: LengthPenalty = 1.0,
+    n_best: int = 1,
+    max_length: int | None = None,
+    target_language: TargetLanguage = None,
+) -> TracedTranslation:
     """Translate one text, and write down every candidate that was considered and what it looked at."""
-    if isinstance(translator, Together):
+    if isinstance(translator, EnsembleTranslator):
         raise RegardError("Several models look at different things.", fix="Trace one of them.")
-    sources = translator.sources([text], into)
+    sources = translator.encode_sources([text], target_language)
     if not sources[0]:
         raise RegardError("A text without words has no translation to look at.", fix="Give another.")
     model, record = translator.model, Record()
@@ -105,11 +105,17 @@ def traced(
     def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
-    look: AttentionReader = lambda: torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()  # noqa: E731
-    trace = Trace(read_attention=look)
-    with translator.ready(), torch.inference_mode():
-        task = translator.task(sources, translator.longest(sources, longest), generator_of(0, translator.device))
-        (found,) = Beam(beam, alpha).find(replace(task, step=step, best=best, trace=trace))
-    target, read = translator.vocabularies.target, translator.vocabularies.source.token_bytes
-    pieces = tuple(read.bytes[token].decode("utf-8", "replace") for token in sources[0])
-    return Traced(answer(Translation, found, target, best, by_risk=False), pieces, trace)
+    read_attention: AttentionReader = lambda: (
+        torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()
+    )  # noqa: E731
+    trace = Trace(read_attention=read_attention)
+    with translator.prepared(), torch.inference_mode():
+        inputs = translator.make_search_input(
+            sources, translator.resolve_max_lengths(sources, max_length), make_generator(0, translator.device)
+        )
+        (hypotheses,) = Beam(beam_size, length_penalty).find(replace(inputs, step=step, best=n_best, trace=trace))
+    target, source_token_bytes = translator.tokenizers.target, translator.tokenizers.source.token_bytes
+    source_tokens = tuple(source_token_bytes.bytes[token].decode("utf-8", "replace") for token in sources[0])
+    return TracedTranslation(
+        make_result(Translation, hypotheses, target, n_best, should_rerank=False), source_tokens, trace
+    )

@@ -3,6 +3,6 @@
 from regard.config.parts import Stack
 
 
-def learned_positions(stack: Stack) -> int | None:
+def max_positions(stack: Stack) -> int | None:
     """How many positions a stack knows; None: as many as you like."""
     return stack.position.length if stack.position.kind == "learned" else None

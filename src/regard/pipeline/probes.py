@@ -24,8 +24,8 @@ from regard.measure.breakdown import count_words
 from regard.measure.diversity import max_ngram_count
 from regard.pipeline.translator import Translator
 
-TIMES, NGRAM, MARGIN = 20, 4, 2
-RELEVANT = 0.5
+REPETITIONS, NGRAM, MIN_EXCESS = 20, 4, 2
+MIN_RELEVANCE = 0.5
 NONSENSE = "ga"
 
 Gender = Literal["masculine", "feminine", "unclear"]
@@ -50,7 +50,7 @@ PROFESSIONS = (
 
 
 @dataclass(frozen=True)
-class Garbage:
+class RepetitionCase:
     """A word that was repeated, and what became of it."""
 
     word: str
@@ -65,11 +65,11 @@ class Garbage:
 
 
 @dataclass(frozen=True)
-class GarbageProbe:
+class RepetitionProbe:
     """All of them, and how many oscillate or are detached."""
 
     flagged: int
-    cases: tuple[Garbage, ...]
+    cases: tuple[RepetitionCase, ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class GenderProbe:
     """Forms of the profession after "he"..."""
     she: dict[Gender, int]
     """...after "she"..."""
-    unsaid: dict[Gender, int]
+    unspecified: dict[Gender, int]
     """...and where English does not say."""
     cases: tuple[tuple[str, str], ...]
 
@@ -94,37 +94,59 @@ class GenderProbe:
 class Probes:
     """Both probes; `skipped` says why one is missing."""
 
-    garbage: GarbageProbe
+    repetition: RepetitionProbe
     gender: GenderProbe | None
     skipped: str | None
 
 
-def probe(translator: Translator, sources: Sequence[str], beam: int = 5, into: str | None = None) -> Probes:
+def probe(
+    translator: Translator, sources: Sequence[str], beam_size: int = 5, target_language: str | None = None
+) -> Probes:
     """Ask both; `sources` are ordinary sentences of the source language, from which words are taken."""
     languages = translator.settings.languages
-    pair = (*languages[:1], into or (languages[1] if len(languages) == 2 else ""))
-    garbage = probe_garbage(translator, sources, beam, into)
+    pair = (*languages[:1], target_language or (languages[1] if len(languages) == 2 else ""))
+    repetition = probe_repetition(translator, sources, beam_size, target_language)
     if pair == ("en", "de"):
-        return Probes(garbage, probe_gender(translator, beam, into), None)
-    told = " to ".join(language or "?" for language in pair) if languages else "languages that it does not name"
-    return Probes(garbage, None, f"Pairs of men and women are written for en to de; this model has {told}.")
+        return Probes(repetition, probe_gender(translator, beam_size, target_language), None)
+    direction = " to ".join(language or "?" for language in pair) if languages else "languages that it does not name"
+    return Probes(repetition, None, f"Pairs of men and women are written for en to de; this model has {direction}.")
 
 
-def probe_garbage(
-    translator: Translator, sources: Sequence[str], beam: int = 5, into: str | None = None
-) -> GarbageProbe:
+def probe_repetition(
+    translator: Translator, sources: Sequence[str], beam_size: int = 5, target_language: str | None = None
+) -> RepetitionProbe:
     """Repeat frequent words, rare words and nonsense, and flag what comes out."""
-    words = words_to_repeat(sources)
-    garbage = [" ".join([word] * TIMES) for word in words]
-    outputs = [one.text for one in translator.translate(words + garbage, beam=beam, into=into)]
+    words = select_words_to_repeat(sources)
+    repeated_words = [" ".join([word] * REPETITIONS) for word in words]
+    outputs = [
+        translation.text
+        for translation in translator.translate(
+            words + repeated_words, beam_size=beam_size, target_language=target_language
+        )
+    ]
     cases = []
-    for word, source, once, output in zip(words, garbage, outputs[: len(words)], outputs[len(words) :], strict=True):
-        excess, relevant = max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM), relevance(output, once)
-        cases.append(Garbage(word, TIMES, output, excess, relevant, excess >= MARGIN, relevant < RELEVANT))
-    return GarbageProbe(sum(case.oscillates or case.detached for case in cases), tuple(cases))
+    for word, source, single_output, output in zip(
+        words, repeated_words, outputs[: len(words)], outputs[len(words) :], strict=True
+    ):
+        excess, relevance_score = (
+            max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM),
+            relevance(output, single_output),
+        )
+        cases.append(
+            RepetitionCase(
+                word,
+                REPETITIONS,
+                output,
+                excess,
+                relevance_score,
+                excess >= MIN_EXCESS,
+                relevance_score < MIN_RELEVANCE,
+            )
+        )
+    return RepetitionProbe(sum(case.oscillates or case.detached for case in cases), tuple(cases))
 
 
-def words_to_repeat(sources: Sequence[str]) -> list[str]:
+def select_words_to_repeat(sources: Sequence[str]) -> list[str]:
     """The 4 most frequent words, 4 of the rarer half, and a nonsense syllable.
 
     >>> words_to_repeat(["a dog and a cat ."])
@@ -138,52 +160,55 @@ def words_to_repeat(sources: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*by_count[:4], *rarer[:: max(1, len(rarer) // 4)][:4], NONSENSE]))
 
 
-def relevance(output: str, once: str) -> float:
+def relevance(output: str, single_output: str) -> float:
     """The share of words that are also in `once`, from 0 to 1; writing nothing invents nothing.
 
     >>> relevance("Hund Hund, Hund und Katze", "Hund!"), relevance("", "Hund!")
     (0.6, 1.0)
     """
-    written = [word for word, times in count_words([output.lower()]).items() for _ in range(times) if word.isalnum()]
-    return sum(word in _words(once) for word in written) / len(written) if written else 1.0
+    words = [word for word, times in count_words([output.lower()]).items() for _ in range(times) if word.isalnum()]
+    return sum(word in _word_set(single_output) for word in words) / len(words) if words else 1.0
 
 
-def probe_gender(translator: Translator, beam: int = 5, into: str | None = None) -> GenderProbe:
+def probe_gender(translator: Translator, beam_size: int = 5, target_language: str | None = None) -> GenderProbe:
     """Translate the templates into German and count."""
     sources: list[str] = []
     for name, _, _ in PROFESSIONS:
         article = "an" if name[0] in "aeiou" else "a"
         sources += [f"He is {article} {name}.", f"She is {article} {name}.", f"The {name} is very tired."]
-    outputs = [one.text for one in translator.translate(sources, beam=beam, into=into)]
-    he, she, unsaid = outputs[0::3], outputs[1::3], outputs[2::3]
+    outputs = [
+        translation.text
+        for translation in translator.translate(sources, beam_size=beam_size, target_language=target_language)
+    ]
+    he, she, unspecified = outputs[0::3], outputs[1::3], outputs[2::3]
     return GenderProbe(
         pairs=len(PROFESSIONS),
-        he_kept=sum("er" in _words(text) for text in he),
-        she_kept=sum("sie" in _words(text) for text in she),
-        he=_counted(he),
-        she=_counted(she),
-        unsaid=_counted(unsaid),
+        he_kept=sum("er" in _word_set(text) for text in he),
+        she_kept=sum("sie" in _word_set(text) for text in she),
+        he=_count_genders(he),
+        she=_count_genders(she),
+        unspecified=_count_genders(unspecified),
         cases=tuple(zip(sources, outputs, strict=True)),
     )
 
 
-def gender(text: str, masculine: str, feminine: str) -> Gender:
+def detect_gender(text: str, masculine: str, feminine: str) -> Gender:
     """Which forms of a profession a German text has; "unclear" if none, or both.
 
     >>> gender("Die Ärztin ist müde.", "arzt", "ärztin"), gender("Der Hund.", "arzt", "ärztin")
     ('feminine', 'unclear')
     """
-    words = _words(text)
-    man, woman = bool(words & set(masculine.split())), bool(words & set(feminine.split()))
-    return "unclear" if man == woman else "masculine" if man else "feminine"
+    words = _word_set(text)
+    has_masculine, has_feminine = bool(words & set(masculine.split())), bool(words & set(feminine.split()))
+    return "unclear" if has_masculine == has_feminine else "masculine" if has_masculine else "feminine"
 
 
-def _counted(texts: Sequence[str]) -> dict[Gender, int]:
+def _count_genders(texts: Sequence[str]) -> dict[Gender, int]:
     counts: dict[Gender, int] = {"masculine": 0, "feminine": 0, "unclear": 0}
     for text, (_, masculine, feminine) in zip(texts, PROFESSIONS, strict=True):
-        counts[gender(text, masculine, feminine)] += 1
+        counts[detect_gender(text, masculine, feminine)] += 1
     return counts
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     return set(count_words([text.lower()]))

@@ -10,10 +10,10 @@ from regard.decode.step import Step
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.swift import CpuDecoder
-from regard.pipeline.quiet import quiet
+from regard.pipeline.quiet import eval_mode
 
 
-class Quick:
+class LazyCpuDecoder:
     """Lays a model out once, and anew when its weights have changed.
 
     While the model learns, nothing of the lay-out is kept from one use to the next.
@@ -21,24 +21,24 @@ class Quick:
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         self._model = model
-        self._swift: CpuDecoder | None = None
+        self._decoder: CpuDecoder | None = None
 
     @contextmanager
-    def ready(self) -> Iterator[None]:
+    def prepared(self) -> Iterator[None]:
         """In here `step` may be asked for. (A generator must not switch gradients off: callers do.)"""
-        learning = self._model.training
-        with quiet(self._model):
-            if learning or self._swift is None or not self._swift.fits():
+        was_training = self._model.training
+        with eval_mode(self._model):
+            if was_training or self._decoder is None or not self._decoder.fits():
                 with torch.inference_mode():
-                    self._swift = CpuDecoder(self._model)
+                    self._decoder = CpuDecoder(self._model)
             try:
                 yield
             finally:
-                if learning:
-                    self._swift = None
+                if was_training:
+                    self._decoder = None
 
     @property
     def step(self) -> Step[Any]:
         """As the model's own, and quicker."""
-        assert self._swift is not None  # noqa: S101 - `ready` has laid it out
-        return self._swift.step
+        assert self._decoder is not None  # noqa: S101 - `ready` has laid it out
+        return self._decoder.step

@@ -7,12 +7,12 @@ from torch import nn
 
 
 @contextmanager
-def quiet(model: nn.Module) -> Iterator[None]:
+def eval_mode(model: nn.Module) -> Iterator[None]:
     """Without dropout; afterwards every module is in the mode in which it was found."""
-    training = [module for module in model.modules() if module.training]
+    training_modules = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        for module in training:
+        for module in training_modules:
             module.training = True

@@ -20,59 +20,59 @@ from regard.decode.step import nan_error
 from regard.measure.calibration import NllDerivatives
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.batches import by_length
-from regard.pipeline.forced import Row, pairs_of, windows_of
-from regard.pipeline.quiet import quiet
+from regard.pipeline.batches import batch_by_length
+from regard.pipeline.forced import Row, encode_pairs, encode_windows
+from regard.pipeline.quiet import eval_mode
 from regard.pipeline.sources import padded
 from regard.pipeline.temperature import read_temperature
-from regard.pipeline.together import Together
+from regard.pipeline.together import EnsembleTranslator
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import Writer
+from regard.pipeline.writer import TextGenerator
 from regard.store.model_folder import check_vocabulary_sizes, read_model
 from regard.text.vocabularies import TokenizerPair
 
-CELLS = 1 << 22  # logits that are held at once: places x words
+MAX_LOGITS = 1 << 22  # logits that are held at once: places x words
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredText:
     """A text as a model sees it."""
 
     text: str
     tokens: tuple[int, ...]
     """END included."""
-    logs: tuple[float, ...]
+    logprobs: tuple[float, ...]
     """The log-probability of each token."""
-    best: tuple[float, ...]
+    best_logprobs: tuple[float, ...]
     """The log-probability of the likeliest token at each place..."""
-    right: tuple[bool, ...]
+    correct: tuple[bool, ...]
     """...and whether it was the text's own."""
 
     @property
-    def total(self) -> float:
+    def total_logprob(self) -> float:
         """The log-probability of the whole text."""
-        return sum(self.logs)
+        return sum(self.logprobs)
 
     @property
-    def size(self) -> int:
+    def byte_count(self) -> int:
         """Bytes of UTF-8."""
         return len(self.text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass
-class _Judged:
+class _TokenScores:
     """What was found about the tokens of a text, or of a row, in their order."""
 
     tokens: list[int] = field(default_factory=list)
-    logs: list[float] = field(default_factory=list)
-    best: list[float] = field(default_factory=list)
-    right: list[bool] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    best_logprobs: list[float] = field(default_factory=list)
+    correct: list[bool] = field(default_factory=list)
 
-    def add(self, other: "_Judged", begin: int = 0, end: int | None = None) -> None:
-        self.tokens += other.tokens[begin:end]
-        self.logs += other.logs[begin:end]
-        self.best += other.best[begin:end]
-        self.right += other.right[begin:end]
+    def add(self, scores: "_TokenScores", start: int = 0, end: int | None = None) -> None:
+        self.tokens += scores.tokens[start:end]
+        self.logprobs += scores.logprobs[start:end]
+        self.best_logprobs += scores.best_logprobs[start:end]
+        self.correct += scores.correct[start:end]
 
 
 class Scorer:
@@ -81,7 +81,7 @@ class Scorer:
     def __init__(
         self,
         model: EncoderDecoder | DecoderOnly,
-        vocabularies: TokenizerPair,
+        tokenizers: TokenizerPair,
         settings: settings_of.EncoderDecoder | settings_of.DecoderOnly,
         temperature: float = 1.0,
     ) -> None:
@@ -92,8 +92,8 @@ class Scorer:
             )
         if not 0 < temperature < float("inf"):
             raise RegardError(f"There is no temperature of {temperature}.", fix="Use one above 0.")
-        check_vocabulary_sizes(settings, vocabularies, where="Scorer")
-        self.model, self.vocabularies, self.settings = model, vocabularies, settings
+        check_vocabulary_sizes(settings, tokenizers, where="Scorer")
+        self.model, self.tokenizers, self.settings = model, tokenizers, settings
         self.temperature = temperature
 
     @classmethod
@@ -110,45 +110,47 @@ class Scorer:
         )
 
     @classmethod
-    def of(cls, user: Translator | Writer, temperature: float = 1.0) -> "Scorer":
+    def from_pipeline(cls, pipeline: Translator | TextGenerator, temperature: float = 1.0) -> "Scorer":
         """The scorer of a model that is loaded already."""
-        if isinstance(user, Together):
+        if isinstance(pipeline, EnsembleTranslator):
             raise RegardError("Several models give different probabilities.", fix="Score with one of them.")
-        return cls(user.model, user.vocabularies, user.settings, temperature)
+        return cls(pipeline.model, pipeline.tokenizers, pipeline.settings, temperature)
 
     def score(
         self,
         texts: Sequence[str],
         sources: Sequence[str] | None = None,
         *,
-        into: str | Sequence[str] | None = None,
+        target_language: str | Sequence[str] | None = None,
         window: int | None = None,
         batch_tokens: int = 4096,
         report: Callable[[int], None] | None = None,
-    ) -> list[Scored]:
+    ) -> list[ScoredText]:
         """One result for each text, in their order; an encoder-decoder needs a source for each.
 
         `into` names the language that is written, as for `Translator.translate`. `window` is how many tokens of a text
         a decoder-only model reads at once: 1024 if not given, or as many positions as it has learned. `report` is told
         how many rows were read, after each batch: a row is a pair, or a window.
         """
-        rows = self.rows(texts, sources, into=into, window=window)
-        judged = [_Judged() for _ in rows]
-        with quiet(self.model), torch.inference_mode():
-            for batch, vectors, labels in self._read(rows, batch_tokens):
-                all_of_them, begin = self._judge(vectors, labels), 0
-                for place in batch:
-                    end = begin + len(rows[place].new)
-                    judged[place].add(all_of_them, begin, end)
-                    begin = end
+        rows = self.make_rows(texts, sources, target_language=target_language, window=window)
+        row_scores = [_TokenScores() for _ in rows]
+        with eval_mode(self.model), torch.inference_mode():
+            for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
+                batch_scores, start = self._score_tokens(hidden_states, labels), 0
+                for index in batch:
+                    end = start + len(rows[index].new_labels)
+                    row_scores[index].add(batch_scores, start, end)
+                    start = end
                 if report is not None:
                     report(len(batch))
-        joined = [_Judged() for _ in texts]
-        for row, one in zip(rows, judged, strict=True):  # the windows of a text come in its order
-            joined[row.text].add(one)
+        text_scores = [_TokenScores() for _ in texts]
+        for row, scores in zip(rows, row_scores, strict=True):  # the windows of a text come in its order
+            text_scores[row.text_index].add(scores)
         return [
-            Scored(text, tuple(one.tokens), tuple(one.logs), tuple(one.best), tuple(one.right))
-            for text, one in zip(texts, joined, strict=True)
+            ScoredText(
+                text, tuple(scores.tokens), tuple(scores.logprobs), tuple(scores.best_logprobs), tuple(scores.correct)
+            )
+            for text, scores in zip(texts, text_scores, strict=True)
         ]
 
     def curve(
@@ -156,7 +158,7 @@ class Scorer:
         texts: Sequence[str],
         sources: Sequence[str] | None = None,
         *,
-        into: str | Sequence[str] | None = None,
+        target_language: str | Sequence[str] | None = None,
         window: int | None = None,
         batch_tokens: int = 4096,
     ) -> NllDerivatives:
@@ -164,28 +166,35 @@ class Scorer:
 
         The model reads once; what its last layer says, a vector for each token, is kept.
         """
-        with quiet(self.model), torch.inference_mode():
-            read = list(self._read(self.rows(texts, sources, into=into, window=window), batch_tokens))
-        vectors, labels = torch.cat([some for _, some, _ in read]), torch.cat([some for _, _, some in read])
+        with eval_mode(self.model), torch.inference_mode():
+            batches = list(
+                self._iter_batches(
+                    self.make_rows(texts, sources, target_language=target_language, window=window), batch_tokens
+                )
+            )
+        hidden_states, labels = (
+            torch.cat([tensor for _, tensor, _ in batches]),
+            torch.cat([tensor for _, _, tensor in batches]),
+        )
 
         @torch.inference_mode()
         def curve(b: float) -> tuple[float, float]:
-            slope = bend = 0.0
-            for z, right in self._logits(vectors, labels):  # (n, V), (n)
+            slope = curvature = 0.0
+            for z, targets in self._iter_logits(hidden_states, labels):  # (n, V), (n)
                 p = (b * z).softmax(dim=1)
                 mean = (p * z).sum(dim=1, keepdim=True)  # (n, 1)
-                slope += float((mean - z.gather(1, right[:, None])).double().sum())
-                bend += float((p * (z - mean).square()).sum(dim=1).double().sum())
-            return slope, bend
+                slope += float((mean - z.gather(1, targets[:, None])).double().sum())
+                curvature += float((p * (z - mean).square()).sum(dim=1).double().sum())
+            return slope, curvature
 
         return curve
 
-    def rows(
+    def make_rows(
         self,
         texts: Sequence[str],
         sources: Sequence[str] | None = None,
         *,
-        into: str | Sequence[str] | None = None,
+        target_language: str | Sequence[str] | None = None,
         window: int | None = None,
     ) -> list[Row]:
         """What the model will read, in the order of the texts."""
@@ -196,47 +205,49 @@ class Scorer:
         if isinstance(self.settings, settings_of.DecoderOnly):
             if sources is not None:
                 raise RegardError("This model reads no sources.", fix="Give it the whole texts.")
-            if into is not None:
+            if target_language is not None:
                 raise RegardError("This model goes on in the language of its text.", fix="Leave `into` out.")
-            return windows_of(texts, self.vocabularies, self.settings, window)
+            return encode_windows(texts, self.tokenizers, self.settings, window)
         if sources is None or len(sources) != len(texts):
             count = "no" if sources is None else str(len(sources))
             raise RegardError(f"{len(texts)} texts have {count} sources.", fix="Give one source for each text.")
         if window is not None:
             raise RegardError("A translator reads a pair as a whole.", fix="Leave `window` out.")
-        return pairs_of(texts, sources, self.vocabularies, self.settings, into)
+        return encode_pairs(texts, sources, self.tokenizers, self.settings, target_language)
 
-    def _read(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    def _iter_batches(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """Batches: which rows, and of all their tokens that count the vectors (N, D) and the labels (N)."""
         device = next(self.model.parameters()).device
-        for batch in by_length([max(len(row.source), len(row.reads)) for row in rows], batch_tokens):
-            some = [rows[place] for place in batch]
-            vectors = self._vectors(some, device)  # (B, T, D)
-            counted = [vectors[number, row.seen : len(row.labels)] for number, row in enumerate(some)]
-            labels = torch.tensor([label for row in some for label in row.new], device=device)  # (N)
-            yield batch, torch.cat(counted), labels
+        for batch in batch_by_length([max(len(row.source), len(row.inputs)) for row in rows], batch_tokens):
+            batch_rows = [rows[index] for index in batch]
+            hidden_states = self._hidden_states(batch_rows, device)  # (B, T, D)
+            scored_states = [
+                hidden_states[number, row.overlap : len(row.labels)] for number, row in enumerate(batch_rows)
+            ]
+            labels = torch.tensor([label for row in batch_rows for label in row.new_labels], device=device)  # (N)
+            yield batch, torch.cat(scored_states), labels
 
-    def _vectors(self, rows: list[Row], device: torch.device) -> Tensor:
-        reads, _ = padded([row.reads for row in rows], self.vocabularies.target.specials.pad, device)  # (B, T)
+    def _hidden_states(self, rows: list[Row], device: torch.device) -> Tensor:
+        inputs, _ = padded([row.inputs for row in rows], self.tokenizers.target.specials.pad, device)  # (B, T)
         if isinstance(self.model, DecoderOnly):
-            return self.model.hidden_states(reads)
-        source, real = padded([row.source for row in rows], self.vocabularies.source.specials.pad, device)  # (B, S)
-        return self.model.hidden_states(source, reads, real)
+            return self.model.hidden_states(inputs)
+        source, valid = padded([row.source for row in rows], self.tokenizers.source.specials.pad, device)  # (B, S)
+        return self.model.hidden_states(source, inputs, valid)
 
-    def _logits(self, vectors: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    def _iter_logits(self, hidden_states: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits (n, V) and labels (n), no more of them at once than memory likes."""
-        size = max(1, CELLS // self.vocabularies.target.size)
-        for some, right in zip(vectors.split(size), labels.split(size), strict=True):
-            yield self.model.head(some).float(), right
+        chunk_size = max(1, MAX_LOGITS // self.tokenizers.target.size)
+        for chunk, chunk_labels in zip(hidden_states.split(chunk_size), labels.split(chunk_size), strict=True):
+            yield self.model.head(chunk).float(), chunk_labels
 
-    def _judge(self, vectors: Tensor, labels: Tensor) -> _Judged:
-        judged = _Judged()
-        for logits, wanted in self._logits(vectors, labels):
-            logs = (logits / self.temperature).log_softmax(dim=1)  # (n, V)
-            best = logs.max(dim=1)
-            own = logs.gather(1, wanted[:, None])[:, 0]
-            right = best.indices == wanted
-            judged.add(_Judged(wanted.tolist(), own.tolist(), best.values.tolist(), right.tolist()))
-        if any(log != log for log in judged.logs):
+    def _score_tokens(self, hidden_states: Tensor, labels: Tensor) -> _TokenScores:
+        scores = _TokenScores()
+        for logits, targets in self._iter_logits(hidden_states, labels):
+            logprobs = (logits / self.temperature).log_softmax(dim=1)  # (n, V)
+            best = logprobs.max(dim=1)
+            target_logprobs = logprobs.gather(1, targets[:, None])[:, 0]
+            correct = best.indices == targets
+            scores.add(_TokenScores(targets.tolist(), target_logprobs.tolist(), best.values.tolist(), correct.tolist()))
+        if any(logprob != logprob for logprob in scores.logprobs):
             raise nan_error()
-        return judged
+        return scores

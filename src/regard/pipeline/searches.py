@@ -31,63 +31,65 @@ Phrase = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Task:
+class SearchInput:
     """What all searches are given."""
 
     step: Step[Any]
     state: State
-    first: Tensor
+    prompt: Tensor
     """(B, k): what is read before anything is written."""
-    end: int
-    longest: Sequence[int]
-    never: Tensor
+    eos: int
+    max_lengths: Sequence[int]
+    suppressed: Tensor
     generator: torch.Generator
     """Where chance comes from, for the searches that draw."""
-    best: int = 1
+    n_best: int = 1
     """How many texts of each sentence are wanted."""
     required: Sequence[Sequence[Phrase]] = ()
     """For each sentence the phrases that it must have; nothing: none of them must."""
     trace: Trace | None = None
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def shared_arguments(self) -> dict[str, Any]:
         """The arguments that have the same name in every search."""
-        return {"end": self.end, "longest": self.longest, "never": self.never}
+        return {"end": self.eos, "longest": self.max_lengths, "never": self.suppressed}
 
-    def copied(self, times: int) -> "Task":
+    def repeated(self, times: int) -> "SearchInput":
         """Every sentence so many times, side by side; the model's rows are copied, too."""
-        index = torch.arange(self.first.size(0)).repeat_interleave(times)  # (B times)
+        index = torch.arange(self.prompt.size(0)).repeat_interleave(times)  # (B times)
         if times > 1:
             self.state.reorder(index)
-        longest = [length for length in self.longest for _ in range(times)]
-        first = self.first[index.to(self.first.device)]
-        return Task(self.step, self.state, first, self.end, longest, self.never, self.generator)
+        max_lengths = [length for length in self.max_lengths for _ in range(times)]
+        prompt = self.prompt[index.to(self.prompt.device)]
+        return SearchInput(self.step, self.state, prompt, self.eos, max_lengths, self.suppressed, self.generator)
 
 
 @dataclass(frozen=True)
 class Search(ABC):
     """What every search can say of itself."""
 
-    by_risk: ClassVar[bool] = False
+    reranks: ClassVar[bool] = False
     """Whether what was found must be ranked by how alike the texts are, which tokens do not tell."""
 
     @abstractmethod
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """Texts of each sentence, best first."""
 
     @property
-    def rows(self) -> int:
+    def rows_per_text(self) -> int:
         """How many rows of the model it needs for each sentence."""
         return 1
 
-    def _check(self, task: Task, most: int | None) -> None:
+    def _check(self, inputs: SearchInput, max_count: int | None) -> None:
         """A search that finds so many texts (None: any number) and has no way to require phrases."""
-        if task.required:
+        if inputs.required:
             raise RegardError(f"{type(self).__name__} cannot require words.", fix="Use a Beam.")
-        if task.trace is not None and not isinstance(self, Beam):
+        if inputs.trace is not None and not isinstance(self, Beam):
             raise RegardError(f"{type(self).__name__} writes no trace.", fix="Use a Beam.")
-        if most is not None and task.best > most:
-            raise RegardError(f"{type(self).__name__} finds {most} texts, not {task.best}.", fix="Ask it for more.")
+        if max_count is not None and inputs.n_best > max_count:
+            raise RegardError(
+                f"{type(self).__name__} finds {max_count} texts, not {inputs.n_best}.", fix="Ask it for more."
+            )
 
 
 @dataclass(frozen=True)
@@ -95,25 +97,32 @@ class Beam(Search):
     """The best beginnings are written on together; a size of 1 is greedy (`regard.decode.beam`)."""
 
     size: int = 5
-    alpha: LengthPenalty = 1.0
-    enough: int | None = None
+    length_penalty: LengthPenalty = 1.0
+    stop_after: int | None = None
     """Stop as soon as so many texts are finished; None: when nothing open can win any more."""
 
     @property
-    def rows(self) -> int:
+    def rows_per_text(self) -> int:
         """One for each beginning."""
         return self.size
 
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """The best texts that were found; fewer than wanted where the beam is too small."""
-        if task.required:
-            if task.trace is not None:
+        if inputs.required:
+            if inputs.trace is not None:
                 raise RegardError("A beam that must write words writes no trace.", fix="Leave one of them out.")
-            return grid_beam(*_driven(task), **_of_beam(self, task), required=task.required)
-        if self.size == 1 and task.best == 1:
-            found = greedy(*_driven(task), **task.limits, length_penalty=self.alpha, trace=task.trace)
-            return [[one] for one in found]
-        return beam(*_driven(task), **_of_beam(self, task), stop_after=self.enough, trace=task.trace)
+            return grid_beam(*_model_arguments(inputs), **_beam_arguments(self, inputs), required=inputs.required)
+        if self.size == 1 and inputs.n_best == 1:
+            hypotheses = greedy(
+                *_model_arguments(inputs),
+                **inputs.shared_arguments,
+                length_penalty=self.length_penalty,
+                trace=inputs.trace,
+            )
+            return [[hypothesis] for hypothesis in hypotheses]
+        return beam(
+            *_model_arguments(inputs), **_beam_arguments(self, inputs), stop_after=self.stop_after, trace=inputs.trace
+        )
 
 
 @dataclass(frozen=True)
@@ -124,22 +133,27 @@ class Sampling(Search):
     filters: Filters = field(default_factory=Filters)
 
     @property
-    def rows(self) -> int:
+    def rows_per_text(self) -> int:
         """One for each text."""
         return self.count
 
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """`count` texts of each sentence."""
-        self._check(task, self.count)
-        return [sorted(some, key=lambda text: -text.score) for some in self.drawn(task)]
+        self._check(inputs, self.count)
+        return [sorted(samples, key=lambda hypothesis: -hypothesis.score) for samples in self.draw_samples(inputs)]
 
-    def drawn(self, task: Task) -> list[list[Hypothesis]]:
+    def draw_samples(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """The same, in the order in which they were drawn."""
         if self.count < 1:
             raise RegardError(f"{self.count} texts cannot be drawn.", fix="Use a count of 1 or more.")
-        copies = task.copied(self.count)
-        texts = sample(*_driven(copies), **copies.limits, filters=self.filters, generator=task.generator)
-        return [texts[begin : begin + self.count] for begin in range(0, len(texts), self.count)]
+        repeated_inputs = inputs.repeated(self.count)
+        hypotheses = sample(
+            *_model_arguments(repeated_inputs),
+            **repeated_inputs.shared_arguments,
+            filters=self.filters,
+            generator=inputs.generator,
+        )
+        return [hypotheses[start : start + self.count] for start in range(0, len(hypotheses), self.count)]
 
 
 @dataclass(frozen=True)
@@ -149,25 +163,25 @@ class DiverseBeam(Search):
     groups: int = 5
     size: int = 1
     strength: float = 0.5
-    alpha: LengthPenalty = 1.0
+    length_penalty: LengthPenalty = 1.0
 
     @property
-    def rows(self) -> int:
+    def rows_per_text(self) -> int:
         """All groups together."""
         return self.groups * self.size
 
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """One text of each group."""
-        self._check(task, self.groups)
-        found = diverse_beam(
-            *_driven(task),
-            **task.limits,
+        self._check(inputs, self.groups)
+        results = diverse_beam(
+            *_model_arguments(inputs),
+            **inputs.shared_arguments,
             groups=self.groups,
             beam_size=self.size,
             strength=self.strength,
-            length_penalty=self.alpha,
+            length_penalty=self.length_penalty,
         )
-        return [sorted((group[0] for group in groups), key=lambda text: -text.score) for groups in found]
+        return [sorted((group[0] for group in groups), key=lambda hypothesis: -hypothesis.score) for groups in results]
 
 
 @dataclass(frozen=True)
@@ -177,34 +191,36 @@ class StochasticBeam(Search):
     size: int = 5
 
     @property
-    def rows(self) -> int:
+    def rows_per_text(self) -> int:
         """One for each text."""
         return self.size
 
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """`size` texts of each sentence."""
-        self._check(task, self.size)
-        found = stochastic_beam(*_driven(task), **task.limits, beam_size=self.size, generator=task.generator)
-        return [[one.hypothesis for one in some] for some in found]
+        self._check(inputs, self.size)
+        results = stochastic_beam(
+            *_model_arguments(inputs), **inputs.shared_arguments, beam_size=self.size, generator=inputs.generator
+        )
+        return [[hypothesis.hypothesis for hypothesis in hypotheses] for hypotheses in results]
 
 
 @dataclass(frozen=True)
-class MinimumRisk(Sampling):
+class MinimumBayesRisk(Sampling):
     """Of `count` texts that were drawn, the one most like all the others (`regard.decode.rerank`), by chrF."""
 
-    by_risk: ClassVar[bool] = True
+    reranks: ClassVar[bool] = True
     count: int = 32
     filters: Filters = field(default_factory=lambda: Filters(min_p=0.02))
 
-    def find(self, task: Task) -> list[list[Hypothesis]]:
+    def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """All that were drawn, in the order of drawing: who has their texts ranks them."""
-        self._check(task, self.count)
-        return self.drawn(task)
+        self._check(inputs, self.count)
+        return self.draw_samples(inputs)
 
 
-def _driven(task: Task) -> tuple[Step[Any], State, Tensor]:
-    return task.step, task.state, task.first
+def _model_arguments(inputs: SearchInput) -> tuple[Step[Any], State, Tensor]:
+    return inputs.step, inputs.state, inputs.prompt
 
 
-def _of_beam(search: Beam, task: Task) -> dict[str, Any]:
-    return {**task.limits, "size": search.size, "alpha": search.alpha, "best": task.best}
+def _beam_arguments(search: Beam, inputs: SearchInput) -> dict[str, Any]:
+    return {**inputs.shared_arguments, "size": search.size, "alpha": search.length_penalty, "best": inputs.n_best}

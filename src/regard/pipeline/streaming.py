@@ -4,15 +4,17 @@ from collections.abc import Iterator
 
 from regard.decode.filters import Filters
 from regard.decode.sample import iter_sample
-from regard.pipeline.searches import Task
+from regard.pipeline.searches import SearchInput
 from regard.text.stream import StreamingDecoder
 
 
-def pieces(task: Task, filters: Filters, stream: StreamingDecoder) -> Iterator[str]:
+def stream_text(inputs: SearchInput, filters: Filters, detokenizer: StreamingDecoder) -> Iterator[str]:
     """The pieces of one text, never half a character. Stop asking, and nothing more is computed."""
-    steps = iter_sample(task.step, task.state, task.first, **task.limits, generator=task.generator, filters=filters)
-    for (written,) in steps:
-        if written is not None and (piece := stream.push(written[0])):
-            yield piece
-    if rest := stream.finish():
+    steps = iter_sample(
+        inputs.step, inputs.state, inputs.prompt, **inputs.shared_arguments, generator=inputs.generator, filters=filters
+    )
+    for (sampled_token,) in steps:
+        if sampled_token is not None and (text := detokenizer.push(sampled_token[0])):
+            yield text
+    if rest := detokenizer.finish():
         yield rest

@@ -12,7 +12,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import MANIFEST, create_folder, read_json, verify
 from regard.store.model_folder import find_model
 
-FILE = "calibration.json"
+CALIBRATION_FILE = "calibration.json"
 
 
 def write_temperature(model: Path, path: Path, temperature: float, tokens: int) -> None:
@@ -26,12 +26,12 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
             if file.name != MANIFEST:
                 shutil.copy2(file, folder / file.name)
         content = {"format": 1, "temperature": temperature, "tokens": tokens}
-        (folder / FILE).write_text(json.dumps(content) + "\n", encoding="utf-8")
+        (folder / CALIBRATION_FILE).write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 def read_temperature(folder: Path) -> float:
     """The temperature of a model's folder, which was verified; 1 if none was fitted."""
-    path = folder / FILE
+    path = folder / CALIBRATION_FILE
     if not path.exists():
         return 1.0
     try:

@@ -9,11 +9,11 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.ensemble import Mean, ensemble
 from regard.decode.step import State, Step
-from regard.pipeline.sources import Into
+from regard.pipeline.sources import TargetLanguage
 from regard.pipeline.translator import Translator
 
 
-class Together(Translator):
+class EnsembleTranslator(Translator):
     """Together([regard.load("one"), regard.load("other")]).translate(["Good morning."]).
 
     All must have the same vocabularies and languages; their shapes may differ. `mean` and `weights` are those of
@@ -28,46 +28,46 @@ class Together(Translator):
     ) -> None:
         if not members:
             raise RegardError("There is no model.", fix="Give two or more.")
-        first = members[0]
-        for number, other in enumerate(members[1:], 2):
-            if other.vocabularies.fingerprint != first.vocabularies.fingerprint:
+        first_member = members[0]
+        for number, member in enumerate(members[1:], 2):
+            if member.tokenizers.fingerprint != first_member.tokenizers.fingerprint:
                 raise RegardError(
                     f"Model {number} has another vocabulary than model 1: their words cannot be averaged.",
                     fix="Train them with one vocabulary: the same corpus and settings, another --seed.",
                 )
-            if other.settings.languages != first.settings.languages or other.device != first.device:
+            if member.settings.languages != first_member.settings.languages or member.device != first_member.device:
                 raise RegardError(
                     f"Model {number} has other languages or another device than model 1.",
                     fix="Use models of the same languages, on one device.",
                 )
-        super().__init__(first.model, first.vocabularies, first.settings)
+        super().__init__(first_member.model, first_member.tokenizers, first_member.settings)
         self.members, self._mean, self._weights = list(members), mean, weights
 
     @contextmanager
-    def ready(self) -> Iterator[None]:
+    def prepared(self) -> Iterator[None]:
         """All of them are."""
         with ExitStack() as stack:
             for member in self.members:
-                stack.enter_context(member.ready())
+                stack.enter_context(member.prepared())
             yield
 
-    def sources(self, texts: Sequence[str], into: Into) -> list[list[int]]:
+    def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """The same for all; what is too long for one of them is refused."""
-        first, *_ = [member.sources(texts, into) for member in self.members]
-        return first
+        encoded, *_ = [member.encode_sources(texts, target_language) for member in self.members]
+        return encoded
 
-    def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
+    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
         """As many tokens as any of them would write."""
-        most = max(member.settings.max_length_ratio for member in self.members)
-        return self._longest(sources, longest, most)
+        max_length_ratio = max(member.settings.max_length_ratio for member in self.members)
+        return self._resolve_max_lengths(sources, max_length, max_length_ratio)
 
     @property
-    def positions(self) -> int | None:
+    def max_positions(self) -> int | None:
         """The fewest that any of them has learned."""
-        known = [member.positions for member in self.members]
-        return min((each for each in known if each is not None), default=None)
+        limits = [member.max_positions for member in self.members]
+        return min((limit for limit in limits if limit is not None), default=None)
 
-    def begin(self, source: Tensor, real: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
+    def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
         """Every one of them reads the sources."""
-        parts = [member.begin(source, real, capacity) for member in self.members]
-        return ensemble(parts, mean=self._mean, weights=self._weights)
+        members = [member.start(source, valid, capacity) for member in self.members]
+        return ensemble(members, mean=self._mean, weights=self._weights)

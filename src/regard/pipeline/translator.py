@@ -17,53 +17,51 @@ from regard.decode.lengths import LengthPenalty
 from regard.decode.step import State, Step
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline import wishes as wished
-from regard.pipeline.answers import NOTHING, Translation, answer
-from regard.pipeline.batches import by_length, seed_of, windows
-from regard.pipeline.chance import generator_of
-from regard.pipeline.limits import learned_positions
-from regard.pipeline.quick import Quick
-from regard.pipeline.searches import Beam, Search, Task
-from regard.pipeline.sources import Into, check_list, padded, sources_of
-from regard.pipeline.streaming import pieces
-from regard.pipeline.wishes import Wishes
-from regard.pipeline.written import never_written
+from regard.pipeline.answers import EMPTY, Translation, make_result
+from regard.pipeline.batches import batch_by_length, chunk_seed, chunks
+from regard.pipeline.chance import make_generator
+from regard.pipeline.limits import max_positions
+from regard.pipeline.quick import LazyCpuDecoder
+from regard.pipeline.searches import Beam, Search, SearchInput
+from regard.pipeline.sources import TargetLanguage, check_list, encode_sources, padded
+from regard.pipeline.streaming import stream_text
+from regard.pipeline.wishes import Constraints
+from regard.pipeline.written import not_text
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import TokenizerPair
 
-EXTRA = 50  # tokens that a translation may have beyond what the model has seen sources grow to
-WINDOW = 2048  # texts that are sorted by length and worked on together
+EXTRA_TOKENS = 50  # tokens that a translation may have beyond what the model has seen sources grow to
+CHUNK_SIZE = 2048  # texts that are sorted by length and worked on together
 
 
 class Translator:
     """translator = regard.load("my-model"); translator.translate(["Good morning."])[0].text."""
 
-    def __init__(
-        self, model: EncoderDecoder, vocabularies: TokenizerPair, settings: settings_of.EncoderDecoder
-    ) -> None:
+    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
         if settings.task != "translate":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
             )
-        check_vocabulary_sizes(settings, vocabularies, where="Translator")
+        check_vocabulary_sizes(settings, tokenizers, where="Translator")
         self.model = model
-        self.vocabularies = vocabularies
+        self.tokenizers = tokenizers
         self.settings = settings
-        self._quick = Quick(model)
+        self._decoder = LazyCpuDecoder(model)
 
     def translate(
         self,
         texts: Sequence[str],
-        beam: int = 5,
-        alpha: LengthPenalty = 1.0,
+        beam_size: int = 5,
+        length_penalty: LengthPenalty = 1.0,
         batch_tokens: int = 4096,
-        longest: int | None = None,
-        into: Into = None,
-        enough: int | None = None,
+        max_length: int | None = None,
+        target_language: TargetLanguage = None,
+        stop_after: int | None = None,
         report: Callable[[int], None] | None = None,
         *,
         search: Search | None = None,
-        best: int = 1,
-        wishes: Wishes | None = None,
+        n_best: int = 1,
+        constraints: Constraints | None = None,
         seed: int | None = None,
     ) -> list[Translation]:
         """One translation for each text, in their order.
@@ -85,43 +83,55 @@ class Translator:
         without dropout and left as it was.
         """
         check_list(texts, "text", "translate")
-        if beam < 1 or batch_tokens < 1:
-            raise RegardError(f"No beam of {beam} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both.")
-        search, wishes = search or Beam(beam, alpha, enough), wishes or Wishes()
-        wishes.check(len(texts))
-        sources = self.sources(texts, into)
-        lengths = self.longest(sources, longest)
-        translations = [NOTHING] * len(sources)
-        places = [place for place, source in enumerate(sources) if source]
-        if report is not None and len(places) < len(sources):
-            report(len(sources) - len(places))
-        generator, target, by_risk = generator_of(seed, self.device), self.vocabularies.target, search.by_risk
-        with self.ready(), torch.inference_mode():
-            copies = search.rows * wishes.copies(target)
-            for batch in by_length([len(sources[place]) for place in places], batch_tokens, copies=copies):
-                chosen = [places[number] for number in batch]
-                task = self.task([sources[place] for place in chosen], [lengths[place] for place in chosen], generator)
-                found = search.find(self._obeying(replace(task, best=best), wishes, chosen))
-                for place, hypotheses in zip(chosen, found, strict=True):
-                    translations[place] = answer(Translation, hypotheses, target, best, by_risk=by_risk)
+        if beam_size < 1 or batch_tokens < 1:
+            raise RegardError(
+                f"No beam of {beam_size} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both."
+            )
+        search, constraints = search or Beam(beam_size, length_penalty, stop_after), constraints or Constraints()
+        constraints.check(len(texts))
+        sources = self.encode_sources(texts, target_language)
+        max_lengths = self.resolve_max_lengths(sources, max_length)
+        translations = [EMPTY] * len(sources)
+        nonempty = [index for index, source in enumerate(sources) if source]
+        if report is not None and len(nonempty) < len(sources):
+            report(len(sources) - len(nonempty))
+        generator, target, should_rerank = make_generator(seed, self.device), self.tokenizers.target, search.reranks
+        with self.prepared(), torch.inference_mode():
+            rows_per_text = search.rows_per_text * constraints.beam_multiplier(target)
+            for batch in batch_by_length(
+                [len(sources[index]) for index in nonempty], batch_tokens, rows_per_text=rows_per_text
+            ):
+                batch_indices = [nonempty[number] for number in batch]
+                inputs = self.make_search_input(
+                    [sources[index] for index in batch_indices],
+                    [max_lengths[index] for index in batch_indices],
+                    generator,
+                )
+                results = search.find(self._constrain(replace(inputs, best=n_best), constraints, batch_indices))
+                for index, hypotheses in zip(batch_indices, results, strict=True):
+                    translations[index] = make_result(
+                        Translation, hypotheses, target, n_best, should_rerank=should_rerank
+                    )
                 if report is not None:
-                    report(len(chosen))
+                    report(len(batch_indices))
         return translations
 
-    def translated(self, texts: Iterable[str], window: int = WINDOW, **options: Any) -> Iterator[Translation]:
+    def translate_iter(
+        self, texts: Iterable[str], chunk_size: int = CHUNK_SIZE, **options: Any
+    ) -> Iterator[Translation]:
         """Any number of texts, from a generator or a file: `window` of them are held, sorted and translated at a time.
 
         `options` are those of `translate`, but for what is said of each text; with a `seed`, every window draws by
         another one, so that no chance comes twice. Stop asking, and nothing more is done.
         """
-        for number, some in enumerate(windows(texts, window)):
-            yield from self.translate(some, **options | {"seed": seed_of(options.get("seed"), number)})
+        for number, chunk in enumerate(chunks(texts, chunk_size)):
+            yield from self.translate(chunk, **options | {"seed": chunk_seed(options.get("seed"), number)})
 
     def stream(
         self,
         text: str,
-        longest: int | None = None,
-        into: Into = None,
+        max_length: int | None = None,
+        target_language: TargetLanguage = None,
         filters: Filters | None = None,
         seed: int | None = None,
     ) -> Iterator[str]:
@@ -129,80 +139,90 @@ class Translator:
 
         Stop asking, and nothing more is computed.
         """
-        sources = self.sources([text], into)
-        lengths = self.longest(sources, longest)  # faults are told now, not at the first piece
+        sources = self.encode_sources([text], target_language)
+        max_lengths = self.resolve_max_lengths(sources, max_length)  # faults are told now, not at the first piece
         filters = filters or Filters(temperature=0)
-        return self._streamed(sources, lengths, filters, generator_of(seed, self.device)) if sources[0] else iter(())
+        return (
+            self._stream(sources, max_lengths, filters, make_generator(seed, self.device)) if sources[0] else iter(())
+        )
 
     @property
     def device(self) -> torch.device:
         """Where the model is."""
         return next(self.model.parameters()).device
 
-    def ready(self) -> AbstractContextManager[None]:
+    def prepared(self) -> AbstractContextManager[None]:
         """The model without dropout, laid out for steps of one token."""
-        return self._quick.ready()
+        return self._decoder.prepared()
 
-    def sources(self, texts: Sequence[str], into: Into) -> list[list[int]]:
+    def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """Their tokens, framed as in training; nothing for a text without words."""
-        found = sources_of(texts, self.vocabularies, self.settings, into)
-        normalise = self.vocabularies.source.normalise
-        return [source if normalise(text).strip() else [] for text, source in zip(texts, found, strict=True)]
+        encoded = encode_sources(texts, self.tokenizers, self.settings, target_language)
+        normalise = self.tokenizers.source.normalise
+        return [source if normalise(text).strip() else [] for text, source in zip(texts, encoded, strict=True)]
 
-    def longest(self, sources: list[list[int]], longest: int | None) -> list[int]:
+    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
         """How many tokens the translation of each may have."""
-        return self._longest(sources, longest, self.settings.max_length_ratio)
+        return self._resolve_max_lengths(sources, max_length, self.settings.max_length_ratio)
 
-    def _longest(self, sources: list[list[int]], longest: int | None, growth: float) -> list[int]:
-        limit = self.positions
-        if longest is None:
-            lengths = [math.ceil(growth * len(source)) + EXTRA for source in sources]
+    def _resolve_max_lengths(
+        self, sources: list[list[int]], max_length: int | None, max_length_ratio: float
+    ) -> list[int]:
+        limit = self.max_positions
+        if max_length is None:
+            lengths = [math.ceil(max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
             return lengths if limit is None else [min(length, limit) for length in lengths]
-        if longest < 1 or (limit is not None and longest > limit):
-            most = "" if limit is None else f" and at most {limit}, which is where the learned positions end"
-            raise RegardError(f"A translation cannot have {longest} tokens.", fix=f"Give at least 1{most}.")
-        return [longest] * len(sources)
+        if max_length < 1 or (limit is not None and max_length > limit):
+            upper_bound = "" if limit is None else f" and at most {limit}, which is where the learned positions end"
+            raise RegardError(f"A translation cannot have {max_length} tokens.", fix=f"Give at least 1{upper_bound}.")
+        return [max_length] * len(sources)
 
     @property
-    def positions(self) -> int | None:
+    def max_positions(self) -> int | None:
         """How many positions the decoder has learned; None: it knows no end."""
-        return learned_positions(self.settings.decoder)
+        return max_positions(self.settings.decoder)
 
-    def begin(self, source: Tensor, real: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
+    def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
         """Read sources (B, S); what comes back writes on, in at most `capacity` steps. Only while it is `ready`."""
-        return self._quick.step, self.model.start(source, real, capacity=capacity)
+        return self._decoder.step, self.model.start(source, valid, capacity=capacity)
 
-    def task(self, sources: list[list[int]], longest: list[int], generator: torch.Generator) -> Task:
+    def make_search_input(
+        self, sources: list[list[int]], max_lengths: list[int], generator: torch.Generator
+    ) -> SearchInput:
         """Sources that are read, and all that a search needs to write their translations."""
-        target = self.vocabularies.target
-        source, real = padded(sources, self.vocabularies.source.specials.pad, self.device)  # (B, S)
-        step, state = self.begin(source, real, max(longest))
-        first = source.new_full((len(sources), 1), target.specials.bos)
-        never = never_written(target, self.device)
-        return Task(step, state, first, target.specials.eos, longest, never, generator)
+        target = self.tokenizers.target
+        source, valid = padded(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
+        step, state = self.start(source, valid, max(max_lengths))
+        prompt = source.new_full((len(sources), 1), target.specials.bos)
+        suppressed = not_text(target, self.device)
+        return SearchInput(step, state, prompt, target.specials.eos, max_lengths, suppressed, generator)
 
-    def _obeying(self, task: Task, wishes: Wishes, places: list[int]) -> Task:
+    def _constrain(self, inputs: SearchInput, constraints: Constraints, indices: list[int]) -> SearchInput:
         """The same task under constraints, for the texts at these places."""
-        target = self.vocabularies.target
-        if wishes.required is not None:
-            task = replace(task, required=[wished.required(target, wishes.required[place]) for place in places])
-        if wishes.begins is None and not wishes.forbidden:
-            return task
-        begins = [""] * len(places) if wishes.begins is None else [wishes.begins[place] for place in places]
-        step, state = constrain(
-            task.step,
-            task.state,
-            len(places),
-            sink=target.specials.pad,
-            forbidden=wished.forbidden(target, wishes.forbidden),
-            forced_prefixes=[tuple(ids) for ids in target.encode_ids(begins)],
+        target = self.tokenizers.target
+        if constraints.required is not None:
+            inputs = replace(
+                inputs, required=[wished.required_ids(target, constraints.required[index]) for index in indices]
+            )
+        if constraints.prefixes is None and not constraints.forbidden:
+            return inputs
+        prefixes = (
+            [""] * len(indices) if constraints.prefixes is None else [constraints.prefixes[index] for index in indices]
         )
-        return replace(task, step=step, state=state)
+        step, state = constrain(
+            inputs.step,
+            inputs.state,
+            len(indices),
+            sink=target.specials.pad,
+            forbidden=wished.forbidden_ids(target, constraints.forbidden),
+            forced_prefixes=[tuple(ids) for ids in target.encode_ids(prefixes)],
+        )
+        return replace(inputs, step=step, state=state)
 
     @torch.inference_mode()
-    def _streamed(
-        self, sources: list[list[int]], lengths: list[int], filters: Filters, generator: torch.Generator
+    def _stream(
+        self, sources: list[list[int]], max_lengths: list[int], filters: Filters, generator: torch.Generator
     ) -> Iterator[str]:
-        with self.ready():
-            task = self.task(sources, lengths, generator)
-            yield from pieces(task, filters, self.vocabularies.target.make_streaming_decoder())
+        with self.prepared():
+            inputs = self.make_search_input(sources, max_lengths, generator)
+            yield from stream_text(inputs, filters, self.tokenizers.target.make_streaming_decoder())

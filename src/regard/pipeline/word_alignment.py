@@ -19,14 +19,14 @@ from regard.base.errors import RegardError
 from regard.measure.alignment import Links
 from regard.nn.record import Record
 from regard.pipeline.answers import Translation
-from regard.pipeline.batches import by_length
+from regard.pipeline.batches import batch_by_length
 from regard.pipeline.forced import Row
-from regard.pipeline.quiet import quiet
+from regard.pipeline.quiet import eval_mode
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.sources import Into, padded
+from regard.pipeline.sources import TargetLanguage, padded
 from regard.pipeline.translator import Translator
 
-Rows = Literal["writes", "reads"]
+AttentionRows = Literal["writes", "reads"]
 
 
 def align_words(
@@ -34,79 +34,90 @@ def align_words(
     sources: Sequence[str],
     targets: Sequence[str],
     layer: int | None = None,
-    rows: Rows = "reads",
+    rows: AttentionRows = "reads",
     *,
-    into: str | Sequence[str] | None = None,
+    target_language: str | Sequence[str] | None = None,
     batch_tokens: int = 4096,
 ) -> list[Links]:
     """The links of each pair, words counted from 0 as spaces separate them; `layer` counts from 0, the last if None."""
     layers = translator.settings.decoder.layers
-    number = layers - 1 if layer is None else layer
-    if not 0 <= number < layers:
+    layer_index = layers - 1 if layer is None else layer
+    if not 0 <= layer_index < layers:
         raise RegardError(f"The decoder has no layer {layer}.", fix=f"Use 0 to {layers - 1}.")
     if rows not in ("writes", "reads"):
         raise RegardError(f"There are no rows '{rows}'.", fix="Use 'writes' or 'reads'.")
-    pairs = Scorer.of(translator).rows(targets, sources, into=into)
+    pairs = Scorer.from_pipeline(translator).make_rows(targets, sources, target_language=target_language)
     links: list[Links] = [frozenset()] * len(pairs)
-    with quiet(translator.model), torch.inference_mode():
-        for batch in by_length([max(len(pair.source), len(pair.reads)) for pair in pairs], batch_tokens):
-            some = [pairs[place] for place in batch]
-            weights = _weights(translator, some, f"decoder.{number}.cross")  # (B, T, S)
-            for place, pair, table in zip(batch, some, weights, strict=True):
-                read = table[: len(pair.labels)] if rows == "writes" else table[1 : len(pair.reads)]
-                links[place] = _links(translator, pair, read)
+    with eval_mode(translator.model), torch.inference_mode():
+        for batch in batch_by_length([max(len(pair.source), len(pair.inputs)) for pair in pairs], batch_tokens):
+            batch_pairs = [pairs[index] for index in batch]
+            weights = _weights(translator, batch_pairs, f"decoder.{layer_index}.cross")  # (B, T, S)
+            for index, pair, pair_weights in zip(batch, batch_pairs, weights, strict=True):
+                target_weights = (
+                    pair_weights[: len(pair.labels)] if rows == "writes" else pair_weights[1 : len(pair.inputs)]
+                )
+                links[index] = _links(translator, pair, target_weights)
     return links
 
 
-def aligned(
-    translator: Translator, sources: Sequence[str], found: Sequence[Translation], *, into: Into = None
+def with_alignment(
+    translator: Translator,
+    sources: Sequence[str],
+    translations: Sequence[Translation],
+    *,
+    target_language: TargetLanguage = None,
 ) -> list[Translation]:
     """Translations with their `alignment`: an empty one has no links."""
-    places = [place for place, one in enumerate(found) if one.tokens]
-    each = [into if into is None or isinstance(into, str) else into[place] for place in places]
+    indices = [index for index, translation in enumerate(translations) if translation.tokens]
+    languages = [
+        target_language if target_language is None or isinstance(target_language, str) else target_language[index]
+        for index in indices
+    ]
     links = (
         align_words(
             translator,
-            [sources[place] for place in places],
-            [found[place].text for place in places],
-            into=None if into is None else [str(one) for one in each],
+            [sources[index] for index in indices],
+            [translations[index].text for index in indices],
+            target_language=None if target_language is None else [str(translation) for translation in languages],
         )
-        if places
+        if indices
         else []
     )
-    new = {place: tuple(sorted(some)) for place, some in zip(places, links, strict=True)}
-    return [replace(one, alignment=new.get(place, ())) for place, one in enumerate(found)]
+    links_by_index = {index: tuple(sorted(pair_links)) for index, pair_links in zip(indices, links, strict=True)}
+    return [
+        replace(translation, alignment=links_by_index.get(index, ())) for index, translation in enumerate(translations)
+    ]
 
 
 def _weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:
     """Attention averaged over heads, (B, T, S)."""
     device = next(translator.model.parameters()).device
-    vocabularies, record = translator.vocabularies, Record()
-    source, real = padded([pair.source for pair in pairs], vocabularies.source.specials.pad, device)  # (B, S)
-    reads, _ = padded([pair.reads for pair in pairs], vocabularies.target.specials.pad, device)  # (B, T)
-    translator.model.hidden_states(source, reads, real, record=record)
+    tokenizers, record = translator.tokenizers, Record()
+    source, valid = padded([pair.source for pair in pairs], tokenizers.source.specials.pad, device)  # (B, S)
+    inputs, _ = padded([pair.inputs for pair in pairs], tokenizers.target.specials.pad, device)  # (B, T)
+    translator.model.hidden_states(source, inputs, valid, record=record)
     return record.weights(name).mean(dim=1).cpu()  # (B, H, T, S) -> (B, T, S)
 
 
 def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
     """`weights` (T, S) has a row for each target token, perhaps one more for END."""
-    above = translator.vocabularies.source.word_ids(pair.source)
-    below = translator.vocabularies.target.word_ids(pair.labels[:-1])
-    across = gathered(weights[: len(below)].T, above)  # (source words, T)
-    both = gathered(across.T, below)  # (target words, source words)
-    if not both.numel():
+    source_words = translator.tokenizers.source.word_ids(pair.source)
+    target_words = translator.tokenizers.target.word_ids(pair.labels[:-1])
+    by_source_word = sum_by_word(weights[: len(target_words)].T, source_words)  # (source words, T)
+    by_word = sum_by_word(by_source_word.T, target_words)  # (target words, source words)
+    if not by_word.numel():
         return frozenset()
-    return frozenset((source, target) for target, source in enumerate(both.argmax(dim=1).tolist()))
+    return frozenset((source, target) for target, source in enumerate(by_word.argmax(dim=1).tolist()))
 
 
-def gathered(table: Tensor, words: Sequence[int | None]) -> Tensor:
+def sum_by_word(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
     """Rows of pieces (n, m) summed to rows of words (words, m); pieces of no word are left out.
 
     >>> gathered(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
     tensor([[6.],
             [8.]])
     """
-    places = [place for place, word in enumerate(words) if word is not None]
-    index = torch.tensor([words[place] for place in places], dtype=torch.long)  # (n)
-    joined = table.new_zeros((int(index.max()) + 1 if places else 0, table.size(1)))
-    return joined.index_add_(0, index, table[places])
+    positions = [position for position, word_id in enumerate(word_ids) if word_id is not None]
+    index = torch.tensor([word_ids[position] for position in positions], dtype=torch.long)  # (n)
+    sums = weights.new_zeros((int(index.max()) + 1 if positions else 0, weights.size(1)))
+    return sums.index_add_(0, index, weights[positions])

@@ -12,39 +12,39 @@ from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
 from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.decoder_only import DecoderOnly
-from regard.pipeline.answers import Written, answer
-from regard.pipeline.chance import generator_of
-from regard.pipeline.limits import learned_positions
-from regard.pipeline.quick import Quick
-from regard.pipeline.searches import Sampling, Search, Task
+from regard.pipeline.answers import GeneratedText, make_result
+from regard.pipeline.chance import make_generator
+from regard.pipeline.limits import max_positions
+from regard.pipeline.quick import LazyCpuDecoder
+from regard.pipeline.searches import Sampling, Search, SearchInput
 from regard.pipeline.sources import check_list
-from regard.pipeline.streaming import pieces
-from regard.pipeline.wishes import forbidden as forbidden_tokens
-from regard.pipeline.written import never_written
+from regard.pipeline.streaming import stream_text
+from regard.pipeline.wishes import forbidden_ids as forbidden_tokens
+from regard.pipeline.written import not_text
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.vocabularies import TokenizerPair
 
-USUAL = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
+DEFAULT = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
 
 
-class Writer:
+class TextGenerator:
     """writer = regard.load("my-model"); "".join(writer.write("Once upon a time"))."""
 
-    def __init__(self, model: DecoderOnly, vocabularies: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
+    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.task != "continue":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
             )
-        check_vocabulary_sizes(settings, vocabularies, where="Writer")
+        check_vocabulary_sizes(settings, tokenizers, where="Writer")
         self.model = model
-        self.vocabularies = vocabularies
+        self.tokenizers = tokenizers
         self.settings = settings
-        self._quick = Quick(model)
+        self._decoder = LazyCpuDecoder(model)
 
-    def write(
+    def stream(
         self,
         prompt: str = "",
-        tokens: int = 200,
+        max_new_tokens: int = 200,
         temperature: float = 0.8,
         top_k: int | None = None,
         top_p: float | None = 0.95,
@@ -64,19 +64,19 @@ class Writer:
         and left as it was when the text ends.
         """
         filters = filters or Filters(temperature, top_k, top_p)
-        (ids,) = self._read([prompt], tokens)  # faults are told now, not at the first piece
-        return self._written(ids, tokens, filters, generator_of(seed, self._device))
+        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)  # faults are told now, not at the first piece
+        return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self._device))
 
-    def complete(
+    def generate(
         self,
         prompts: Sequence[str],
-        tokens: int = 200,
+        max_new_tokens: int = 200,
         search: Search | None = None,
-        best: int = 1,
+        n_best: int = 1,
         forbidden: Sequence[str] = (),
-        rows: int = 64,
+        max_rows: int = 64,
         seed: int | None = None,
-    ) -> list[Written]:
+    ) -> list[GeneratedText]:
         """What follows each prompt, whole, with its probabilities and the next `best` texts as alternatives.
 
         Without a `search` (`regard.pipeline.searches`) texts are drawn as by `write`. Prompts of the same length are
@@ -84,98 +84,118 @@ class Writer:
         """
         check_list(prompts, "prompt", "complete")
         check_list(forbidden, "phrase", "forbidden")
-        search = search or Sampling(filters=USUAL)
-        read, generator = self._read(prompts, tokens), generator_of(seed, self._device)
-        found: list[Written | None] = [None] * len(read)
-        with self._quick.ready(), torch.inference_mode():
-            for places in _alike(read, max(1, rows // search.rows)):
-                task = self._task([read[place] for place in places], tokens, generator, forbidden)
-                for place, texts in zip(places, search.find(replace(task, best=best)), strict=True):
-                    tokenizer, after = self.vocabularies.source, read[place]
-                    found[place] = answer(Written, texts, tokenizer, best, by_risk=search.by_risk, after=after)
-        return [one for one in found if one is not None]
+        search = search or Sampling(filters=DEFAULT)
+        prompt_ids, generator = self._encode_prompts(prompts, max_new_tokens), make_generator(seed, self._device)
+        results: list[GeneratedText | None] = [None] * len(prompt_ids)
+        with self._decoder.prepared(), torch.inference_mode():
+            for indices in _same_length(prompt_ids, max(1, max_rows // search.rows_per_text)):
+                inputs = self._make_search_input(
+                    [prompt_ids[index] for index in indices], max_new_tokens, generator, forbidden
+                )
+                for index, hypotheses in zip(indices, search.find(replace(inputs, best=n_best)), strict=True):
+                    tokenizer, prompt = self.tokenizers.source, prompt_ids[index]
+                    results[index] = make_result(
+                        GeneratedText, hypotheses, tokenizer, n_best, should_rerank=search.reranks, prompt=prompt
+                    )
+        return [result for result in results if result is not None]
 
-    def drafted(
+    def generate_with_draft(
         self,
-        draft: "Writer",
+        draft: "TextGenerator",
         prompt: str = "",
-        tokens: int = 200,
-        ahead: int = 4,
-        filters: Filters = USUAL,
+        max_new_tokens: int = 200,
+        draft_length: int = 4,
+        filters: Filters = DEFAULT,
         seed: int | None = None,
-    ) -> tuple[Written, SpeculativeResult]:
+    ) -> tuple[GeneratedText, SpeculativeResult]:
         """Texts as probable as those of `write`, sooner if `draft` is a quick model that guesses well.
 
         Chance is used otherwise, so that the same seed draws another text (at temperature 0 it is the same).
 
         Comes back: the text, and how well the draft did (`regard.decode.speculative`).
         """
-        if draft.vocabularies.fingerprint != self.vocabularies.fingerprint:
+        if draft.tokenizers.fingerprint != self.tokenizers.fingerprint:
             raise RegardError("The draft has another vocabulary.", fix="Train both with one vocabulary.")
-        (ids,) = self._read([prompt], tokens)
-        draft._read([prompt], tokens)
-        generator = generator_of(seed, self._device)
-        with self._quick.ready(), draft._quick.ready(), torch.inference_mode():
-            mine, its = (one._task([ids], tokens, generator, ()) for one in (self, draft))
-            found = speculative(
-                mine.step, mine.state, its.step, its.state, mine.first, **mine.limits,
-                generator=generator, draft_length=ahead, filters=filters,
+        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)
+        draft._encode_prompts([prompt], max_new_tokens)
+        generator = make_generator(seed, self._device)
+        with self._decoder.prepared(), draft._decoder.prepared(), torch.inference_mode():
+            inputs, draft_inputs = (
+                pipeline._make_search_input([prompt_ids], max_new_tokens, generator, ()) for pipeline in (self, draft)
+            )
+            result = speculative(
+                inputs.step, inputs.state, draft_inputs.step, draft_inputs.state, inputs.prompt, **inputs.shared_arguments,
+                generator=generator, draft_length=draft_length, filters=filters,
             )  # fmt: skip
-        return answer(Written, found.hypotheses, self.vocabularies.source, 1, after=ids), found
+        return make_result(GeneratedText, result.hypotheses, self.tokenizers.source, 1, prompt=prompt_ids), result
 
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def _task(self, read: list[list[int]], tokens: int, generator: torch.Generator, forbidden: Sequence[str]) -> Task:
+    def _make_search_input(
+        self, prompt_ids: list[list[int]], max_new_tokens: int, generator: torch.Generator, forbidden: Sequence[str]
+    ) -> SearchInput:
         """Prompts of one length, and all that a search needs to write on."""
-        tokenizer = self.vocabularies.source
-        first = torch.tensor(read, device=self._device)  # (B, k)
-        state, never = self.model.start(first.size(1) + tokens), never_written(tokenizer, self._device)
-        task = Task(self._quick.step, state, first, tokenizer.specials.eos, [tokens] * len(read), never, generator)
+        tokenizer = self.tokenizers.source
+        prompt = torch.tensor(prompt_ids, device=self._device)  # (B, k)
+        state, suppressed = self.model.start(prompt.size(1) + max_new_tokens), not_text(tokenizer, self._device)
+        inputs = SearchInput(
+            self._decoder.step,
+            state,
+            prompt,
+            tokenizer.specials.eos,
+            [max_new_tokens] * len(prompt_ids),
+            suppressed,
+            generator,
+        )
         if not forbidden:
-            return task
+            return inputs
         phrases = forbidden_tokens(tokenizer, forbidden)
-        step, watched = constrain(task.step, state, len(read), sink=tokenizer.specials.pad, forbidden=phrases)
-        return replace(task, step=step, state=watched)
+        step, constrained_state = constrain(
+            inputs.step, state, len(prompt_ids), sink=tokenizer.specials.pad, forbidden=phrases
+        )
+        return replace(inputs, step=step, state=constrained_state)
 
     @torch.inference_mode()
-    def _written(self, ids: list[int], tokens: int, filters: Filters, generator: torch.Generator) -> Iterator[str]:
-        stream = self.vocabularies.source.make_streaming_decoder()
-        for token in ids:
-            stream.push(token)  # whether a space belongs before the first word depends on what stands there
-        with self._quick.ready():
-            task = self._task([ids], tokens, generator, ())
-            yield from pieces(task, filters, stream)
+    def _stream(
+        self, prompt_ids: list[int], max_new_tokens: int, filters: Filters, generator: torch.Generator
+    ) -> Iterator[str]:
+        detokenizer = self.tokenizers.source.make_streaming_decoder()
+        for token in prompt_ids:
+            detokenizer.push(token)  # whether a space belongs before the first word depends on what stands there
+        with self._decoder.prepared():
+            inputs = self._make_search_input([prompt_ids], max_new_tokens, generator, ())
+            yield from stream_text(inputs, filters, detokenizer)
 
-    def _read(self, prompts: Sequence[str], tokens: int) -> list[list[int]]:
+    def _encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
         """What the model reads before it writes: [begin] and each prompt."""
-        if tokens < 1:
-            raise RegardError(f"{tokens} tokens cannot be written.", fix="Ask for 1 or more.")
-        tokenizer = self.vocabularies.source
-        found = [[tokenizer.specials.bos, *ids] for ids in tokenizer.encode_ids(list(prompts))]
-        for ids in found:
-            self._check_length(len(ids), tokens)
-        return found
+        if max_new_tokens < 1:
+            raise RegardError(f"{max_new_tokens} tokens cannot be written.", fix="Ask for 1 or more.")
+        tokenizer = self.tokenizers.source
+        prompt_ids = [[tokenizer.specials.bos, *ids] for ids in tokenizer.encode_ids(list(prompts))]
+        for ids in prompt_ids:
+            self._check_length(len(ids), max_new_tokens)
+        return prompt_ids
 
-    def _check_length(self, read: int, tokens: int) -> None:
-        limit = learned_positions(self.settings.decoder)
-        if limit is None or read + tokens - 1 <= limit:
+    def _check_length(self, prompt_length: int, max_new_tokens: int) -> None:
+        limit = max_positions(self.settings.decoder)
+        if limit is None or prompt_length + max_new_tokens - 1 <= limit:
             return
-        room = limit - read + 1
+        remaining = limit - prompt_length + 1
         raise RegardError(
-            f"{read} tokens are read and {tokens} asked for, but the model has learned {limit} positions.",
-            fix=f"Ask for at most {room} tokens." if room > 0 else "Shorten the prompt.",
+            f"{prompt_length} tokens are read and {max_new_tokens} asked for, but the model has learned {limit} positions.",
+            fix=f"Ask for at most {remaining} tokens." if remaining > 0 else "Shorten the prompt.",
         )
 
 
-def _alike(read: list[list[int]], most: int) -> Iterator[list[int]]:
+def _same_length(prompt_ids: list[list[int]], batch_size: int) -> Iterator[list[int]]:
     """The places of prompts that have as many tokens, at most so many at a time.
 
     >>> list(_alike([[1], [1, 2], [3], [4]], 2))
     [[0, 2], [3], [1]]
     """
-    order = sorted(range(len(read)), key=lambda place: len(read[place]))
-    for _, some in groupby(order, key=lambda place: len(read[place])):
-        places = list(some)
-        yield from (places[begin : begin + most] for begin in range(0, len(places), most))
+    order = sorted(range(len(prompt_ids)), key=lambda index: len(prompt_ids[index]))
+    for _, group in groupby(order, key=lambda index: len(prompt_ids[index])):
+        indices = list(group)
+        yield from (indices[start : start + batch_size] for start in range(0, len(indices), batch_size))

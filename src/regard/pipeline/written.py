@@ -6,7 +6,7 @@ from torch import Tensor
 from regard.text.tokenizer import Tokenizer
 
 
-def never_written(tokenizer: Tokenizer, device: torch.device) -> Tensor:
+def not_text(tokenizer: Tokenizer, device: torch.device) -> Tensor:
     """Ids that are no text and must not come out: pad, begin, mask, classify, separate and the tags of languages.
 
     END ends a text, "unknown" stands for one that nobody knows, and the user's extra tokens are text: they may.

@@ -15,9 +15,9 @@ from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.overlap import bleu, chrf
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.limits import learned_positions
+from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import Writer
+from regard.pipeline.writer import TextGenerator
 from regard.text.vocabularies import TokenizerPair
 from regard.train.corpora import Pair
 from regard.train.events import Shown
@@ -115,7 +115,11 @@ class Validator:
                 else Scores()
             )
         if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
-            return self._continued(Writer(model, vocabularies, settings)) if settings.task == "continue" else Scores()
+            return (
+                self._continued(TextGenerator(model, vocabularies, settings))
+                if settings.task == "continue"
+                else Scores()
+            )
         return Scores()
 
     def _translated(self, translator: Translator) -> Scores:
@@ -128,8 +132,8 @@ class Validator:
         tagged = bool(self._vocabularies.source.specials.languages)
         found = translator.translate(
             [pair.source for pair in pairs],
-            beam=self._settings.beam,
-            into=[pair.languages[-1] for pair in pairs] if tagged else None,
+            beam_size=self._settings.beam,
+            target_language=[pair.languages[-1] for pair in pairs] if tagged else None,
         )
         outputs = [one.text for one in found]
         references = [pair.target or "" for pair in pairs]
@@ -151,13 +155,13 @@ class Validator:
         lengths = np.array([[len(words.encode_ids([text])[0])] for words, text in sides])
         return int(self.loader.task.row_lengths(lengths).max()) <= self.loader.order.settings.length_limit
 
-    def _continued(self, writer: Writer) -> Scores:
+    def _continued(self, writer: TextGenerator) -> Scores:
         shown = []
-        limit = learned_positions(writer.settings.decoder)
+        limit = max_positions(writer.settings.decoder)
         for pair in self._examples[: self._settings.samples]:
             prompt, rest = pair.source[:PROMPT], pair.source[PROMPT:]
             read = 1 + len(self._vocabularies.source.encode_ids([prompt])[0])
             tokens = WRITTEN if limit is None else min(WRITTEN, limit - read)
-            text = "".join(writer.write(prompt, tokens=tokens, seed=self._seed)) if tokens > 0 else ""
+            text = "".join(writer.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""
             shown.append(Shown(prompt, text, rest[: len(text)]))
         return Scores({}, tuple(shown))
