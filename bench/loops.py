@@ -22,10 +22,10 @@ from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
-from regard.train.engine import Engine, Gradients, seed_batch
+from regard.train.engine import Updater, UpdateStats, seed_batch
 from regard.train.events import Event, Updated
-from regard.train.loss import word_loss
-from regard.train.objective import _simplest
+from regard.train.loss import token_loss
+from regard.train.objective import _drop_trivial_masks
 from regard.train.trainer import Trainer
 
 ADAM = Adam()
@@ -57,23 +57,23 @@ class RegardLoop:
         return event
 
 
-class IdleUpdater(Engine):
+class IdleUpdater(Updater):
     """An engine that computes nothing: what is left of an update is what the trainer does around it."""
 
-    def gradients(self, batches: Sequence[Batch], epoch: int) -> Gradients:
+    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
         """Seeds, numbers with as many digits as real ones, and the real count of tokens."""
         for batch in batches:
             seed_batch(self._seed, epoch, batch.number)
-        loss, norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
-        return Gradients(loss, loss, sum(batch.label_count for batch in batches), norm)
+        loss, gradient_norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
+        return UpdateStats(loss, loss, sum(batch.label_count for batch in batches), gradient_norm)
 
     def step(self, learning_rate: float) -> None:
         """Nobody learns."""
 
 
-def make_idle_updater(trainer: Trainer) -> Engine:
+def make_idle_updater(trainer: Trainer) -> Updater:
     """In the place of the trainer's engine."""
-    return IdleUpdater(trainer.objective, trainer.engine.optimizers, seed=0)
+    return IdleUpdater(trainer.objective, trainer.updater.optimizers, seed=0)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def prepare_batch(batch: Batch) -> PreparedBatch:
     label_positions = (flat != IGNORE_INDEX).nonzero()[:, 0]
     return PreparedBatch(
         batch,
-        _simplest(batch),
+        _drop_trivial_masks(batch),
         None if label_positions.numel() == flat.numel() else label_positions,
         flat[label_positions],
     )
@@ -158,7 +158,7 @@ def make_kernel_loss(model: AnyModel, label_smoothing: float, logit_rows: int) -
         x = x.flatten(0, 1)  # (B T, D)
         if prepared.label_positions is not None:
             x = x.index_select(0, prepared.label_positions)  # (N, D)
-        return word_loss(x, prepared.labels, head.projection.weight, head.bias, label_smoothing, logit_rows).total
+        return token_loss(x, prepared.labels, head.projection.weight, head.bias, label_smoothing, logit_rows).total
 
     return loss
 

@@ -18,9 +18,9 @@ from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_mallo
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
 from regard.config.training import Constant, Device, Training
-from regard.train.device import has_bfloat16
-from regard.train.pace import invented
-from regard.train.trial import Trial
+from regard.train.device import prefers_bfloat16
+from regard.train.pace import synthetic_batch
+from regard.train.trial import StepTimer
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
-    units = "has" if has_bfloat16("cpu") else "has no"
+    units = "has" if prefers_bfloat16("cpu") else "has no"
     print(f"this processor {units} units for bfloat16; CPU ms a batch, quartiles\n", flush=True)
     print(f"{'preset':8} {'batch':>10}  {'float32':>22} {'bfloat16':>22}  gain", flush=True)
     gains: dict[str, float] = {}
@@ -71,11 +71,11 @@ def main() -> None:
 def _race_precisions(case: Case, seconds: float) -> Times:
     timers = {precision: _make_timer(case, precision) for precision in ("float32", "bfloat16")}
     for timer in timers.values():
-        timer.settle()
-    return race({precision: timer.seconds for precision, timer in timers.items()}, seconds=seconds)
+        timer.tune()
+    return race({precision: timer.time_batch for precision, timer in timers.items()}, seconds=seconds)
 
 
-def _make_timer(case: Case, precision: Any) -> Trial:
+def _make_timer(case: Case, precision: Any) -> StepTimer:
     run = Run(
         data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, max_length=512),
         model=codec.preset(case.preset),
@@ -84,7 +84,7 @@ def _make_timer(case: Case, precision: Any) -> Trial:
         ),
         device=Device(name="cpu", threads=1),
     )
-    return Trial(run, invented(run, case.tokens // case.length, case.length))
+    return StepTimer(run, synthetic_batch(run, case.tokens // case.length, case.length))
 
 
 if __name__ == "__main__":

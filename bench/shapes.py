@@ -9,7 +9,7 @@ from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import Corpora, corpora
+from regard.train.corpora import RunData, prepare_data
 from regard.train.events import Event
 from regard.train.trainer import Trainer
 
@@ -101,16 +101,16 @@ def make_shakespeare_case(
     return TrainingCase(name, "tinyshakespeare", seconds, changes)
 
 
-def read_corpus(run: Run, corpus: str) -> Corpora:
+def read_corpus(run: Run, corpus: str) -> RunData:
     """A corpus as tokens."""
     run_folder = RunFolder(CACHE_FOLDER / corpus)
     if not run_folder.shards.is_dir():
         print(f"preparing {corpus}, once")
     run_folder.path.mkdir(parents=True, exist_ok=True)
-    return corpora(run, run_folder, lambda _: None)
+    return prepare_data(run, run_folder, lambda _: None)
 
 
-def make_regard_loop(case: TrainingCase, run: Run, data: Corpora, folder: Path) -> RegardLoop:
+def make_regard_loop(case: TrainingCase, run: Run, data: RunData, folder: Path) -> RegardLoop:
     """Regard's trainer in a new folder."""
     folder.mkdir(parents=True)
     events: list[Event] = []

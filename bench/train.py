@@ -64,7 +64,7 @@ from bench.timing import format_table, quartiles, race, ratio, restart_with_tune
 from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.run import Run
 from regard.models.build import build
-from regard.train.fit import _resolved
+from regard.train.fit import _resolve
 
 CONTESTS = ("tiny", "together2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4
@@ -75,7 +75,7 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
     """Ours and the loops of these names, checked."""
     run = case.run()
     data = read_corpus(run, case.corpus)
-    run = _resolved(run, data)
+    run = _resolve(run, data)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
     updates = prebuild_updates(regard_loop.trainer.loader, case.updates)
     label_smoothing = run.train.label_smoothing
@@ -93,11 +93,11 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
         return loop
 
     def make_bfloat16() -> RegardLoop:
-        return make_regard_loop(case, _resolved(case.run("bfloat16"), data), data, folder / "bfloat16")
+        return make_regard_loop(case, _resolve(case.run("bfloat16"), data), data, folder / "bfloat16")
 
     def make_around() -> RegardLoop:
         loop = make_regard_loop(case, run, data, folder / "around")
-        loop.trainer.engine = make_idle_updater(loop.trainer)
+        loop.trainer.updater = make_idle_updater(loop.trainer)
         return loop
 
     makers: dict[str, Callable[[], RegardLoop | BareLoop]] = {
@@ -136,7 +136,7 @@ def _check_bare(regard_loop: RegardLoop, bare_loops: list[BareLoop], seed: int) 
         for bare in bare_loops:
             loss, norm = bare(seed)
             _check_close(f"Update {number}: the loss of bare", loss.item(), regard_loop.last_event.loss)
-            _check_close(f"Update {number}: the gradient of bare", norm.item(), regard_loop.last_event.gradient)
+            _check_close(f"Update {number}: the gradient of bare", norm.item(), regard_loop.last_event.gradient_norm)
 
 
 @torch.no_grad()

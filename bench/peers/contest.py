@@ -41,8 +41,8 @@ from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.tables import to_dict
 from regard.data.shards import Shards
-from regard.train.fit import _resolved
-from regard.train.probe import probed
+from regard.train.fit import _resolve
+from regard.train.probe import autotune
 
 AS_NANOGPT: dict[str, Any] = {  # its shape to the letter: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},
@@ -215,7 +215,7 @@ def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dic
         settings["device"].pop(setting)
     run = RUN_FILES().parse(settings)
     data = read_corpus(run, case.corpus)
-    run = probed(_resolved(run, data), data, lambda _: None)
+    run = autotune(_resolve(run, data), data, lambda _: None)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
     return regard_loop, _peer_settings(run, data.train)
 

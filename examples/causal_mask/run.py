@@ -30,9 +30,9 @@ from regard.nn.masks import no_mask
 from regard.pipeline.quiet import eval_mode
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import Corpora, corpora
+from regard.train.corpora import RunData, prepare_data
 from regard.train.events import Event, Updated
-from regard.train.fit import _resolved
+from regard.train.fit import _resolve
 from regard.train.trainer import Trainer
 
 WORDS = {
@@ -143,7 +143,7 @@ def compute_stepwise_loss(model: EncoderDecoder, batch: Batch) -> float:
     return -logprobs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][valid].sum().item()
 
 
-def train_model(run: Run, data: Corpora, folder: Path, sources: Sequence[str], *, is_masked: bool) -> TrainingOutcome:
+def train_model(run: Run, data: RunData, folder: Path, sources: Sequence[str], *, is_masked: bool) -> TrainingOutcome:
     """Train with the causal mask or without it, then look at what was held out."""
     events: list[Event] = []
     folder.mkdir()
@@ -158,7 +158,7 @@ def train_model(run: Run, data: Corpora, folder: Path, sources: Sequence[str], *
         tokens = sum(batch.label_count for batch in batches)
         parallel_loss = sum(trainer.objective(batch).total.item() for batch in batches)
         stepwise_loss = sum(compute_stepwise_loss(model, batch) for batch in batches)
-    translations = Translator(model, data.vocabularies, run.model).translate(sources, beam_size=1)  # type: ignore[arg-type]
+    translations = Translator(model, data.tokenizers, run.model).translate(sources, beam_size=1)  # type: ignore[arg-type]
     outputs = [translation.text for translation in translations]
     accuracy = sum(is_correct(output, sentence) for output, sentence in zip(outputs, sources, strict=True)) / len(
         sources
@@ -179,8 +179,8 @@ def train_both(folder: Path, size: Size) -> tuple[TrainingOutcome, TrainingOutco
         targets = (translate_randomly(sentence, rng) for sentence in sources)
         (folder / f"{name}.de").write_text("".join(f"{line}\n" for line in targets), encoding="utf-8")
     run = make_run(folder, size)
-    data = corpora(run, RunFolder(folder), lambda _: None)
-    run = _resolved(run, data)
+    data = prepare_data(run, RunFolder(folder), lambda _: None)
+    run = _resolve(run, data)
     return (
         train_model(run, data, folder / "with", held_out_sources, is_masked=True),
         train_model(run, data, folder / "without", held_out_sources, is_masked=False),

@@ -40,7 +40,7 @@ from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
-from regard.train.corpora import Corpora, corpora
+from regard.train.corpora import RunData, prepare_data
 
 Pair = tuple[list[int], list[int]]
 IGNORED = -100
@@ -63,7 +63,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     run = RUN_FILES().load(options.run / "run.toml")
-    data = corpora(run, RunFolder(options.run), lambda _: None)
+    data = prepare_data(run, RunFolder(options.run), lambda _: None)
     run = RUN_FILES().parse(
         to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL)
     )
@@ -85,7 +85,7 @@ def main() -> None:
         to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
     )
     card = "Trained by Hugging Face.\n"
-    write_model(options.out / "model", run.model, data.vocabularies, get_weights(regard_model), card, replace=True)
+    write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
     results = score_test(options.data, options.out / "model") | {"steps": training.steps, "bfloat16": use_bfloat16}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results))
@@ -94,9 +94,9 @@ def main() -> None:
 class _Training:
     """A fresh model and what it learns from."""
 
-    def __init__(self, run: Run, data: Corpora, pairs: list[Pair], folder: Path) -> None:
+    def __init__(self, run: Run, data: RunData, pairs: list[Pair], folder: Path) -> None:
         self.run, self.folder, self.steps = run, folder, 0
-        specials = data.vocabularies.target.specials
+        specials = data.tokenizers.target.specials
         self.pad, self.bos, self.eos = specials.pad, specials.bos, specials.eos
         self.examples = [{"input_ids": [*source, self.eos], "labels": [*target, self.eos]} for source, target in pairs]
         torch.manual_seed(run.seed)

@@ -10,7 +10,18 @@ from rich.console import Console  # noqa: TID251
 
 from regard.cli.display import KEPT, WIDTH, Display, Losses, sparkline
 from regard.cli.lines import Lines, Log, Speed, one_line
-from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
+from regard.train.events import (
+    Event,
+    Finished,
+    Message,
+    SampleOutput,
+    Saved,
+    Spiked,
+    Stage,
+    Started,
+    Updated,
+    Validated,
+)
 
 LONG = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5
 MARKUP = "[bold red]not[/] markup [/unknown] [link=x]"
@@ -22,7 +33,7 @@ def updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
 
 def validated(update: int, chrf: float, *, best: bool) -> Validated:
     scores = {"loss": 3.2, "perplexity": 24.53, "bits_per_byte": 1.21, "accuracy": 0.512, "bleu": 12.3, "chrf": chrf}
-    shown = Shown("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG)
+    shown = SampleOutput("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG)
     return Validated(update, scores, best, (shown,), {"bleu": "tok:13a"}, seconds=2.0)
 
 
@@ -30,9 +41,9 @@ STARTED = Started(Path("my-model"), 0, 2000, 2_605_056, 28_000, 1_014, "cpu", "c
 
 
 def story() -> Iterator[Event]:
-    yield Working("learning the vocabulary")
-    yield Working("cutting train into tokens", "29,000 samples")
-    yield Said(f"Fastest here: 2 threads. {MARKUP}")
+    yield Stage("learning the vocabulary")
+    yield Stage("cutting train into tokens", "29,000 samples")
+    yield Message(f"Fastest here: 2 threads. {MARKUP}")
     yield STARTED
     for update in range(1, 201):
         yield updated(update, 8 * math.exp(-update / 50) + 2)
@@ -40,7 +51,7 @@ def story() -> Iterator[Event]:
             yield validated(update, chrf=40 - update / 100, best=update == 100)
             yield Saved(update, Path("my-model/checkpoints/step-00000100"))
     yield Spiked(201, "the loss is not finite", "left out")
-    yield Said("Met in train: empty line: 2, first at a.en:7.", "warning")
+    yield Message("Met in train: empty line: 2, first at a.en:7.", "warning")
     yield Finished(200, "asked to stop", Path("my-model"), {"chrf": 39.0})
 
 
@@ -72,16 +83,16 @@ class Seen:
 
 def test_before_the_first_update_the_stage_is_shown() -> None:
     seen = Seen()
-    seen.hear(Working("learning the vocabulary"))
+    seen.hear(Stage("learning the vocabulary"))
     seen.now = 65.0
     assert seen.drawn == ["learning the vocabulary ... 1 min 05 s"]
-    seen.hear(Working("cutting train into tokens", "29,000 samples"), STARTED)
+    seen.hear(Stage("cutting train into tokens", "29,000 samples"), STARTED)
     assert seen.drawn == ["cutting train into tokens: 29,000 samples ... 1 min 05 s"]
 
 
 def test_a_long_line_is_cut_and_says_so() -> None:
     seen = Seen(200)
-    seen.hear(Working("reading", "x" * 100))
+    seen.hear(Stage("reading", "x" * 100))
     assert seen.drawn == ["reading: " + "x" * 70 + "…"]
 
 
@@ -113,10 +124,10 @@ def test_no_line_is_wider_than_the_terminal_or_80(width: int) -> None:
 
 def test_an_empty_output_is_shown_as_one() -> None:
     seen = Seen()
-    shown = (Shown("Two men.", "", "Zwei Männer."),)
+    shown = (SampleOutput("Two men.", "", "Zwei Männer."),)
     seen.hear(STARTED, updated(1), Validated(1, {"loss": 3.0}, True, shown))
     assert seen.drawn[-2].split() == ["output", "(nothing)"]
-    seen.hear(Validated(2, {"loss": 3.0}, False, (Shown("Once", " upon", ""),)))
+    seen.hear(Validated(2, {"loss": 3.0}, False, (SampleOutput("Once", " upon", ""),)))
     assert [line.split()[0] for line in seen.drawn[-2:]] == ["source", "output"]
 
 
@@ -240,9 +251,9 @@ def test_the_log_begins_with_the_reasons_and_grows(tmp_path: Path) -> None:
     log = Log(path, before=["29,000 pairs: preset tiny."])
     assert not path.parent.exists()  # a new run's folder must be empty
     path.parent.mkdir()
-    log(Said("one \ud800"))
-    log(Said("two"))
-    Log(path)(Said("three"))
+    log(Message("one \ud800"))
+    log(Message("two"))
+    Log(path)(Message("three"))
     first, *others = path.read_text(encoding="utf-8").split("\n")
     assert first == "29,000 pairs: preset tiny."
     assert [line[10:] for line in others] == ["one \\ud800", "two", "three", ""]

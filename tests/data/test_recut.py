@@ -17,21 +17,21 @@ from regard.data.rows import StoredSamples
 from regard.data.tasks import build_task
 from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
-from tests.train.runs import sentences, translated
+from tests.train.runs import make_sentences, translate_sentence
 
 SETTINGS = ByteBpe(vocabulary=330, dropout=0.3)
 
 
 @pytest.fixture(scope="module")
 def tokenizers() -> TokenizerPair:
-    english = sentences(200)
-    return TokenizerPair.joint(learn([*english, *map(translated, english)], SETTINGS))
+    english = make_sentences(200)
+    return TokenizerPair.joint(learn([*english, *map(translate_sentence, english)], SETTINGS))
 
 
 def make_loader(folder: Path, tokenizers: TokenizerPair, *, max_length: int = 64) -> Loader:
-    english = sentences(60)
+    english = make_sentences(60)
     (folder / "a.en").write_text("".join(f"{sentence}\n" for sentence in english))
-    (folder / "a.de").write_text("".join(f"{translated(sentence)}\n" for sentence in english))
+    (folder / "a.de").write_text("".join(f"{translate_sentence(sentence)}\n" for sentence in english))
     corpus = Corpus([Lines(source=str(folder / "a.en"), target=str(folder / "a.de"))])
     shards = prepare_in_memory(corpus, tokenizers, Defects())
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=max_length)
@@ -61,7 +61,7 @@ def test_the_text_stays_and_the_segmentation_changes_every_epoch(tmp_path: Path,
     first, second = (epoch_texts(data_loader, tokenizers, epoch) for epoch in (0, 1))
     assert len(first) == 60
     for sample, (_, source, target) in first.items():
-        assert translated(source) == target
+        assert translate_sentence(source) == target
         assert second[sample][1:] == (source, target)
     assert sum(first[sample][0] != second[sample][0] for sample in first) > 30
     assert first == epoch_texts(data_loader, tokenizers, 0)
@@ -85,7 +85,7 @@ def test_a_segmentation_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Pa
 def test_a_truncated_text_is_resegmented_too(tokenizers: TokenizerPair) -> None:
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=16)
     assert resegment is not None
-    (plain,) = tokenizers.source.encode_ids([" ".join(sentences(20))])
+    (plain,) = tokenizers.source.encode_ids([" ".join(make_sentences(20))])
     assert len(plain) > 16
     zero = np.zeros(1, np.int64)
     stored = StoredSamples(np.array(plain), np.array([[len(plain)]]), zero, zero, zero, zero)

@@ -19,7 +19,7 @@ from regard.train.checkpoint import Checkpoints
 from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.verdict import Verdict
-from tests.train.runs import fingerprints
+from tests.train.runs import compute_fingerprints
 
 Damage = Callable[[bytes, random.Random], bytes]
 
@@ -71,7 +71,7 @@ def strike_loader(verdict: Verdict, folder: Path, faults: int) -> None:
         (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
         path.write_bytes(DAMAGES[kind](files[path], rng))
         messages.clear()
-        newest_whole = checkpoints.newest()
+        newest_whole = checkpoints.load_newest()
         missed += path.suffix == ".safetensors" and _can_open(path)
         broken = (
             []
@@ -85,7 +85,7 @@ def strike_loader(verdict: Verdict, folder: Path, faults: int) -> None:
         )
         verdict.add_fault(f"{kind} {path.name} {number}", broken)
         path.write_bytes(files[path])
-    newest_whole = checkpoints.newest()
+    newest_whole = checkpoints.load_newest()
     verdict.require("the checkpoint without damage is not used", newest_whole is not None and newest_whole[0] == newest)
     verdict.notes.append(f"safetensors alone opens {missed} of these files without a word")
 
@@ -99,7 +99,7 @@ def _can_open(path: Path) -> bool:
 
 
 def _strike_runs(verdict: Verdict, folder: Path, faults: int) -> None:
-    rng, expected = random.Random(66), fingerprints(folder / "undisturbed")
+    rng, expected = random.Random(66), compute_fingerprints(folder / "undisturbed")
     for number in range(faults):
         copy = folder / "again"
         shutil.copytree(folder / "run", copy)
@@ -108,7 +108,7 @@ def _strike_runs(verdict: Verdict, folder: Path, faults: int) -> None:
         broken = []
         try:
             resume(copy, listeners=[Log(RunFolder(copy).log)])
-            broken += [] if fingerprints(copy) == expected else ["the run ended otherwise"]
+            broken += [] if compute_fingerprints(copy) == expected else ["the run ended otherwise"]
         except RegardError as error:
             broken.append(f"it cannot be resumed: {error.what}")
         if "step-00000008 is damaged and not used" not in (copy / "log.txt").read_text():

@@ -24,7 +24,7 @@ from regard.train.checkpoint import Checkpoints
 from regard.train.events import Event, Finished, Saved, Updated
 from regard.train.fit import fit, is_finished, resume
 from tests.faults.syscalls import FILES, Call, Traced, fork_traced
-from tests.train.runs import corpus, fingerprints, small_run
+from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
 DONE, FAILED, CRASHED = 0, 1, 99  # how a child ends: past the window, by an error that teaches, by any other
 MESSAGE = 4096  # bytes
@@ -94,14 +94,14 @@ class Frozen:
         shutil.rmtree(self._copy, ignore_errors=True)
         shutil.copytree(self.folder, self._copy)
         try:
-            if Checkpoints(RunFolder(self._copy).checkpoints, lambda _: None).newest() is None:
+            if Checkpoints(RunFolder(self._copy).checkpoints, lambda _: None).load_newest() is None:
                 yield "no checkpoint is left"
             if not is_finished(self._copy):
                 resume(self._copy)
         except RegardError as error:
             yield f"it cannot be resumed: {error.what}"
             return
-        now = fingerprints(self._copy)
+        now = compute_fingerprints(self._copy)
         yield from (
             f"{name} differs"
             for name in sorted(self.expected.keys() | now.keys())
@@ -133,14 +133,14 @@ def make_smallest_run(folder: Path, **changes: Any) -> Run:
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
         "validation.sentences": 0, "validation.shown": 0, "device.allocator": "plain",
     }  # fmt: skip
-    return small_run("translate", corpus(folder / "corpus"), short | changes)
+    return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
 
 
 def freeze_run(folder: Path, window: Window, experiment: Callable[[Frozen], None]) -> None:
     """Run until the window opens, experiment there, and throw the run away."""
     run = make_smallest_run(folder)
     fit(run, folder / "undisturbed")
-    expected = fingerprints(folder / "undisturbed")
+    expected = compute_fingerprints(folder / "undisturbed")
     zygote, run_folder, message = os.getpid(), folder / "run", mmap(-1, MESSAGE)
 
     def on_event(event: Event) -> None:

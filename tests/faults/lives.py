@@ -13,7 +13,7 @@ from regard.config.run import Run
 from regard.train.fit import fit, is_finished, resume
 from tests.faults.phases import MARKED, Phases
 from tests.faults.verdict import Verdict
-from tests.train.runs import fingerprints
+from tests.train.runs import compute_fingerprints
 
 HURTS = 10  # in a life; then it may end in peace
 DELAYS = {"between": 0.5, "gradients": 0.02, "step": 0.003, "validate": 0.03, "rotate": 0.001}  # seconds; others 0.01
@@ -34,7 +34,7 @@ class Lives:
 
     def __post_init__(self) -> None:
         fit(self.run, self.folder / "undisturbed")  # in this process: what it imports, the children need not
-        self.expected = fingerprints(self.folder / "undisturbed")
+        self.expected = compute_fingerprints(self.folder / "undisturbed")
 
     def hurt(self, verdict: Verdict, faults: int, hurt: Hurt) -> None:
         """So many faults in as many lives as that takes; each life must end as the undisturbed one did."""
@@ -82,6 +82,6 @@ class Lives:
     def _iter_differences(self, life: Path) -> Iterator[str]:
         if not is_finished(life):
             resume(life) if (life / "run.toml").is_file() else fit(self.run, life)
-        now = fingerprints(life)
+        now = compute_fingerprints(life)
         names = sorted(self.expected.keys() | now.keys())
         yield from (name for name in names if self.expected.get(name) != now.get(name))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.base.files import seal
 from regard.store.weights import save_tensors
-from regard.train.checkpoint import FILES, STATE, Checkpoint, Checkpoints
+from regard.train.checkpoint import STATE_FILE, TENSOR_FILES, Checkpoint, Checkpoints
 
 
 class NaiveCheckpoints(Checkpoints):
@@ -17,8 +17,10 @@ class NaiveCheckpoints(Checkpoints):
             shutil.rmtree(self.path(older))
         folder = self.path(step)
         folder.mkdir()
-        for name, file in FILES.items():
+        for name, file in TENSOR_FILES.items():
             save_tensors(getattr(checkpoint, name), folder / file)
-        (folder / STATE).write_text(json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (folder / STATE_FILE).write_text(
+            json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
         seal(folder)
         return folder

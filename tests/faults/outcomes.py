@@ -22,8 +22,8 @@ from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
 from tests.faults.world import Violations, World
-from tests.train.runs import metrics
-from tests.train.test_trainer import Spiky
+from tests.train.runs import read_metrics
+from tests.train.test_trainer import SpikyObjective
 
 DAY = 86_400.0
 NAN_IN_EVERY_BATCH = dict.fromkeys(range(1, 1000), math.nan)
@@ -48,8 +48,13 @@ def prove(quick: bool = False) -> Verdict:
 @contextmanager
 def inject_spikes(faults: Mapping[int, float], gradients: Mapping[int, float] = {}) -> Iterator[None]:
     """Batches (counted from 1) whose loss or gradient is multiplied by something that is no number."""
-    Spiky.seen, Spiky.faults, Spiky.numbers, Spiky.gradients = 0, dict(faults), {}, dict(gradients)
-    with mock.patch("regard.train.trainer.Objective", Spiky):
+    SpikyObjective.batch_count, SpikyObjective.faults, SpikyObjective.batch_factors, SpikyObjective.gradient_factors = (
+        0,
+        dict(faults),
+        {},
+        dict(gradients),
+    )
+    with mock.patch("regard.train.trainer.Objective", SpikyObjective):
         yield
 
 
@@ -57,11 +62,11 @@ def check_skipped(world: World, loss: Mapping[int, float], gradient: Mapping[int
     """The update is left out, said and recorded; the weights stay numbers; the run makes all its updates."""
     with inject_spikes(loss, gradient):
         spikes, end = world.run_with_spikes({})
-    lines = [line for line in metrics(world.copy_folder) if "spike" in line]
+    lines = [line for line in read_metrics(world.copy_folder) if "spike" in line]
     weights = read_model(world.copy_folder).model.state_dict().values()
     return list_failures({
         "one spike is told and recorded": len(spikes) == len(lines) == 1 and lines[0]["done"] == "left out",
-        "the run is finished": (end.why, end.update) == ("finished", 12),
+        "the run is finished": (end.reason, end.update) == ("finished", 12),
         "all weights are numbers": all(bool(torch.isfinite(tensor).all()) for tensor in weights),
     })  # fmt: skip
 
@@ -71,8 +76,8 @@ def check_stopped(world: World) -> Violations:
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "stop"}})
     checkpoints = sorted(path.name for path in (world.copy_folder / "checkpoints").iterdir())
     return list_failures({
-        "it stops before the spike, with code 76": (end.why, end.update, CODES[end.why]) == ("spike", 4, 76),
-        "the spike is told": len(spikes) == 1 and spikes[0].done.startswith("stopped"),
+        "it stops before the spike, with code 76": (end.reason, end.update, CODES[end.reason]) == ("spike", 4, 76),
+        "the spike is told": len(spikes) == 1 and spikes[0].action.startswith("stopped"),
         "what was learned is saved": checkpoints[-1] == "step-00000004",
     })  # fmt: skip
 
@@ -81,15 +86,15 @@ def check_rewound(world: World) -> Violations:
     with inject_spikes({13: math.nan}):  # update 7
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "rewind", "back": 1}})
     return list_failures({
-        "it goes back and says so": len(spikes) == 1 and "went back to update 4" in spikes[0].done,
-        "it is finished then": (end.why, end.update) == ("finished", 12),
+        "it goes back and says so": len(spikes) == 1 and "went back to update 4" in spikes[0].action,
+        "it is finished then": (end.reason, end.update) == ("finished", 12),
     })  # fmt: skip
 
 
 def check_gives_up(world: World) -> Violations:
     with inject_spikes(NAN_IN_EVERY_BATCH):
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "skip", "most": 3}})
-    return list_failures({"it gives up after 4": (end.why, end.update, len(spikes)) == ("spike", 0, 4)})
+    return list_failures({"it gives up after 4": (end.reason, end.update, len(spikes)) == ("spike", 0, 4)})
 
 
 def check_accepted(world: World) -> Violations:

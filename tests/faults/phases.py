@@ -11,16 +11,16 @@ from mmap import mmap
 from typing import Any
 
 from regard.train.checkpoint import Checkpoints
-from regard.train.engine import Engine
-from regard.train.publish import Publisher
+from regard.train.engine import Updater
+from regard.train.publish import ModelWriter
 from regard.train.validate import Validator
 
 MARKED: dict[str, tuple[type, str]] = {
     "load": (Checkpoints, "newest"),
-    "gradients": (Engine, "gradients"),
-    "step": (Engine, "step"),
+    "gradients": (Updater, "gradients"),
+    "step": (Updater, "step"),
     "validate": (Validator, "__call__"),
-    "publish": (Publisher, "_write"),
+    "publish": (ModelWriter, "_write"),
     "save": (Checkpoints, "save"),
     "rotate": (Checkpoints, "rotate"),
 }

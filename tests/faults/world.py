@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.train.events import Event, Finished, Said, Spiked
+from regard.train.events import Event, Finished, Message, Spiked
 from regard.train.fit import fit, resume
 from tests.faults.frozen import hash_folder, make_smallest_run
-from tests.train.runs import fingerprints
+from tests.train.runs import compute_fingerprints
 
 Violations = list[str]
 
@@ -21,7 +21,7 @@ class World:
         self.folder = folder
         self.run = make_smallest_run(folder)
         fit(self.run, folder / "undisturbed")
-        self.expected = fingerprints(folder / "undisturbed")
+        self.expected = compute_fingerprints(folder / "undisturbed")
         fit(self.run, folder / "rested", pause_at=8)
         self.corpus = folder / "corpus"
         shutil.copytree(self.corpus, folder / "corpus.kept")
@@ -52,10 +52,10 @@ class World:
         """Resumed, it ends as the undisturbed run did, and says this on the way."""
         events: list[Event] = []
         resume(self.copy_folder, listeners=[events.append], **options)
-        now = fingerprints(self.copy_folder)
+        now = compute_fingerprints(self.copy_folder)
         names = sorted(self.expected.keys() | now.keys())
         differ = [f"{name} differs" for name in names if self.expected.get(name) != now.get(name)]
-        is_said = any(isinstance(event, Said) and says in event.text for event in events)
+        is_said = any(isinstance(event, Message) and says in event.text for event in events)
         return differ if is_said or not says else [*differ, f"{says!r} is not said"]
 
     def run_with_spikes(self, changes: Mapping[str, Any]) -> tuple[list[Spiked], Finished]:

@@ -24,7 +24,7 @@ from regard.store.weights import get_weights
 from regard.text.vocabularies import TokenizerPair
 from regard.train.fit import fit, resume
 from tests.pipeline import made
-from tests.train.runs import corpus, small_run
+from tests.train.runs import make_small_run, write_corpus
 
 Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus"]
 PAUSE = 2  # the update at which the run rests
@@ -78,10 +78,10 @@ def _make_good(root: Path) -> dict[str, Path]:
     settings = made.make_generator_settings()
     model = root / "model"
     write_model(model, settings, made.make_tokenizers(), get_weights(made.make_decoder_only(settings)), "A card.\n")
-    files = corpus(root / "text", count=60)
+    files = write_corpus(root / "text", count=60)
     run = root / "run"
     changes = {"validation.sentences": 0, "validation.shown": 0}
-    fit(small_run("continue", files, changes), run, pause_at=PAUSE)
+    fit(make_small_run("continue", files, changes), run, pause_at=PAUSE)
     return {"model": model, "run": run, "text": root / "text"}
 
 

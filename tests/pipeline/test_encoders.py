@@ -22,7 +22,7 @@ from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
 from regard.train.fit import fit
 from tests.commands import command
-from tests.train.runs import corpus, small_run
+from tests.train.runs import make_small_run, write_corpus
 
 SHORT_TRAINING: dict[str, Any] = {
     "train.average": 1,
@@ -37,7 +37,7 @@ SHORT_TRAINING: dict[str, Any] = {
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One model of each kind, trained for a second or two on something that can be learned."""
     folder = tmp_path_factory.mktemp("models")
-    files = corpus(folder / "corpus")
+    files = write_corpus(folder / "corpus")
     (folder / "gaps.txt").write_text("red dog sees blue cat\n" * 60 + "old house finds new tree\n" * 60)
     rows = [("good dog", "yes"), ("bad cat", "no")] * 60
     (folder / "rows.tsv").write_text("".join(f"{text} {n}\t{label}\n" for n, (text, label) in enumerate(rows)))
@@ -59,7 +59,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for task, change in changes.items():
         held_out = {"data.held_out": 0.0, "train.label_smoothing": 0.0}
-        fit(small_run("fill", files, SHORT_TRAINING | held_out | change), folder / task)
+        fit(make_small_run("fill", files, SHORT_TRAINING | held_out | change), folder / task)
     return {task: folder / task for task in changes}
 
 

@@ -10,35 +10,35 @@ from typing import Any
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 
-FAMILIES = ("translate", "continue", "fill")
+TASKS = ("translate", "continue", "fill")
 _PAIRS = {
     "the": "der", "a": "ein", "red": "rot", "blue": "blau", "old": "alt", "new": "neu", "dog": "Hund", "cat": "Katze",
     "house": "Haus", "tree": "Baum", "sees": "sieht", "likes": "mag", "finds": "findet", "under": "unter",
 }  # fmt: skip
 
 
-def sentences(count: int, seed: int = 1) -> list[str]:
+def make_sentences(count: int, seed: int = 1) -> list[str]:
     """Sentences of three to nine words."""
-    draw = random.Random(seed)
-    return [" ".join(draw.choices(list(_PAIRS), k=draw.randint(3, 9))) for _ in range(count)]
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(list(_PAIRS), k=rng.randint(3, 9))) for _ in range(count)]
 
 
-def translated(sentence: str) -> str:
+def translate_sentence(sentence: str) -> str:
     """Word by word, in reverse order: something that only attention can learn."""
     return " ".join(_PAIRS[word] for word in reversed(sentence.split()))
 
 
-def corpus(folder: Path, count: int = 200) -> dict[str, str]:
+def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
     """Files of pairs and of running text."""
     folder.mkdir(parents=True, exist_ok=True)
-    some = sentences(count)
-    (folder / "all.en").write_text("".join(f"{one}\n" for one in some))
-    (folder / "all.de").write_text("".join(f"{translated(one)}\n" for one in some))
-    (folder / "book.txt").write_text("\n".join(some) + "\n")
+    lines = make_sentences(count)
+    (folder / "all.en").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "all.de").write_text("".join(f"{translate_sentence(line)}\n" for line in lines))
+    (folder / "book.txt").write_text("\n".join(lines) + "\n")
     return {name: str(folder / name) for name in ("all.en", "all.de", "book.txt")}
 
 
-def small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
+def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
     """A run with everything on that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
     stack: dict[str, Any] = {
         "layers": 1, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
@@ -73,7 +73,7 @@ def small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None =
     return RUN_FILES().parse(table, changes)
 
 
-def fingerprints(folder: Path) -> dict[str, str]:
+def compute_fingerprints(folder: Path) -> dict[str, str]:
     """The sha256 of everything that a resumed run must make as an undisturbed one does."""
     newest = max((folder / "checkpoints").iterdir())
     named: Sequence[tuple[str, Path]] = [
@@ -84,6 +84,6 @@ def fingerprints(folder: Path) -> dict[str, str]:
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named} | {"newest": newest.name}
 
 
-def metrics(folder: Path) -> list[dict[str, Any]]:
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().split("\n") if line]

@@ -18,20 +18,20 @@ from pathlib import Path
 
 from regard.train.events import Event, Listener, Saved, Updated, Validated
 from regard.train.fit import fit, resume
-from tests.train.runs import FAMILIES, corpus, fingerprints, small_run
+from tests.train.runs import TASKS, compute_fingerprints, make_small_run, write_corpus
 
-MEANS = ("terminate", "pause", "kill")
+METHODS = ("terminate", "pause", "kill")
 Start = Callable[[list[Listener], int | None], object]
 
 
-def stopped(start: Start, update: int, means: str) -> int:
+def run_until_stopped(start: Start, update: int, method: str) -> int:
     """Run in a child until it is stopped at (or soon after) an update; how the child ended."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            pause = update if means == "pause" else None
-            start([] if means == "pause" else [_stopper(update, means)], pause)
+            pause = update if method == "pause" else None
+            start([] if method == "pause" else [_make_stopper(update, method)], pause)
             code = 0
         finally:
             os._exit(code)
@@ -39,63 +39,65 @@ def stopped(start: Start, update: int, means: str) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _stopper(update: int, means: str) -> Listener:
-    number = signal.SIGTERM if means == "terminate" else signal.SIGKILL
+def _make_stopper(update: int, method: str) -> Listener:
+    number = signal.SIGTERM if method == "terminate" else signal.SIGKILL
 
-    def hear(event: Event) -> None:
+    def listener(event: Event) -> None:
         # Killed at whichever comes first from there on: an update, a checkpoint, a validation.
         if isinstance(event, Updated | Saved | Validated) and event.update >= update:
             os.kill(os.getpid(), number)
 
-    return hear
+    return listener
 
 
 def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
     """Stop a run so many times; how often a child ended as it should, and what differs at the end."""
-    run = small_run(task, corpus(folder / "corpus"))
+    run = make_small_run(task, write_corpus(folder / "corpus"))
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
     fit(run, undisturbed)  # in this process: what it imports, the children need not
-    wanted = fingerprints(undisturbed)
-    draw = random.Random(seed)
-    found, good, left = [], 0, stops
-    while left > 0:  # the updates of one life of the run, then a new life
-        some = sorted(draw.sample(range(1, run.train.updates), min(left, 10)))
-        left -= len(some)
-        place = disturbed / str(left)
-        for number, update in enumerate(some):
-            means = MEANS[draw.randrange(len(MEANS))]
+    expected = compute_fingerprints(undisturbed)
+    rng = random.Random(seed)
+    differing, expected_exits, remaining = [], 0, stops
+    while remaining > 0:  # the updates of one life of the run, then a new life
+        updates = sorted(rng.sample(range(1, run.train.updates), min(remaining, 10)))
+        remaining -= len(updates)
+        run_folder = disturbed / str(remaining)
+        for number, update in enumerate(updates):
+            method = METHODS[rng.randrange(len(METHODS))]
 
             def start(
-                listeners: list[Listener], pause: int | None, first: bool = number == 0, at: Path = place
+                listeners: list[Listener], pause: int | None, is_first: bool = number == 0, run_path: Path = run_folder
             ) -> None:
-                if first:
-                    fit(run, at, listeners=listeners, pause_at=pause)
+                if is_first:
+                    fit(run, run_path, listeners=listeners, pause_at=pause)
                 else:
-                    resume(at, listeners=listeners, pause_at=pause)
+                    resume(run_path, listeners=listeners, pause_at=pause)
 
-            code = stopped(start, update, means)
-            good += code == (-signal.SIGKILL if means == "kill" else 0)
-        resume(place)
-        now = fingerprints(place)
-        found += [
-            f"{name} after stops at {some}" for name in wanted.keys() | now.keys() if wanted.get(name) != now.get(name)
+            code = run_until_stopped(start, update, method)
+            expected_exits += code == (-signal.SIGKILL if method == "kill" else 0)
+        resume(run_folder)
+        actual = compute_fingerprints(run_folder)
+        differing += [
+            f"{name} after stops at {updates}"
+            for name in expected.keys() | actual.keys()
+            if expected.get(name) != actual.get(name)
         ]
-    return good, found
+    return expected_exits, differing
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("families", nargs="*", default=FAMILIES)
+    parser.add_argument("families", nargs="*", default=TASKS)
     parser.add_argument("--stops", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     failed = False
     for task in options.families:
         with tempfile.TemporaryDirectory() as folder:
-            good, found = prove(task, Path(folder), options.stops, options.seed)
-        sys.stdout.write(f"{task}: {good} of {options.stops} stops as meant; {len(found)} files differ\n")
-        sys.stdout.write("".join(f"  {line}\n" for line in found))
-        failed = failed or bool(found) or good != options.stops
+            expected_exits, differing = prove(task, Path(folder), options.stops, options.seed)
+        sys.stdout.write(f"{task}: {expected_exits} of {options.stops} stops as meant; {len(differing)} files differ\n")
+        sys.stdout.write("".join(f"  {line}\n" for line in differing))
+        failed = failed or bool(differing) or expected_exits != options.stops
     sys.exit(failed)
 
 

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.train.average import Ema, mean
+from regard.train.average import Ema, average_checkpoints
 
 
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.table = nn.Embedding(5, 3)
-        self.words = nn.Linear(3, 5, bias=False)
-        self.words.weight = self.table.weight  # tied
+        self.embedding = nn.Embedding(5, 3)
+        self.output = nn.Linear(3, 5, bias=False)
+        self.output.weight = self.embedding.weight  # tied
 
 
 def drift(net: Net, seed: int) -> Tensor:
@@ -26,12 +26,12 @@ def drift(net: Net, seed: int) -> Tensor:
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator))
-    return net.table.weight.detach().clone()
+    return net.embedding.weight.detach().clone()
 
 
 def test_the_average_moves_by_its_decay_from_the_weights_it_began_with() -> None:
     net = Net()
-    expected = net.table.weight.detach().double()
+    expected = net.embedding.weight.detach().double()
     ema = Ema(net, decay=0.9)
     for seed in range(5):
         expected = 0.9 * expected + 0.1 * drift(net, seed).double()
@@ -43,29 +43,29 @@ def test_the_average_moves_by_its_decay_from_the_weights_it_began_with() -> None
 def test_with_the_number_of_the_update_the_first_weights_are_forgotten_at_once() -> None:
     net = Net()
     ema = Ema(net, decay=0.9)
-    seen = []
-    for number in range(1, 6):
-        seen.append(drift(net, number).double())
-        ema.update(number)
-    shares = torch.tensor([0.9 ** (5 - number) for number in range(1, 6)], dtype=torch.float64)
-    expected = torch.einsum("n,nab->ab", shares / shares.sum(), torch.stack(seen))
+    history = []
+    for step in range(1, 6):
+        history.append(drift(net, step).double())
+        ema.update(step)
+    shares = torch.tensor([0.9 ** (5 - step) for step in range(1, 6)], dtype=torch.float64)
+    expected = torch.einsum("n,nab->ab", shares / shares.sum(), torch.stack(history))
     torch.testing.assert_close(ema.weights()["table.weight"].double(), expected, atol=1e-6, rtol=0)
 
 
 def test_applied_and_taken_out_again_to_the_bit() -> None:
     net = Net()
     ema = Ema(net, decay=0.5)
-    own = drift(net, 1)
+    current = drift(net, 1)
     ema.update()
     average = ema.weights()["table.weight"].clone()
-    parameter = net.table.weight
-    with ema.applied():
-        assert torch.equal(net.words.weight, average)
-    assert torch.equal(net.table.weight, own)
-    assert net.table.weight is parameter  # the optimizer's own tensor
-    with pytest.raises(KeyError), ema.applied():
+    parameter = net.embedding.weight
+    with ema.average_parameters():
+        assert torch.equal(net.output.weight, average)
+    assert torch.equal(net.embedding.weight, current)
+    assert net.embedding.weight is parameter  # the optimizer's own tensor
+    with pytest.raises(KeyError), ema.average_parameters():
         raise KeyError
-    assert torch.equal(net.table.weight, own)
+    assert torch.equal(net.embedding.weight, current)
     assert torch.equal(ema.weights()["table.weight"], average)
 
 
@@ -75,13 +75,13 @@ def test_loaded_is_undisturbed() -> None:
     drift(first, 1)
     ema.update(1)
     second = copy.deepcopy(first)
-    again = Ema(second, decay=0.9)
-    again.load({name: tensor.clone() for name, tensor in ema.weights().items()})
+    loaded = Ema(second, decay=0.9)
+    loaded.load({name: tensor.clone() for name, tensor in ema.weights().items()})
     for seed in (2, 3):
-        for net, average in ((first, ema), (second, again)):
+        for net, average in ((first, ema), (second, loaded)):
             drift(net, seed)
             average.update(seed)
-    assert torch.equal(ema.weights()["table.weight"], again.weights()["table.weight"])
+    assert torch.equal(ema.weights()["table.weight"], loaded.weights()["table.weight"])
     with pytest.raises(RegardError, match=r"other is unknown; table\.weight is missing"):
         ema.load({"other": torch.zeros(1)})
     with pytest.raises(RegardError, match=r"table\.weight is \(2,\), not \(5, 3\)"):
@@ -97,27 +97,27 @@ def test_the_mean_is_that_of_float64_and_needs_one_checkpoint_at_a_time() -> Non
     def checkpoints() -> Iterator[dict[str, Tensor]]:
         for value in (16777216.0, 1.0, 1.0):  # in float32, 2^24 + 1 is 2^24
             weights = {"w": torch.full((2,), value), "b": torch.tensor(value, dtype=torch.bfloat16)}
-            watched = weakref.ref(weights["w"])
+            reference = weakref.ref(weights["w"])
             yield weights
             del weights
-            assert watched() is None
+            assert reference() is None
 
-    found = mean(checkpoints())
-    assert torch.equal(found["w"], torch.full((2,), 16777218 / 3))
-    assert found["b"].dtype == torch.bfloat16
+    average = average_checkpoints(checkpoints())
+    assert torch.equal(average["w"], torch.full((2,), 16777218 / 3))
+    assert average["b"].dtype == torch.bfloat16
 
 
 def test_the_mean_leaves_what_it_was_given_as_it_was() -> None:
     weights = [{"w": torch.tensor([1.0], dtype=torch.float64)}, {"w": torch.tensor([3.0], dtype=torch.float64)}]
-    assert mean(weights)["w"].item() == 2.0
+    assert average_checkpoints(weights)["w"].item() == 2.0
     assert weights[0]["w"].item() == 1.0
-    assert mean(weights[:1])["w"].data_ptr() != weights[0]["w"].data_ptr()
+    assert average_checkpoints(weights[:1])["w"].data_ptr() != weights[0]["w"].data_ptr()
 
 
 def test_what_has_no_mean() -> None:
     with pytest.raises(RegardError, match="nothing to average"):
-        mean([])
+        average_checkpoints([])
     with pytest.raises(RegardError, match="b is unknown"):
-        mean([{"a": torch.zeros(1)}, {"a": torch.zeros(1), "b": torch.zeros(1)}])
+        average_checkpoints([{"a": torch.zeros(1)}, {"a": torch.zeros(1), "b": torch.zeros(1)}])
     with pytest.raises(RegardError, match=r"a is \(2,\), not \(1,\)"):
-        mean([{"a": torch.zeros(1)}, {"a": torch.zeros(2)}])
+        average_checkpoints([{"a": torch.zeros(1)}, {"a": torch.zeros(2)}])

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from regard.train.device import has_bfloat16
+from regard.train.device import prefers_bfloat16
 
 
-def given(monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, generations: tuple[int, ...] = ()) -> None:
+def fake_machine(monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, generations: tuple[int, ...] = ()) -> None:
     """A machine: its processor, and its GPUs by their generations."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx}, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(generations))
@@ -16,23 +16,23 @@ def given(monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, generations: tu
 
 @pytest.mark.parametrize("amx", [False, True])
 def test_processors(amx: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, amx=amx)
-    assert has_bfloat16("cpu") == has_bfloat16("auto") == amx
+    fake_machine(monkeypatch, amx=amx)
+    assert prefers_bfloat16("cpu") == prefers_bfloat16("auto") == amx
     for missing in ("cuda", "cuda:1", "mps", "nothing"):  # said by others, with what to do
-        assert not has_bfloat16(missing)
+        assert not prefers_bfloat16(missing)
 
 
 def test_gpus_are_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, amx=True, generations=(7, 8))
-    assert [has_bfloat16(name) for name in ("auto", "cuda", "cuda:0", "cuda:1", "cuda:2", "cpu")] == [
+    fake_machine(monkeypatch, amx=True, generations=(7, 8))
+    assert [prefers_bfloat16(name) for name in ("auto", "cuda", "cuda:0", "cuda:1", "cuda:2", "cpu")] == [
         *(False, False, False, True, False),
         True,
     ]
-    given(monkeypatch, generations=(9,))
-    assert has_bfloat16("auto")
+    fake_machine(monkeypatch, generations=(9,))
+    assert prefers_bfloat16("auto")
 
 
 def test_a_torch_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, amx=True)
+    fake_machine(monkeypatch, amx=True)
     monkeypatch.delattr(torch.cpu, "get_capabilities")
-    assert not has_bfloat16("cpu")
+    assert not prefers_bfloat16("cpu")

@@ -8,109 +8,111 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.data.batch import Batch
-from regard.train.engine import Engine, seed_batch
-from regard.train.loss import WordLoss
+from regard.train.engine import Updater, seed_batch
+from regard.train.loss import LossSums
 from regard.train.objective import Objective
-from tests.train.made import trainer
+from tests.train.made import make_trainer
 
 OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: can't allocate memory: you tried to ..."
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> tuple[Engine, list[Batch], list[str]]:
+def update_setup(tmp_path: Path) -> tuple[Updater, list[Batch], list[str]]:
     """An engine without dropout, and the batches of its first update."""
-    made = trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
-    said: list[str] = []
-    made.engine._say = said.append
-    return made.engine, list(next(made.loader.updates()).batches), said
+    made = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
+    warnings: list[str] = []
+    made.updater._warn = warnings.append
+    return made.updater, list(next(made.loader.updates()).batches), warnings
 
 
-def gradients(engine: Engine) -> list[Tensor]:
-    found = [parameter.grad.clone() for parameter in engine.objective.model.parameters() if parameter.grad is not None]
-    engine.refuse()
-    return found
+def take_gradients(updater: Updater) -> list[Tensor]:
+    grads = [parameter.grad.clone() for parameter in updater.objective.model.parameters() if parameter.grad is not None]
+    updater.discard()
+    return grads
 
 
-class Tight(Objective):
+class LimitedObjective(Objective):
     """An objective that has room for so many rows; a backward pass that fails half-way leaves gradients behind."""
 
-    room = 10**9
+    max_rows = 10**9
 
-    def __call__(self, batch: Batch) -> WordLoss:
-        found = super().__call__(batch)
-        if batch.labels.size(0) > self.room:
-            (found.total * 100).backward()
+    def __call__(self, batch: Batch) -> LossSums:
+        loss = super().__call__(batch)
+        if batch.labels.size(0) > self.max_rows:
+            (loss.total * 100).backward()
             raise RuntimeError(OUT_OF_MEMORY)
-        return found
+        return loss
 
 
-def tight(engine: Engine, room: int) -> None:
-    engine.objective.__class__ = Tight
-    engine.objective.room = room  # type: ignore[attr-defined]
+def limit_rows(updater: Updater, max_rows: int) -> None:
+    updater.objective.__class__ = LimitedObjective
+    updater.objective.room = max_rows  # type: ignore[attr-defined]
 
 
-def test_an_update_is_the_mean_over_all_its_tokens(engine: tuple[Engine, list[Batch], list[str]]) -> None:
-    one, batches, _ = engine
+def test_an_update_is_the_mean_over_all_its_tokens(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
+    updater, batches, _ = update_setup
     assert len(batches) == 2
-    found = one.gradients(batches, epoch=0)
-    whole = gradients(one)
-    losses = [one.objective(batch) for batch in batches]
+    stats = updater.compute_gradients(batches, epoch=0)
+    full_grads = take_gradients(updater)
+    losses = [updater.objective(batch) for batch in batches]
     total = sum(float(loss.total.detach()) for loss in losses)
-    assert found.tokens == sum(batch.label_count for batch in batches)
-    assert found.loss == pytest.approx(total / found.tokens, rel=1e-6)
-    unsmoothed = sum(float(loss.negative_log_likelihood) for loss in losses) / found.tokens
-    assert found.negative_log_likelihood == pytest.approx(unsmoothed, rel=1e-6)
-    assert abs(found.negative_log_likelihood - found.loss) > 1e-4  # another number
-    (sum(loss.total for loss in losses) / found.tokens).backward()  # type: ignore[union-attr]
-    norm = torch.nn.utils.clip_grad_norm_(list(one.objective.model.parameters()), 1.0)
-    assert found.norm == pytest.approx(norm.item(), rel=1e-5)
-    for plain, ours in zip(gradients(one), whole, strict=True):
-        torch.testing.assert_close(plain, ours, rtol=1e-5, atol=1e-7)
+    assert stats.tokens == sum(batch.label_count for batch in batches)
+    assert stats.loss == pytest.approx(total / stats.tokens, rel=1e-6)
+    unsmoothed = sum(float(loss.negative_log_likelihood) for loss in losses) / stats.tokens
+    assert stats.negative_log_likelihood == pytest.approx(unsmoothed, rel=1e-6)
+    assert abs(stats.negative_log_likelihood - stats.loss) > 1e-4  # another number
+    (sum(loss.total for loss in losses) / stats.tokens).backward()  # type: ignore[union-attr]
+    norm = torch.nn.utils.clip_grad_norm_(list(updater.objective.model.parameters()), 1.0)
+    assert stats.gradient_norm == pytest.approx(norm.item(), rel=1e-5)
+    for expected, ours in zip(take_gradients(updater), full_grads, strict=True):
+        torch.testing.assert_close(expected, ours, rtol=1e-5, atol=1e-7)
 
 
-def test_memory_that_runs_out_is_answered_by_smaller_parts(engine: tuple[Engine, list[Batch], list[str]]) -> None:
-    one, batches, said = engine
-    found = one.gradients(batches, epoch=0)
-    whole = gradients(one)
-    tight(one, room=5)
-    again = one.gradients(batches, epoch=0)
-    assert again.loss == pytest.approx(found.loss, rel=1e-6)
-    assert again.tokens == found.tokens
-    for plain, split in zip(whole, gradients(one), strict=True):
-        torch.testing.assert_close(plain, split, rtol=1e-4, atol=1e-7)
-    assert len(said) >= 1
-    assert "computed again with each batch in 2 parts" in said[0]
+def test_memory_that_runs_out_is_answered_by_smaller_parts(
+    update_setup: tuple[Updater, list[Batch], list[str]],
+) -> None:
+    updater, batches, warnings = update_setup
+    stats = updater.compute_gradients(batches, epoch=0)
+    full_grads = take_gradients(updater)
+    limit_rows(updater, max_rows=5)
+    split_stats = updater.compute_gradients(batches, epoch=0)
+    assert split_stats.loss == pytest.approx(stats.loss, rel=1e-6)
+    assert split_stats.tokens == stats.tokens
+    for expected, split in zip(full_grads, take_gradients(updater), strict=True):
+        torch.testing.assert_close(expected, split, rtol=1e-4, atol=1e-7)
+    assert len(warnings) >= 1
+    assert "computed again with each batch in 2 parts" in warnings[0]
 
 
-def test_a_row_that_does_not_fit_is_said(engine: tuple[Engine, list[Batch], list[str]]) -> None:
-    one, batches, _ = engine
-    tight(one, room=0)
+def test_a_row_that_does_not_fit_is_reported(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
+    updater, batches, _ = update_setup
+    limit_rows(updater, max_rows=0)
     with pytest.raises(RegardError, match="not enough memory for a single row"):
-        one.gradients(batches, epoch=0)
-    assert gradients(one) == []
+        updater.compute_gradients(batches, epoch=0)
+    assert take_gradients(updater) == []
 
 
-def test_other_errors_are_not_taken_for_memory(engine: tuple[Engine, list[Batch], list[str]]) -> None:
-    one, batches, said = engine
+def test_other_errors_are_not_taken_for_memory(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
+    updater, batches, warnings = update_setup
 
-    def broken(_: Batch) -> WordLoss:
+    def broken(_: Batch) -> LossSums:
         raise RuntimeError("shapes cannot be multiplied")
 
-    one.objective = broken  # type: ignore[assignment]
+    updater.objective = broken  # type: ignore[assignment]
     with pytest.raises(RuntimeError, match="shapes"):
-        one.gradients(batches, epoch=0)
-    assert said == []
+        updater.compute_gradients(batches, epoch=0)
+    assert warnings == []
 
 
 def test_dropout_depends_on_seed_epoch_and_batch_alone(tmp_path: Path) -> None:
-    made = trainer("translate", tmp_path)
+    made = make_trainer("translate", tmp_path)
     batches = list(next(made.loader.updates()).batches)
-    first = made.engine.gradients(batches, epoch=0).loss
-    made.engine.refuse()
+    first = made.updater.compute_gradients(batches, epoch=0).loss
+    made.updater.discard()
     torch.rand(17)  # whoever else draws makes no difference
-    assert made.engine.gradients(batches, epoch=0).loss == first
-    made.engine.refuse()
-    assert made.engine.gradients(batches, epoch=1).loss != first
+    assert made.updater.compute_gradients(batches, epoch=0).loss == first
+    made.updater.discard()
+    assert made.updater.compute_gradients(batches, epoch=1).loss != first
     draws = set()
     for seed, epoch, batch, part in [(1, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1)]:
         seed_batch(seed, epoch, batch, part)

@@ -12,11 +12,11 @@ from regard.config.codec import preset
 from regard.config.training import Adafactor, Adam, AdamW, Muon, Optimizer
 from regard.models.build import AnyModel, build
 from regard.store.weights import load_tensors, save_tensors
-from regard.train.optim import Optimizers, groups, make_optimizers
+from regard.train.optim import Optimizers, group_parameters, make_optimizers
 from tests.matrix.models import make_model, random_tokens
 
 KINDS: list[Optimizer] = [AdamW(weight_decay=0.1), Adam(), Adafactor(weight_decay=0.1), Muon(weight_decay=0.1)]
-CHOICE = {
+MODEL_OPTIONS = {
     "family": "encoder_decoder",
     "position": "relative",
     "score": "additive",
@@ -28,32 +28,32 @@ CHOICE = {
 each_kind = pytest.mark.parametrize("settings", KINDS, ids=lambda settings: settings.kind)
 
 
-def model(**changes: str) -> AnyModel:
-    return make_model(CHOICE | changes)
+def make_test_model(**changes: str) -> AnyModel:
+    return make_model(MODEL_OPTIONS | changes)
 
 
-def learn(net: AnyModel, optimizers: Optimizers, steps: int, seed: int = 0) -> None:
+def run_steps(net: AnyModel, optimizers: Optimizers, steps: int, seed: int = 0) -> None:
     for step in range(steps):
         optimizers.zero_grad()
         source, target = random_tokens(2, 5, seed=seed + step), random_tokens(2, 4, seed=seed + step + 100)
         net(source, target).logsumexp(-1).square().mean().backward()
-        optimizers.set_rate(0.01 / (1 + seed + step))
+        optimizers.set_learning_rate(0.01 / (1 + seed + step))
         optimizers.step()
 
 
-def weights(net: nn.Module) -> dict[str, Tensor]:
+def copy_weights(net: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
 
 
 @pytest.mark.parametrize("position", ["relative", "learned", "sinusoidal"])
 def test_every_parameter_is_in_one_group(position: str) -> None:
-    net = model(position=position)
-    found = groups(net)
-    names = [*found.layers, *found.matrices, *found.rest]
+    net = make_test_model(position=position)
+    found = group_parameters(net)
+    names = [*found.layers, *found.matrices, *found.no_decay]
     assert sorted(names) == sorted(name for name, _ in net.named_parameters())
     assert all(name.endswith(".weight") and ".layers." in name for name in found.layers)
     assert set(found.matrices) == {name for name in names if ".score." in name} | {"head.words.weight"}
-    tables = {name for name, parameter in found.rest.items() if parameter.dim() > 1}
+    tables = {name for name, parameter in found.no_decay.items() if parameter.dim() > 1}
     expected = {"source.table.weight", "target.table.weight"} | {
         "relative": {"encoder.position.tables", "decoder.position.tables"},
         "learned": {"encoder.position.table.weight", "decoder.position.table.weight"},
@@ -64,108 +64,113 @@ def test_every_parameter_is_in_one_group(position: str) -> None:
 
 def test_an_output_matrix_that_is_the_table_is_a_table() -> None:
     net = build(preset("tiny"))
-    assert [name for name, parameter in groups(net).rest.items() if parameter.dim() > 1] == ["source.table.weight"]
-    assert not groups(net).matrices
+    assert [name for name, parameter in group_parameters(net).no_decay.items() if parameter.dim() > 1] == [
+        "source.table.weight"
+    ]
+    assert not group_parameters(net).matrices
 
 
 def test_what_is_frozen_is_left_out() -> None:
-    net = model()
+    net = make_test_model()
     net.encoder.requires_grad_(False)
-    found = groups(net)
-    assert not any(name.startswith("encoder.") for name in [*found.layers, *found.matrices, *found.rest])
+    found = group_parameters(net)
+    assert not any(name.startswith("encoder.") for name in [*found.layers, *found.matrices, *found.no_decay])
 
 
 @each_kind
 def test_only_matrices_decay(settings: Optimizer) -> None:
-    net = model()
+    net = make_test_model()
     optimizers = make_optimizers(net, settings)
-    before = weights(net)
-    optimizers.set_rate(0.5)
+    before = copy_weights(net)
+    optimizers.set_learning_rate(0.5)
     for parameter in net.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizers.step()
-    found = groups(net)
+    found = group_parameters(net)
     for name, parameter in net.named_parameters():
-        kept = 1.0 if isinstance(settings, Adam) or name in found.rest else 1 - 0.5 * 0.1
-        torch.testing.assert_close(parameter.detach(), before[name] * kept, msg=name)
+        factor = 1.0 if isinstance(settings, Adam) or name in found.no_decay else 1 - 0.5 * 0.1
+        torch.testing.assert_close(parameter.detach(), before[name] * factor, msg=name)
 
 
 @each_kind
 def test_steps_are_those_of_torch(settings: Optimizer) -> None:
     """The same formulas from torch's plain (not fused) optimizers, over hand-made groups."""
-    net, other = model(), model()
+    net, expected_net = make_test_model(), make_test_model()
     optimizers = make_optimizers(net, settings)
-    learn(net, optimizers, steps=3)
-    found = groups(other)
-    decaying, rest = [*found.layers.values(), *found.matrices.values()], [*found.rest.values()]
-    plain: list[torch.optim.Optimizer]
-    parts: list[dict[str, Any]]
+    run_steps(net, optimizers, steps=3)
+    found = group_parameters(expected_net)
+    decayed, not_decayed = [*found.layers.values(), *found.matrices.values()], [*found.no_decay.values()]
+    torch_optimizers: list[torch.optim.Optimizer]
+    param_groups: list[dict[str, Any]]
     match settings:
         case AdamW(betas=betas, eps=eps):
-            parts = [{"params": decaying, "weight_decay": 0.1}, {"params": rest}]
-            plain = [torch.optim.AdamW(parts, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
+            param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
+            torch_optimizers = [torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
         case Adam(betas=betas, eps=eps):
-            plain = [torch.optim.Adam(other.parameters(), betas=betas, eps=eps, foreach=False)]
+            torch_optimizers = [torch.optim.Adam(expected_net.parameters(), betas=betas, eps=eps, foreach=False)]
         case Adafactor():
-            parts = [{"params": decaying, "weight_decay": 0.1}, {"params": rest}]
-            plain = [torch.optim.Adafactor(parts)]
+            param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
+            torch_optimizers = [torch.optim.Adafactor(param_groups)]
         case Muon(betas=betas, eps=eps):
-            parts = [{"params": [*found.matrices.values()], "weight_decay": 0.1}, {"params": rest}]
+            param_groups = [{"params": [*found.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
             muon = torch.optim.Muon(
                 found.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
             )
-            plain = [muon, torch.optim.AdamW(parts, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
-    learn(other, Optimizers(*plain, names={}), steps=3)
-    for name, parameter in other.named_parameters():
+            torch_optimizers = [
+                muon,
+                torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False),
+            ]
+    run_steps(expected_net, Optimizers(*torch_optimizers, names={}), steps=3)
+    for name, parameter in expected_net.named_parameters():
         torch.testing.assert_close(net.get_parameter(name), parameter, atol=1e-6, rtol=1e-5, msg=name)
 
 
 @each_kind
 def test_resumed_is_undisturbed_to_the_bit(settings: Optimizer, tmp_path: Path) -> None:
-    net = model()
+    net = make_test_model()
     optimizers = make_optimizers(net, settings)
-    assert optimizers.state() == {}
-    learn(net, optimizers, steps=3)
-    save_tensors(optimizers.state(), tmp_path / "optimizer.safetensors")
-    saved = weights(net)
-    learn(net, optimizers, steps=2, seed=50)
+    assert optimizers.state_dict() == {}
+    run_steps(net, optimizers, steps=3)
+    save_tensors(optimizers.state_dict(), tmp_path / "optimizer.safetensors")
+    saved = copy_weights(net)
+    run_steps(net, optimizers, steps=2, seed=50)
 
-    again = model()
+    resumed_net = make_test_model()
     with torch.no_grad():
-        for name, parameter in again.named_parameters():
+        for name, parameter in resumed_net.named_parameters():
             parameter.copy_(saved[name])
-    resumed = make_optimizers(again, settings)
-    learn(again, resumed, steps=1, seed=7)  # what it learns before it loads must leave no trace
+    resumed = make_optimizers(resumed_net, settings)
+    run_steps(resumed_net, resumed, steps=1, seed=7)  # what it learns before it loads must leave no trace
     with torch.no_grad():
-        for name, parameter in again.named_parameters():
+        for name, parameter in resumed_net.named_parameters():
             parameter.copy_(saved[name])
-    resumed.load(load_tensors(tmp_path / "optimizer.safetensors"))
-    learn(again, resumed, steps=2, seed=50)
-    for name, tensor in weights(net).items():
-        assert torch.equal(again.get_parameter(name), tensor), name
-    state = resumed.state()
-    assert state.keys() == optimizers.state().keys()
-    assert all(torch.equal(state[name], tensor) for name, tensor in optimizers.state().items())
+    resumed.load_state_dict(load_tensors(tmp_path / "optimizer.safetensors"))
+    run_steps(resumed_net, resumed, steps=2, seed=50)
+    for name, tensor in copy_weights(net).items():
+        assert torch.equal(resumed_net.get_parameter(name), tensor), name
+    state = resumed.state_dict()
+    assert state.keys() == optimizers.state_dict().keys()
+    assert all(torch.equal(state[name], tensor) for name, tensor in optimizers.state_dict().items())
 
 
 @each_kind
 def test_a_loaded_state_is_a_copy(settings: Optimizer) -> None:
-    net = model()
+    net = make_test_model()
     optimizers = make_optimizers(net, settings)
-    learn(net, optimizers, steps=1)
-    given = {name: tensor.clone() for name, tensor in optimizers.state().items()}
-    kept = {name: tensor.clone() for name, tensor in given.items()}
-    optimizers.load(given)
-    learn(net, optimizers, steps=1)
-    assert all(torch.equal(given[name], tensor) for name, tensor in kept.items())
+    run_steps(net, optimizers, steps=1)
+    state = {name: tensor.clone() for name, tensor in optimizers.state_dict().items()}
+    backup = {name: tensor.clone() for name, tensor in state.items()}
+    optimizers.load_state_dict(state)
+    run_steps(net, optimizers, steps=1)
+    assert all(torch.equal(state[name], tensor) for name, tensor in backup.items())
 
 
 @each_kind
 def test_a_state_names_every_parameter_once(settings: Optimizer) -> None:
-    net = model()
+    net = make_test_model()
     optimizers = make_optimizers(net, settings)
-    learn(net, optimizers, steps=1)
-    state = optimizers.state()
+    run_steps(net, optimizers, steps=1)
+    state = optimizers.state_dict()
     assert {name.partition("/")[2] for name in state} == {name for name, _ in net.named_parameters()}
     assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
     sizes = sum(tensor.numel() for tensor in state.values()) / sum(parameter.numel() for parameter in net.parameters())
@@ -173,63 +178,63 @@ def test_a_state_names_every_parameter_once(settings: Optimizer) -> None:
 
 
 @each_kind
-def test_parameters_without_gradient_have_no_memory_and_the_state_says_so(settings: Optimizer) -> None:
-    net = model()
+def test_parameters_without_gradient_have_no_optimizer_state(settings: Optimizer) -> None:
+    net = make_test_model()
     optimizers = make_optimizers(net, settings)
-    optimizers.set_rate(0.1)
+    optimizers.set_learning_rate(0.1)
     for name, parameter in net.named_parameters():
         parameter.grad = None if name.startswith("encoder.") else torch.ones_like(parameter)
     optimizers.step()
-    state = optimizers.state()
+    state = optimizers.state_dict()
     untouched = {name for name, _ in net.named_parameters() if name.startswith("encoder.")}
     assert {name.partition("/")[2] for name in state if name.startswith("untouched/")} == untouched
     resumed = make_optimizers(net, settings)
-    resumed.load(state)
-    assert resumed.state().keys() == state.keys()
+    resumed.load_state_dict(state)
+    assert resumed.state_dict().keys() == state.keys()
 
 
 def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
-    net = model()
+    net = make_test_model()
     optimizers = make_optimizers(net, AdamW())
-    learn(net, optimizers, steps=1)
-    state = optimizers.state()
+    run_steps(net, optimizers, steps=1)
+    state = optimizers.state_dict()
     entry = next(name for name in state if name.startswith("exp_avg_sq/"))
-    without = {name: tensor for name, tensor in state.items() if name != entry}
+    incomplete = {name: tensor for name, tensor in state.items() if name != entry}
     with pytest.raises(RegardError, match=f"{entry} is missing"):
-        optimizers.load(without)
+        optimizers.load_state_dict(incomplete)
     with pytest.raises(RegardError, match="exp_avg/other is unknown"):
-        optimizers.load(state | {"exp_avg/other": torch.zeros(1)})
+        optimizers.load_state_dict(state | {"exp_avg/other": torch.zeros(1)})
     with pytest.raises(RegardError, match=rf"{entry} is \(3, 5\), not "):
-        optimizers.load(state | {entry: torch.zeros(3, 5)})
+        optimizers.load_state_dict(state | {entry: torch.zeros(3, 5)})
     with pytest.raises(RegardError, match=rf"{entry} is torch.float64, not torch.float32"):
-        optimizers.load(state | {entry: state[entry].double()})
+        optimizers.load_state_dict(state | {entry: state[entry].double()})
     with pytest.raises(RegardError, match=r"exp_avg/.*attention.key.weight is unknown"):
-        make_optimizers(net, Muon()).load(state)
-    for name, tensor in optimizers.state().items():
+        make_optimizers(net, Muon()).load_state_dict(state)
+    for name, tensor in optimizers.state_dict().items():
         assert tensor is state[name]  # a state that is refused changes nothing
 
 
-def test_an_empty_state_is_that_of_the_beginning() -> None:
-    net = model()
+def test_an_empty_state_is_the_initial_one() -> None:
+    net = make_test_model()
     optimizers = make_optimizers(net, AdamW())
-    learn(net, optimizers, steps=1)
-    optimizers.load({})
-    assert optimizers.state() == {}
+    run_steps(net, optimizers, steps=1)
+    optimizers.load_state_dict({})
+    assert optimizers.state_dict() == {}
 
 
-def test_no_step_without_a_rate() -> None:
-    optimizers = make_optimizers(model(), AdamW())
+def test_no_step_without_a_learning_rate() -> None:
+    optimizers = make_optimizers(make_test_model(), AdamW())
     with pytest.raises(RegardError, match="no learning rate"):
         optimizers.step()
 
 
-def test_a_load_keeps_the_rate_and_the_decay() -> None:
-    net = model()
+def test_a_load_keeps_the_learning_rate_and_the_decay() -> None:
+    net = make_test_model()
     optimizers = make_optimizers(net, AdamW(weight_decay=0.3))
-    learn(net, optimizers, steps=1)
-    optimizers.set_rate(0.125)
-    optimizers.load(optimizers.state())
-    assert [(group["lr"], group["weight_decay"]) for group in optimizers.each[0].param_groups] == [
+    run_steps(net, optimizers, steps=1)
+    optimizers.set_learning_rate(0.125)
+    optimizers.load_state_dict(optimizers.state_dict())
+    assert [(group["lr"], group["weight_decay"]) for group in optimizers.optimizers[0].param_groups] == [
         (0.125, 0.3),
         (0.125, 0.0),
     ]

@@ -13,7 +13,7 @@ from regard.config.training import Constant, Device, Training
 from regard.data.batch import Batch
 from regard.train import pace
 from regard.train.objective import Objective
-from regard.train.trial import Trial
+from regard.train.trial import StepTimer
 
 LABELS = {"source.vocabulary": 20, "encoder.layers": 1}
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
@@ -26,8 +26,8 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def run(job: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> Run:
-    preset, small = SMALL[job]
+def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> Run:
+    preset, small = SMALL[task]
     return Run(
         data=Data(train=(Lines(source="a"),), batch_tokens=64, max_length=8),
         model=codec.preset(preset, small | (changes or {})),
@@ -37,89 +37,89 @@ def run(job: str = "translate", changes: dict[str, Any] | None = None, **train: 
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Objective, Batch, torch.dtype]]:
+def trial_steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Objective, Batch, torch.dtype]]:
     """Every trial step: what learns from which batch, and what products are made in."""
-    found: list[tuple[Objective, Batch, torch.dtype]] = []
+    trial_steps: list[tuple[Objective, Batch, torch.dtype]] = []
     compute = Objective.__call__
 
-    def noted(self: Objective, batch: Batch) -> Any:
-        found.append((self, batch, (torch.ones(1, 1) @ torch.ones(1, 1)).dtype))
+    def record_step(self: Objective, batch: Batch) -> Any:
+        trial_steps.append((self, batch, (torch.ones(1, 1) @ torch.ones(1, 1)).dtype))
         return compute(self, batch)
 
-    monkeypatch.setattr(Objective, "__call__", noted)
-    return found
+    monkeypatch.setattr(Objective, "__call__", record_step)
+    return trial_steps
 
 
 @pytest.mark.parametrize("job", SMALL)
-def test_every_job_can_be_tried(job: str) -> None:
+def test_every_task_can_be_timed(task: str) -> None:
     torch.manual_seed(3)
     before, threads = torch.get_rng_state(), torch.get_num_threads()
-    free = run(job).model_copy(update={"device": Device()})
-    assert 0 < pace.seconds_per_update(free, 8) < 10
+    untuned = make_run(task).model_copy(update={"device": Device()})
+    assert 0 < pace.seconds_per_update(untuned, 8) < 10
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
 
 
-def test_only_hidden_words_are_learned(seen: list[tuple[Objective, Batch, torch.dtype]]) -> None:
-    pace.seconds_per_update(run("fill"), 8)
-    assert {0 < batch.label_count < 32 for _, batch, _ in seen} == {True}  # of 64
-    seen.clear()
-    pace.seconds_per_update(run("translate"), 8)
-    assert {batch.label_count for _, batch, _ in seen} == {64}
+def test_only_masked_tokens_are_learned(trial_steps: list[tuple[Objective, Batch, torch.dtype]]) -> None:
+    pace.seconds_per_update(make_run("fill"), 8)
+    assert {0 < batch.label_count < 32 for _, batch, _ in trial_steps} == {True}  # of 64
+    trial_steps.clear()
+    pace.seconds_per_update(make_run("translate"), 8)
+    assert {batch.label_count for _, batch, _ in trial_steps} == {64}
 
 
 def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    working: list[int] = []
+    thread_counts: list[int] = []
 
-    def counted(_: Trial) -> float:
-        working.append(torch.get_num_threads())
+    def count_threads(_: StepTimer) -> float:
+        thread_counts.append(torch.get_num_threads())
         return 1.0
 
-    monkeypatch.setattr(Trial, "update_seconds", counted)
+    monkeypatch.setattr(StepTimer, "update_seconds", count_threads)
     before = torch.get_num_threads()
     for threads in (1, 3):
-        pace.seconds_per_update(run().model_copy(update={"device": Device(threads=threads)}), 8)
-    assert working == [1, 3]
+        pace.seconds_per_update(make_run().model_copy(update={"device": Device(threads=threads)}), 8)
+    assert thread_counts == [1, 3]
     assert torch.get_num_threads() == before
 
 
 def test_a_large_batch_is_tried_in_part(
-    seen: list[tuple[Objective, Batch, torch.dtype]], monkeypatch: pytest.MonkeyPatch
+    trial_steps: list[tuple[Objective, Batch, torch.dtype]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pace.seconds_per_update(run(), 8)
-    assert {batch.labels.size(0) for _, batch, _ in seen} == {8}
-    seen.clear()
-    monkeypatch.setattr(pace, "ENOUGH", pace.flops(run(), 8) / 4)
-    pace.seconds_per_update(run(), 8)
-    assert {batch.labels.size(0) for _, batch, _ in seen} == {2}
+    pace.seconds_per_update(make_run(), 8)
+    assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {8}
+    trial_steps.clear()
+    monkeypatch.setattr(pace, "ENOUGH", pace.count_flops(make_run(), 8) / 4)
+    pace.seconds_per_update(make_run(), 8)
+    assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {2}
 
 
 @pytest.mark.parametrize(("precision", "kind"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
 def test_it_is_tried_in_the_precision_of_the_run(
-    precision: str, kind: torch.dtype, seen: list[tuple[Objective, Batch, torch.dtype]]
+    precision: str, dtype: torch.dtype, trial_steps: list[tuple[Objective, Batch, torch.dtype]]
 ) -> None:
-    pace.seconds_per_update(run(precision=precision), 8)
-    assert {dtype for *_, dtype in seen} == {kind}
+    pace.seconds_per_update(make_run(precision=precision), 8)
+    assert {product_dtype for *_, product_dtype in trial_steps} == {dtype}
 
 
-def test_the_smaller_vocabulary_has_all_the_words() -> None:
+def test_tokens_fit_the_smaller_vocabulary() -> None:
     sides = {"source.vocabulary": 50, "target": {"kind": "tokens", "vocabulary": 9}}
-    assert pace.seconds_per_update(run(changes=sides), 8) > 0
+    assert pace.seconds_per_update(make_run(changes=sides), 8) > 0
 
 
-def test_agreement_is_more_work() -> None:
-    twice = run(agreement=5.0)
-    assert pace.flops(twice, 8) == 2 * pace.flops(run(), 8)
-    assert pace.seconds_per_update(twice, 8) > 0
+def test_r_drop_is_more_work() -> None:
+    with_r_drop = make_run(agreement=5.0)
+    assert pace.count_flops(with_r_drop, 8) == 2 * pace.count_flops(make_run(), 8)
+    assert pace.seconds_per_update(with_r_drop, 8) > 0
 
 
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(RegardError, match="There is no device 'cuda:9'"):
-        pace.seconds_per_update(run().model_copy(update={"device": Device(name="cuda:9")}), 8)
+        pace.seconds_per_update(make_run().model_copy(update={"device": Device(name="cuda:9")}), 8)
 
 
 def test_a_model_that_no_machine_holds_is_refused() -> None:
-    large = run(changes={"encoder.layers": 512, "width": 16_384})
+    large = make_run(changes={"encoder.layers": 512, "width": 16_384})
     with pytest.raises(RegardError, match="of memory, and this machine has"):
         pace.seconds_per_update(large, 8)
 
@@ -127,6 +127,6 @@ def test_a_model_that_no_machine_holds_is_refused() -> None:
 def test_the_time_is_that_of_the_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = count()
     monkeypatch.setattr("regard.train.trial.time.perf_counter", lambda: float(next(clock)))
-    assert pace.seconds_per_update(run(), 8) == 3.0  # two batches and a step, each of them a tick
-    monkeypatch.setattr(pace, "ENOUGH", pace.flops(run(), 8) / 4)
-    assert pace.seconds_per_update(run(), 8) == 9.0  # a quarter of a batch takes a tick now
+    assert pace.seconds_per_update(make_run(), 8) == 3.0  # two batches and a step, each of them a tick
+    monkeypatch.setattr(pace, "ENOUGH", pace.count_flops(make_run(), 8) / 4)
+    assert pace.seconds_per_update(make_run(), 8) == 9.0  # a quarter of a batch takes a tick now

@@ -5,31 +5,31 @@ from typing import Any
 
 from regard.config.run import Run
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import Corpora, corpora
-from regard.train.events import Event, Said
-from regard.train.fit import _resolved
-from regard.train.probe import probed
-from tests.train.runs import corpus, small_run
+from regard.train.corpora import RunData, prepare_data
+from regard.train.events import Event, Message
+from regard.train.fit import _resolve
+from regard.train.probe import autotune
+from tests.train.runs import make_small_run, write_corpus
 
-OPEN = {"device.attention": None, "device.loss_rows": None, "train.precision": "bfloat16"}
-
-
-def ready(folder: Path, changes: dict[str, Any]) -> tuple[Run, Corpora]:
-    run = small_run("translate", corpus(folder / "corpus"), changes)
-    place = RunFolder(folder / "run")
-    place.path.mkdir()
-    read = corpora(run, place, lambda _: None)
-    return _resolved(run, read), read
+UNTUNED = {"device.attention": None, "device.loss_rows": None, "train.precision": "bfloat16"}
 
 
-def test_what_was_found_is_told_and_set(tmp_path: Path) -> None:
-    heard: list[Event] = []
-    run, read = ready(tmp_path, OPEN)
-    found = probed(run, read, heard.append)
-    assert found.device.attention in ("float32", "compute")
-    assert found.device.logit_rows == 0  # of so few words
-    told = heard[-1]
-    assert isinstance(told, Said)
-    assert "An update takes about" in told.text
-    assert probed(found, read, heard.append) is found  # nothing is left to ask
-    assert heard[-1] is told
+def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[Run, RunData]:
+    run = make_small_run("translate", write_corpus(folder / "corpus"), changes)
+    run_folder = RunFolder(folder / "run")
+    run_folder.path.mkdir()
+    run_data = prepare_data(run, run_folder, lambda _: None)
+    return _resolve(run, run_data), run_data
+
+
+def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
+    events: list[Event] = []
+    run, run_data = prepare_run(tmp_path, UNTUNED)
+    tuned_run = autotune(run, run_data, events.append)
+    assert tuned_run.device.attention in ("float32", "compute")
+    assert tuned_run.device.logit_rows == 0  # of so few words
+    message = events[-1]
+    assert isinstance(message, Message)
+    assert "An update takes about" in message.text
+    assert autotune(tuned_run, run_data, events.append) is tuned_run  # nothing is left to ask
+    assert events[-1] is message

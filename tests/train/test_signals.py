@@ -4,45 +4,45 @@ import signal
 
 import pytest
 
-from regard.train.signals import listening
+from regard.train.signals import handle_signals
 
 
-def _asked_to_stop(*signals: signal.Signals, then: Exception | None = None) -> str | None:
+def _raise_signals(*signals: signal.Signals, error: Exception | None = None) -> str | None:
     """Work that hears these signals; an interrupt in it may be told as another error, as compiled code does."""
-    with listening() as asked:
+    with handle_signals() as request:
         try:
-            for number in signals:
-                signal.raise_signal(number)
+            for signum in signals:
+                signal.raise_signal(signum)
         except KeyboardInterrupt:
-            if then is None:
+            if error is None:
                 raise
-        if then is not None:
-            raise then
-        return asked.by
+        if error is not None:
+            raise error
+        return request.signal_name
 
 
 def test_the_first_signal_is_remembered() -> None:
-    assert _asked_to_stop() is None
-    assert _asked_to_stop(signal.SIGTERM) == "SIGTERM"
-    assert _asked_to_stop(signal.SIGINT, signal.SIGTERM) == "SIGTERM"
+    assert _raise_signals() is None
+    assert _raise_signals(signal.SIGTERM) == "SIGTERM"
+    assert _raise_signals(signal.SIGINT, signal.SIGTERM) == "SIGTERM"
 
 
 def test_a_second_ctrl_c_leaves_at_once() -> None:
     with pytest.raises(KeyboardInterrupt):
-        _asked_to_stop(signal.SIGINT, signal.SIGINT)
+        _raise_signals(signal.SIGINT, signal.SIGINT)
 
 
-def test_an_interrupt_that_compiled_code_tells_as_an_error_of_its_own_still_is_one() -> None:
+def test_an_interrupt_that_compiled_code_raises_as_its_own_error_still_is_one() -> None:
     with pytest.raises(KeyboardInterrupt):
-        _asked_to_stop(signal.SIGINT, signal.SIGINT, then=ValueError("could not determine the shape"))
+        _raise_signals(signal.SIGINT, signal.SIGINT, error=ValueError("could not determine the shape"))
 
 
 def test_errors_stay_errors_though_a_stop_was_asked_for() -> None:
     with pytest.raises(ValueError, match="broken"):
-        _asked_to_stop(signal.SIGINT, then=ValueError("broken"))
+        _raise_signals(signal.SIGINT, error=ValueError("broken"))
 
 
 def test_the_handlers_of_before_come_back() -> None:
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    _asked_to_stop(signal.SIGTERM)
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    _raise_signals(signal.SIGTERM)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.runs import FAMILIES
+from tests.train.runs import TASKS
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("task", FAMILIES)
+@pytest.mark.parametrize("task", TASKS)
 def test_stops_leave_no_trace(task: str) -> None:
     command = [sys.executable, "-m", "tests.train.stops", task, "--stops", "30"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{task}: 30 of 30 stops as meant; 0 files differ" in done.stdout
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"{task}: 30 of 30 stops as meant; 0 files differ" in result.stdout

@@ -18,161 +18,171 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
 from regard.text.vocabularies import TokenizerPair
 from regard.train.trainer import Trainer
-from tests.train.made import trainer
-from tests.train.runs import sentences, translated
+from tests.train.made import make_trainer
+from tests.train.runs import make_sentences, translate_sentence
 
 TASKS = ("translate", "continue")
-Piece = tuple[int, list[int], list[int]]  # a document's number, what is read of it, what must come out
+Segment = tuple[int, list[int], list[int]]  # a document's number, what is read of it, what must come out
 
 
-def made(task: str, folder: Path) -> Trainer:
+def make_task_trainer(task: str, folder: Path) -> Trainer:
     """A trainer over pairs, or over documents of which some share a row and some fill several."""
     if task == "translate":
-        return trainer(task, folder)
-    documents = [" ".join(sentences(size, seed=size)) for size in (1, 2, 9, 1, 1, 5, 1, 12)]
+        return make_trainer(task, folder)
+    documents = [" ".join(make_sentences(count, seed=count)) for count in (1, 2, 9, 1, 1, 5, 1, 12)]
     (folder / "documents.txt").write_text("\n***\n".join(documents) + "\n")
     source = {"kind": "documents", "path": str(folder / "documents.txt"), "separator": "***"}
-    return trainer(task, folder, {"data.train": [source], "data.held_out": 0.0})
+    return make_trainer(task, folder, {"data.train": [source], "data.held_out": 0.0})
 
 
 @pytest.fixture(params=TASKS)
-def ready(request: pytest.FixtureRequest, tmp_path: Path) -> Trainer:
+def eval_trainer(request: pytest.FixtureRequest, tmp_path: Path) -> Trainer:
     """A trainer whose model does not drop anything."""
-    found = made(request.param, tmp_path)
-    found.model.eval()
-    return found
+    trainer = make_task_trainer(request.param, tmp_path)
+    trainer.model.eval()
+    return trainer
 
 
-def batches(of: Trainer, count: int | None = None) -> Iterator[Batch]:
-    return islice(of.loader.iter_epoch(), count)
+def iter_batches(trainer: Trainer, count: int | None = None) -> Iterator[Batch]:
+    return islice(trainer.loader.iter_epoch(), count)
 
 
-def target(batch: Batch) -> Tensor:
+def require_target(batch: Batch) -> Tensor:
     assert batch.target is not None
     return batch.target
 
 
-def pieces(batch: Batch) -> Iterator[Piece]:
+def iter_segments(batch: Batch) -> Iterator[Segment]:
     """The stretches of one document in each row."""
     assert batch.documents is not None
-    for row, reads, writes in zip(batch.documents, target(batch), batch.labels, strict=True):
+    for row, inputs, labels in zip(batch.documents, require_target(batch), batch.labels, strict=True):
         for document in row.unique().tolist():
             if document >= 0:
                 inside = row == document
-                yield int(batch.samples[document]), reads[inside].tolist(), writes[inside].tolist()
+                yield int(batch.samples[document]), inputs[inside].tolist(), labels[inside].tolist()
 
 
-def logits(of: Trainer, batch: Batch) -> Tensor:
+def compute_logits(trainer: Trainer, batch: Batch) -> Tensor:
     with torch.no_grad():
-        if isinstance(of.model, EncoderDecoder):
+        if isinstance(trainer.model, EncoderDecoder):
             assert batch.source is not None
-            return of.model(batch.source, target(batch), batch.source_valid)
-        assert isinstance(of.model, DecoderOnly)
-        return of.model(target(batch), positions=batch.positions, documents=batch.documents)
+            return trainer.model(batch.source, require_target(batch), batch.source_valid)
+        assert isinstance(trainer.model, DecoderOnly)
+        return trainer.model(require_target(batch), positions=batch.positions, documents=batch.documents)
 
 
 def test_a_translation_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
-    of = made("translate", tmp_path)
-    vocabulary, seen = TokenizerPair.load(of.folder.vocabulary).target, Counter[str]()
-    begin, end, pad = vocabulary.specials.bos, vocabulary.specials.eos, vocabulary.specials.pad
-    for batch in batches(of):
+    trainer = make_task_trainer("translate", tmp_path)
+    tokenizer, counts = TokenizerPair.load(trainer.folder.vocabulary).target, Counter[str]()
+    bos, eos, pad = tokenizer.specials.bos, tokenizer.specials.eos, tokenizer.specials.pad
+    for batch in iter_batches(trainer):
         assert batch.source is not None
-        for source, reads, writes in zip(batch.source.tolist(), target(batch).tolist(), batch.labels, strict=True):
-            sentence = vocabulary.decode(source[: source.index(end)])
-            size = reads.index(pad) if pad in reads else len(reads)
-            whole = [*reads[:size], end]
-            assert whole[0] == begin
-            assert vocabulary.decode(whole[1:-1]) == translated(sentence)  # cut by chance, so only its text is known
-            assert writes.tolist() == whole[1:] + [IGNORE_INDEX] * (len(reads) - size)
-            assert set(reads[size:]) <= {pad}
-            seen[sentence] += 1
-    assert seen <= Counter(sentences(200))
-    assert seen.total() == len(of.loader.shards) > 150
+        for source, inputs, labels in zip(
+            batch.source.tolist(), require_target(batch).tolist(), batch.labels, strict=True
+        ):
+            sentence = tokenizer.decode(source[: source.index(eos)])
+            size = inputs.index(pad) if pad in inputs else len(inputs)
+            full = [*inputs[:size], eos]
+            assert full[0] == bos
+            assert tokenizer.decode(full[1:-1]) == translate_sentence(
+                sentence
+            )  # cut by chance, so only its text is known
+            assert labels.tolist() == full[1:] + [IGNORE_INDEX] * (len(inputs) - size)
+            assert set(inputs[size:]) <= {pad}
+            counts[sentence] += 1
+    assert counts <= Counter(make_sentences(200))
+    assert counts.total() == len(trainer.loader.shards) > 150
 
 
 def test_running_text_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
-    of = made("continue", tmp_path)
-    vocabulary, (shard,) = TokenizerPair.load(of.folder.vocabulary).source, of.loader.shards.shards
-    stored, begins = of.loader.shards.load_tokens(0), shard.offsets()
-    wholes = {
+    trainer = make_task_trainer("continue", tmp_path)
+    tokenizer, (shard,) = TokenizerPair.load(trainer.folder.vocabulary).source, trainer.loader.shards.shards
+    stored, offsets = trainer.loader.shards.load_tokens(0), shard.offsets()
+    full_texts = {
         number: [
-            vocabulary.specials.bos,
-            *stored[int(begins[number]) : int(begins[number]) + length].tolist(),
-            vocabulary.specials.eos,
+            tokenizer.specials.bos,
+            *stored[int(offsets[number]) : int(offsets[number]) + length].tolist(),
+            tokenizer.specials.eos,
         ]
         for number, length in enumerate(shard.lengths[0].tolist())
     }
-    found = [piece for batch in batches(of) for piece in pieces(batch)]
-    for number, reads, writes in found:
-        whole, size = wholes[number], len(reads)
-        places = range(len(whole) - size)
-        assert any(reads == whole[at : at + size] and writes == whole[at + 1 : at + size + 1] for at in places)
-    for number, whole in wholes.items():
-        mine = [piece for piece in found if piece[0] == number]
-        assert Counter(token for _, reads, _ in mine for token in reads) == Counter(whole[:-1])
-        assert Counter(token for _, _, writes in mine for token in writes) == Counter(whole[1:])
-    assert max(Counter(number for number, *_ in found).values()) > 1  # a document over several rows
-    rows = [row for batch in batches(of) if batch.documents is not None for row in batch.documents]
+    segments = [segment for batch in iter_batches(trainer) for segment in iter_segments(batch)]
+    for number, inputs, labels in segments:
+        full, size = full_texts[number], len(inputs)
+        starts = range(len(full) - size)
+        assert any(
+            inputs == full[start : start + size] and labels == full[start + 1 : start + size + 1] for start in starts
+        )
+    for number, full in full_texts.items():
+        own_segments = [segment for segment in segments if segment[0] == number]
+        assert Counter(token for _, inputs, _ in own_segments for token in inputs) == Counter(full[:-1])
+        assert Counter(token for _, _, labels in own_segments for token in labels) == Counter(full[1:])
+    assert max(Counter(number for number, *_ in segments).values()) > 1  # a document over several rows
+    rows = [row for batch in iter_batches(trainer) if batch.documents is not None for row in batch.documents]
     assert any(len(set(row.tolist()) - {-1}) > 1 for row in rows)  # several documents in a row
 
 
-def test_no_place_depends_on_a_later_token(ready: Trainer) -> None:
-    draw = torch.Generator().manual_seed(0)
-    for batch in batches(ready, 2):
-        before, read = logits(ready, batch), target(batch)
-        for place in range(read.size(1) - 1):
-            others = torch.randint(5, before.size(-1), read.shape, generator=draw)
-            future = torch.arange(read.size(1)) > place
-            after = logits(ready, replace(batch, target=torch.where(future, others, read)))
-            torch.testing.assert_close(after[:, : place + 1], before[:, : place + 1], rtol=0, atol=1e-6)
-            assert not torch.allclose(after[:, place + 1], before[:, place + 1], atol=1e-3)  # and the present counts
+def test_no_place_depends_on_a_later_token(eval_trainer: Trainer) -> None:
+    generator = torch.Generator().manual_seed(0)
+    for batch in iter_batches(eval_trainer, 2):
+        before, inputs = compute_logits(eval_trainer, batch), require_target(batch)
+        for position in range(inputs.size(1) - 1):
+            others = torch.randint(5, before.size(-1), inputs.shape, generator=generator)
+            future = torch.arange(inputs.size(1)) > position
+            after = compute_logits(eval_trainer, replace(batch, target=torch.where(future, others, inputs)))
+            torch.testing.assert_close(after[:, : position + 1], before[:, : position + 1], rtol=0, atol=1e-6)
+            assert not torch.allclose(
+                after[:, position + 1], before[:, position + 1], atol=1e-3
+            )  # and the present counts
 
 
-def test_the_loss_is_what_writing_token_after_token_costs(ready: Trainer) -> None:
-    model = ready.model
-    for batch in batches(ready, 4):
+def test_the_loss_is_what_writing_token_after_token_costs(eval_trainer: Trainer) -> None:
+    model = eval_trainer.model
+    for batch in iter_batches(eval_trainer, 4):
         with torch.no_grad():
-            loss = ready.objective(batch).negative_log_likelihood.item()
+            loss = eval_trainer.objective(batch).negative_log_likelihood.item()
             if isinstance(model, EncoderDecoder):
-                written = compute_stepwise_loss(model, batch)
+                stepwise = compute_stepwise_loss(model, batch)
             else:
                 assert isinstance(model, DecoderOnly)
-                written = sum(cost(model, reads, writes) for _, reads, writes in pieces(batch))
-        assert loss == pytest.approx(written, rel=1e-5)
+                stepwise = sum(stepwise_loss(model, inputs, labels) for _, inputs, labels in iter_segments(batch))
+        assert loss == pytest.approx(stepwise, rel=1e-5)
 
 
-def cost(model: DecoderOnly, reads: list[int], writes: list[int]) -> float:
+def stepwise_loss(model: DecoderOnly, inputs: list[int], labels: list[int]) -> float:
     """Of writing one text alone, without what shares a row with it."""
-    state, total = model.start(capacity=len(reads)), 0.0
-    for read, write in zip(reads, writes, strict=True):
-        total -= model.step(torch.tensor([[read]]), state)[0, 0].log_softmax(dim=-1)[write].item()
+    state, total = model.start(capacity=len(inputs)), 0.0
+    for token, label in zip(inputs, labels, strict=True):
+        total -= model.step(torch.tensor([[token]]), state)[0, 0].log_softmax(dim=-1)[label].item()
     return total
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_without_the_mask_the_future_leaks(task: str, tmp_path: Path) -> None:
-    of = made(task, tmp_path)
-    of.model.eval()
-    if isinstance(of.model, EncoderDecoder):
-        of.model.decoder_mask = no_mask()
+    trainer = make_task_trainer(task, tmp_path)
+    trainer.model.eval()
+    if isinstance(trainer.model, EncoderDecoder):
+        trainer.model.decoder_mask = no_mask()
     else:
-        assert isinstance(of.model, DecoderOnly)
-        of.model.mask = no_mask()
-    batch = next(batches(of))
-    last = target(batch).clone()
+        assert isinstance(trainer.model, DecoderOnly)
+        trainer.model.mask = no_mask()
+    batch = next(iter_batches(trainer))
+    last = require_target(batch).clone()
     last[:, -1] = 5 + (last[:, -1] + 1) % 100
-    changed = (logits(of, replace(batch, target=last)) - logits(of, batch)).abs().amax(dim=(0, 2))  # (T)
-    assert bool((changed[:-1] > 1e-4).all())
+    difference = (
+        (compute_logits(trainer, replace(batch, target=last)) - compute_logits(trainer, batch)).abs().amax(dim=(0, 2))
+    )  # (T)
+    assert bool((difference[:-1] > 1e-4).all())
 
 
 def test_a_model_without_the_mask_copies_what_it_sees_and_cannot_write(tmp_path: Path) -> None:
     size = replace(Size(), words=6, longest=4, pairs=2000, held_out=40)
     size = replace(size, width=32, layers=1, batch_tokens=256, updates=200, peak=0.01)
-    honest, cheat = train_both(tmp_path, size)
-    least = compute_loss_floor(make_held_out(size))
-    assert cheat.losses[-1] < 0.05 < 0.9 * least < honest.losses[-1] < 1.3 * least
-    assert least < honest.parallel_loss < 1.2 * least
-    assert honest.stepwise_loss == pytest.approx(honest.parallel_loss, rel=1e-4)
-    assert cheat.stepwise_loss > 3.0
-    assert honest.accuracy > 0.8
-    assert cheat.accuracy < 0.2
+    causal, unmasked = train_both(tmp_path, size)
+    lower_bound = compute_loss_floor(make_held_out(size))
+    assert unmasked.losses[-1] < 0.05 < 0.9 * lower_bound < causal.losses[-1] < 1.3 * lower_bound
+    assert lower_bound < causal.parallel_loss < 1.2 * lower_bound
+    assert causal.stepwise_loss == pytest.approx(causal.parallel_loss, rel=1e-4)
+    assert unmasked.stepwise_loss > 3.0
+    assert causal.accuracy > 0.8
+    assert unmasked.accuracy < 0.2

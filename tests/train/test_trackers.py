@@ -7,29 +7,29 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.train.fit import fit, resume
-from regard.train.trackers import known_as, remember, tracker
-from tests.train.runs import corpus, metrics, small_run
+from regard.train.trackers import experiment_id, make_tracker, save_experiment_id
+from tests.train.runs import make_small_run, read_metrics, write_corpus
 
-QUICK: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.average": 1}
+SHORT_RUN: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.average": 1}
 
 
-def run_with(board: str, tmp_path: Path) -> list[dict[str, Any]]:
+def run_with(name: str, tmp_path: Path) -> list[dict[str, Any]]:
     """A run that is stopped and goes on, with a board: what its journal holds."""
-    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK)
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     folder = tmp_path / "run"
-    fit(run, folder, listeners=[tracker(board, folder)], pause_at=2)
-    resume(folder, listeners=[tracker(board, folder)])
-    return metrics(folder)
+    fit(run, folder, listeners=[make_tracker(name, folder)], pause_at=2)
+    resume(folder, listeners=[make_tracker(name, folder)])
+    return read_metrics(folder)
 
 
 def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     lines = run_with("tensorboard", tmp_path)
-    board = events.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
-    wanted = [(line["update"], line["loss"]) for line in lines if "loss" in line]
-    found = [(one.step, one.value) for one in board.Scalars("train/loss")]
-    assert found == [(step, pytest.approx(value, rel=1e-6)) for step, value in wanted]
-    assert [one.step for one in board.Scalars("validation/bleu")] == [2, 4]
+    accumulator = events.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    expected = [(line["update"], line["loss"]) for line in lines if "loss" in line]
+    logged = [(event.step, event.value) for event in accumulator.Scalars("train/loss")]
+    assert logged == [(step, pytest.approx(value, rel=1e-6)) for step, value in expected]
+    assert [event.step for event in accumulator.Scalars("validation/bleu")] == [2, 4]
 
 
 @pytest.mark.filterwarnings("ignore")  # its own
@@ -41,8 +41,8 @@ def test_mlflow_has_the_numbers_of_the_journal(tmp_path: Path, monkeypatch: pyte
     client = mlflow.MlflowClient()
     experiment = client.get_experiment_by_name("regard")
     (run,) = client.search_runs([experiment.experiment_id])
-    found = [(one.step, one.value) for one in client.get_metric_history(run.info.run_id, "train/loss")]
-    assert found == [(line["update"], line["loss"]) for line in lines if "loss" in line]
+    logged = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, "train/loss")]
+    assert logged == [(line["update"], line["loss"]) for line in lines if "loss" in line]
 
 
 @pytest.mark.filterwarnings("ignore")  # its own
@@ -56,23 +56,23 @@ def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (tmp_path / "run" / "boards.json").is_file()
 
 
-def test_an_unknown_board_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_tracker_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="no board 'tensorbord'") as caught:
-        tracker("tensorbord", tmp_path)
+        make_tracker("tensorbord", tmp_path)
     assert "tensorboard" in (caught.value.fix or "")
 
 
 def test_experiments_are_remembered(tmp_path: Path) -> None:
-    assert known_as(tmp_path, "wandb") is None
-    remember(tmp_path, "wandb", "a1")
-    remember(tmp_path, "mlflow", "b2")
-    assert [known_as(tmp_path, board) for board in ("wandb", "mlflow", "tensorboard")] == ["a1", "b2", None]
+    assert experiment_id(tmp_path, "wandb") is None
+    save_experiment_id(tmp_path, "wandb", "a1")
+    save_experiment_id(tmp_path, "mlflow", "b2")
+    assert [experiment_id(tmp_path, name) for name in ("wandb", "mlflow", "tensorboard")] == ["a1", "b2", None]
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"wandb": 3}', "[" * 100_000])
 def test_a_damaged_list_of_experiments_is_named(content: str, tmp_path: Path) -> None:
     (tmp_path / "boards.json").write_text(content)
     with pytest.raises(RegardError) as caught:
-        known_as(tmp_path, "wandb")
+        experiment_id(tmp_path, "wandb")
     assert "boards.json" in (caught.value.where or "")
     assert "Remove it" in (caught.value.fix or "")

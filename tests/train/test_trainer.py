@@ -15,54 +15,63 @@ from regard.nn.attention import Attention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
-from regard.train.events import Event, Finished, Said, Spiked, Updated, Validated
+from regard.train.events import Event, Finished, Message, Spiked, Updated, Validated
 from regard.train.fit import fit, resume
-from regard.train.loss import WordLoss
+from regard.train.loss import LossSums
 from regard.train.objective import Objective
-from tests.train.made import trainer
-from tests.train.runs import corpus, fingerprints, metrics, small_run
-from tests.train.test_fit import QUICK, started, those
+from tests.train.made import make_trainer
+from tests.train.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
+from tests.train.test_fit import SHORT_RUN, run_to_end, select_events
 
 
-class Spiky(Objective):
+class SpikyObjective(Objective):
     """An objective that is not finite, or far too high, for some batches."""
 
     faults: dict[int, float]  # by how many batches came before
-    numbers: dict[int | None, float]  # by the number of the batch: they come again when it does
-    gradients: dict[int, float]  # a loss that is sound, with a gradient that is not
-    seen = 0
+    batch_factors: dict[int | None, float]  # by the number of the batch: they come again when it does
+    gradient_factors: dict[int, float]  # a loss that is sound, with a gradient that is not
+    batch_count = 0
 
-    def __call__(self, batch: Batch) -> WordLoss:
-        found = super().__call__(batch)
+    def __call__(self, batch: Batch) -> LossSums:
+        loss = super().__call__(batch)
         if not self.model.training:
-            return found
-        Spiky.seen += 1
-        total = found.total * self.faults.get(Spiky.seen, 1.0) * self.numbers.get(batch.number, 1.0)
-        if (factor := self.gradients.get(Spiky.seen)) is not None:
+            return loss
+        SpikyObjective.batch_count += 1
+        total = (
+            loss.total * self.faults.get(SpikyObjective.batch_count, 1.0) * self.batch_factors.get(batch.number, 1.0)
+        )
+        if (factor := self.gradient_factors.get(SpikyObjective.batch_count)) is not None:
             total.register_hook(lambda gradient: gradient * factor)
-        return WordLoss(total, found.negative_log_likelihood, found.right)
+        return LossSums(total, loss.negative_log_likelihood, loss.correct)
 
 
-def progress(folder: Path, step: int) -> dict[str, Any]:
+def read_progress(folder: Path, step: int) -> dict[str, Any]:
     """What a checkpoint says of a run's progress."""
     state = json.loads((folder / "checkpoints" / f"step-{step:08}" / "state.json").read_text())
     return dict(state["progress"])
 
 
 @pytest.fixture
-def spiky(monkeypatch: pytest.MonkeyPatch) -> type[Spiky]:
-    monkeypatch.setattr("regard.train.trainer.Objective", Spiky)
-    Spiky.seen, Spiky.faults, Spiky.numbers, Spiky.gradients = 0, {}, {}, {}
-    return Spiky
+def spiky(monkeypatch: pytest.MonkeyPatch) -> type[SpikyObjective]:
+    monkeypatch.setattr("regard.train.trainer.Objective", SpikyObjective)
+    SpikyObjective.batch_count, SpikyObjective.faults, SpikyObjective.batch_factors, SpikyObjective.gradient_factors = (
+        0,
+        {},
+        {},
+        {},
+    )
+    return SpikyObjective
 
 
 @pytest.mark.parametrize("fault", [math.nan, math.inf])
-def test_a_loss_that_is_no_number_never_reaches_the_weights(fault: float, tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_a_loss_that_is_no_number_never_reaches_the_weights(
+    fault: float, tmp_path: Path, spiky: type[SpikyObjective]
+) -> None:
     spiky.faults = {5: fault}  # the first batch of the third update
-    folder, heard = started(tmp_path)
-    (spike,) = those(heard, Spiked)
+    folder, events = run_to_end(tmp_path)
+    (spike,) = select_events(events, Spiked)
     assert spike.done == "left out"
-    lines = metrics(folder)
+    lines = read_metrics(folder)
     (line,) = [line for line in lines if "spike" in line]
     assert line["update"] == 3
     assert line["batches"] == [4, 5]
@@ -72,17 +81,17 @@ def test_a_loss_that_is_no_number_never_reaches_the_weights(fault: float, tmp_pa
         assert torch.isfinite(tensor).all()
 
 
-def test_the_policy_stop_saves_what_was_before_the_spike(tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_the_policy_stop_saves_what_was_before_the_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {7: math.nan}  # update 4
-    folder, heard = started(tmp_path, {"train.spikes": {"kind": "stop"}})
-    assert those(heard, Finished)[0].why == "spike"
-    assert those(heard, Finished)[0].update == 3
+    folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "stop"}})
+    assert select_events(events, Finished)[0].why == "spike"
+    assert select_events(events, Finished)[0].update == 3
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
-    assert metrics(folder)[-1]["done"] == "stopped"
-    assert progress(folder, 3)["spikes"] == 0, "for the checkpoint it is still to come"
+    assert read_metrics(folder)[-1]["done"] == "stopped"
+    assert read_progress(folder, 3)["spikes"] == 0, "for the checkpoint it is still to come"
     spiky.faults = {}
     assert resume(folder).update == 4
-    lines = metrics(folder)
+    lines = read_metrics(folder)
     assert not any("spike" in line for line in lines), "it did not come again"
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
 
@@ -95,110 +104,119 @@ REWIND: dict[str, Any] = {
 }
 
 
-def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {2 * 14 - 1: 1e3}  # update 14
-    folder, heard = started(tmp_path, REWIND)
-    (spike,) = those(heard, Spiked)
+    folder, events = run_to_end(tmp_path, REWIND)
+    (spike,) = select_events(events, Spiked)
     assert "went back to update 8" in spike.done
-    updates = [event.update for event in those(heard, Updated)]
+    updates = [event.update for event in select_events(events, Updated)]
     assert updates == [*range(1, 14), *range(9, 17)]
-    lines = metrics(folder)
+    lines = read_metrics(folder)
     assert [line["update"] for line in lines if "loss" in line] == updates
     assert [line["update"] for line in lines if "validation" in line] == [16, 16]
     assert max(path.name for path in (folder / "checkpoints").iterdir()) == "step-00000016"
 
 
-def test_a_checkpoint_to_go_back_to_is_kept_however_often_is_saved(tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_a_checkpoint_to_go_back_to_is_kept_however_often_is_saved(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {2 * 14 - 1: 1e3}  # update 14
     changes = {"train.save_every": 1, "train.keep": 1, "train.average": 1}
-    _, heard = started(tmp_path, REWIND | changes)
-    (spike,) = those(heard, Spiked)
+    _, events = run_to_end(tmp_path, REWIND | changes)
+    (spike,) = select_events(events, Spiked)
     assert "went back to update 8" in spike.done
 
 
-def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.numbers = {26: 1e3}  # update 14
-    run = small_run("translate", corpus(tmp_path / "corpus", 400), QUICK | REWIND | {"validation.every": 5})
+def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.batch_factors = {26: 1e3}  # update 14
+    run = make_small_run(
+        "translate", write_corpus(tmp_path / "corpus", 400), SHORT_RUN | REWIND | {"validation.every": 5}
+    )
     fit(run, tmp_path / "whole")
 
-    def killed(event: Event) -> None:
+    def interrupt(event: Event) -> None:
         if isinstance(event, Spiked):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(run, tmp_path / "run", listeners=[killed])
+        fit(run, tmp_path / "run", listeners=[interrupt])
     assert sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())[-1] == "step-00000008"
-    assert progress(tmp_path / "run", 8)["best_update"] == 10, "the best model is still the best"
+    assert read_progress(tmp_path / "run", 8)["best_update"] == 10, "the best model is still the best"
     resume(tmp_path / "run")
-    assert fingerprints(tmp_path / "run") == fingerprints(tmp_path / "whole")
+    assert compute_fingerprints(tmp_path / "run") == compute_fingerprints(tmp_path / "whole")
 
 
-def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {2 * 10 - 1: 1e3, 2 * 11 - 1: 1e3}  # update 10, and the next one after it
     changes = REWIND | {"train.spikes": {"kind": "rewind", "back": 1, "window": 8, "most": 1}}
-    _, heard = started(tmp_path, changes)
-    assert [spike.done.split(":")[0].split(";")[0] for spike in those(heard, Spiked)] == [
+    _, events = run_to_end(tmp_path, changes)
+    assert [spike.done.split(":")[0].split(";")[0] for spike in select_events(events, Spiked)] == [
         "went back to update 8",
         "stopped",
     ]
 
 
-def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky: type[Spiky]) -> None:
-    run = small_run("translate", corpus(tmp_path / "corpus"), QUICK | REWIND | {"train.save_every": 10})
+def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | REWIND | {"train.save_every": 10})
     spiky.faults = {2 * 9 - 1: 1e3}  # update 9
     fit(run, tmp_path / "run", pause_at=3)  # what a stop has saved is none of the run's own checkpoints
     resume(tmp_path / "run", pause_at=9)
-    (line,) = [line for line in metrics(tmp_path / "run") if "spike" in line]
+    (line,) = [line for line in read_metrics(tmp_path / "run") if "spike" in line]
     assert line["done"] == "left out"
 
 
-def test_too_many_spikes_end_the_run(tmp_path: Path, spiky: type[Spiky]) -> None:
+def test_too_many_spikes_end_the_run(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = dict.fromkeys(range(3, 200), math.nan)
-    folder, heard = started(tmp_path, {"train.spikes": {"kind": "skip", "most": 3}})
-    assert those(heard, Finished)[0].why == "spike"
-    assert len(those(heard, Spiked)) == 4
-    assert [line["done"] for line in metrics(folder) if "spike" in line] == ["left out"] * 3 + ["stopped"]
+    folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "skip", "most": 3}})
+    assert select_events(events, Finished)[0].why == "spike"
+    assert len(select_events(events, Spiked)) == 4
+    assert [line["done"] for line in read_metrics(folder) if "spike" in line] == ["left out"] * 3 + ["stopped"]
 
 
-def test_float16_finds_its_scale_without_counting_updates(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.gradients = {1: math.inf, 3: math.inf}
-    heard: list[Event] = []
-    changes = QUICK | {"train.precision": "float16", "train.average": 1}
+def test_float16_finds_its_scale_without_counting_updates(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.gradient_factors = {1: math.inf, 3: math.inf}
+    events: list[Event] = []
+    changes = SHORT_RUN | {"train.precision": "float16", "train.average": 1}
     folder = tmp_path / "run"
-    fit(small_run("translate", corpus(tmp_path / "corpus"), changes), folder, listeners=[heard.append], pause_at=2)
-    resume(folder, listeners=[heard.append])
-    assert not those(heard, Spiked)
-    lines = metrics(folder)
+    fit(
+        make_small_run("translate", write_corpus(tmp_path / "corpus"), changes),
+        folder,
+        listeners=[events.append],
+        pause_at=2,
+    )
+    resume(folder, listeners=[events.append])
+    assert not select_events(events, Spiked)
+    lines = read_metrics(folder)
     assert [line["batches"] for line in lines if "overflow" in line] == [[0, 1], [2, 3]]
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
-    assert [event.update for event in those(heard, Validated)] == [2, 4]
+    assert [event.update for event in select_events(events, Validated)] == [2, 4]
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000004"]
-    assert progress(folder, 4)["scaler"]["scale"] == 2**14  # from 2^16, halved twice, and not forgotten by the stop
+    assert (
+        read_progress(folder, 4)["scaler"]["scale"] == 2**14
+    )  # from 2^16, halved twice, and not forgotten by the stop
 
 
-def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[Spiky]) -> None:
-    spiky.gradients = dict.fromkeys(range(1, 200), math.nan)
+def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.gradient_factors = dict.fromkeys(range(1, 200), math.nan)
     changes = {"train.precision": "float16", "train.spikes": {"kind": "skip", "most": 2}}
-    folder, heard = started(tmp_path, changes)
-    assert those(heard, Finished)[0].why == "spike"
-    assert sum("overflow" in line for line in metrics(folder)) == 16  # from 2^16 down to 1
+    folder, events = run_to_end(tmp_path, changes)
+    assert select_events(events, Finished)[0].why == "spike"
+    assert sum("overflow" in line for line in read_metrics(folder)) == 16  # from 2^16 down to 1
 
 
-def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
-    knobs: dict[str, Any] = {
+def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
         "train.recompute": True,
         "train.label_smoothing": 0.3,
         "train.clip": 0.5,
         "device.loss_rows": 7,
     }
-    knobs |= {"train.agreement": 5.0, "device.attention": "float32"}
-    made = trainer("translate", tmp_path, knobs)
+    settings |= {"train.agreement": 5.0, "device.attention": "float32"}
+    made = make_trainer("translate", tmp_path, settings)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
     attentions = [module for module in made.model.modules() if isinstance(module, Attention)]
     assert [attention.should_upcast for attention in attentions] == [True] * 3  # of each stack, and across
-    assert (made.objective.smoothing, made.objective.rows, made.engine._clip) == (0.3, 7, 0.5)
-    assert (made.objective.agreement, made.validator and made.validator._objective.agreement) == (5.0, 0.0)
+    assert (made.objective.label_smoothing, made.objective.logit_rows, made.updater._clip) == (0.3, 7, 0.5)
+    assert (made.objective.r_drop, made.validator and made.validator._objective.r_drop) == (5.0, 0.0)
     assert made.loader.accumulate == made.run.accumulate == 2
     assert made.loader._resegment is not None
     assert made.validator is not None
@@ -206,7 +224,7 @@ def test_every_knob_reaches_its_place(tmp_path: Path) -> None:
 
 
 def test_the_last_update_is_saved_whatever_the_interval(tmp_path: Path) -> None:
-    made = trainer("translate", tmp_path, {"train.updates": 7, "train.save_every": 5})
+    made = make_trainer("translate", tmp_path, {"train.updates": 7, "train.save_every": 5})
     assert [step for step in range(11) if made._is_regular(step)] == [5, 7, 10]
 
 
@@ -214,11 +232,11 @@ SAVING: dict[str, Any] = {"train.updates": 6, "train.average": 3, "train.keep": 
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that rests at update 5, with checkpoints 2, 4 and 5; nobody may change it."""
-    place = tmp_path_factory.mktemp("saved")
-    fit(small_run("translate", corpus(place / "corpus"), QUICK | SAVING), place / "run", pause_at=5)
-    return place / "run"
+    folder = tmp_path_factory.mktemp("saved")
+    fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN | SAVING), folder / "run", pause_at=5)
+    return folder / "run"
 
 
 def damage(folder: Path, step: int) -> None:
@@ -226,76 +244,78 @@ def damage(folder: Path, step: int) -> None:
     path.write_text(path.read_text() + " ")
 
 
-def test_a_damaged_checkpoint_never_pushes_out_a_good_one(saved: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_never_pushes_out_a_good_one(paused_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    shutil.copytree(saved, folder)
+    shutil.copytree(paused_run, folder)
     damage(folder, 5)
     damage(folder, 4)
-    heard: list[Event] = []
+    events: list[Event] = []
     changes = {"train.average": 1, "train.keep": 1}
-    rest = resume(folder, changes=changes, accept={"config"}, pause_at=3, listeners=[heard.append])
-    assert rest.update == 3
-    assert any("step-00000004 is damaged" in said.text for said in those(heard, Said))
+    finished = resume(folder, changes=changes, accept={"config"}, pause_at=3, listeners=[events.append])
+    assert finished.update == 3
+    assert any("step-00000004 is damaged" in message.text for message in select_events(events, Message))
     names = sorted(path.name for path in (folder / "checkpoints").iterdir() if path.suffix != ".damaged")
     assert names == ["step-00000002", "step-00000003"]
-    updates = [line["update"] for line in metrics(folder) if "loss" in line]
+    updates = [line["update"] for line in read_metrics(folder) if "loss" in line]
     assert updates == [1, 2, 3], "the journal was cut to what the checkpoint saw"
     assert resume(folder).update == 6
 
 
-def test_a_damaged_checkpoint_is_left_out_of_the_average(saved: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_left_out_of_the_average(paused_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    shutil.copytree(saved, folder)
+    shutil.copytree(paused_run, folder)
     damage(folder, 2)
-    heard: list[Event] = []
-    resume(folder, listeners=[heard.append])
-    lines = metrics(folder)
+    events: list[Event] = []
+    resume(folder, listeners=[events.append])
+    lines = read_metrics(folder)
     assert [line["averaged"] for line in lines if "averaged" in line] == [[4, 6]]
     assert [line["update"] for line in lines if "validation" in line] == [4, 6, 6], "and the last update always"
-    assert any("step-00000002 is damaged" in said.text for said in those(heard, Said))
+    assert any("step-00000002 is damaged" in message.text for message in select_events(events, Message))
 
 
 @pytest.mark.parametrize("better", [True, False])
 def test_a_better_average_is_the_best_model(
-    better: bool, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_average_better: bool, paused_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(saved, tmp_path / "run")
-    monkeypatch.setattr("regard.train.trainer.is_better", lambda *_: better)
+    shutil.copytree(paused_run, tmp_path / "run")
+    monkeypatch.setattr("regard.train.trainer.is_better", lambda *_: is_average_better)
     resume(tmp_path / "run")
     best, average, last = (
         load_tensors(tmp_path / "run" / name / "model.safetensors")["encoder.final_norm.weight"]
         for name in ("best", "average", "checkpoints/step-00000006")
     )
-    assert torch.equal(best, average) == better
+    assert torch.equal(best, average) == is_average_better
     assert not torch.equal(last, average), "the run itself goes on from its own weights"
     four, two = (
-        load_tensors(saved / "checkpoints" / f"step-0000000{step}" / "model.safetensors")["encoder.final_norm.weight"]
+        load_tensors(paused_run / "checkpoints" / f"step-0000000{step}" / "model.safetensors")[
+            "encoder.final_norm.weight"
+        ]
         for step in (4, 2)
     )
     torch.testing.assert_close(average, (two + four + last) / 3)
 
 
-def test_a_lost_journal_is_said(saved: Path, tmp_path: Path) -> None:
-    shutil.copytree(saved, tmp_path / "run")
+def test_a_lost_journal_is_reported(paused_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(paused_run, tmp_path / "run")
     (tmp_path / "run" / "metrics.jsonl").unlink()
     with pytest.raises(RegardError, match="has lost lines"):
         resume(tmp_path / "run")
 
 
-def test_a_kill_at_the_very_end_leaves_no_trace(saved: Path, tmp_path: Path) -> None:
+def test_a_kill_at_the_very_end_leaves_no_trace(paused_run: Path, tmp_path: Path) -> None:
     """Killed while averaging, or between the last model and the last checkpoint."""
     for name in ("whole", "one", "two"):
-        shutil.copytree(saved, tmp_path / name)
+        shutil.copytree(paused_run, tmp_path / name)
     resume(tmp_path / "whole")
     names = sorted(path.name for path in (tmp_path / "whole" / "checkpoints").iterdir())
     assert names == ["step-00000002", "step-00000004", "step-00000006"], "not what the stop at 5 saved"
 
-    def killed(event: Event, after: type[Any], update: int) -> None:
+    def interrupt(event: Event, after: type[Any], update: int) -> None:
         if isinstance(event, after) and event.update == update:
             raise KeyboardInterrupt
 
     for name, after in (("one", Validated), ("two", Updated)):
         with pytest.raises(KeyboardInterrupt):
-            resume(tmp_path / name, listeners=[lambda event, after=after: killed(event, after, 6)])  # type: ignore[misc]
+            resume(tmp_path / name, listeners=[lambda event, after=after: interrupt(event, after, 6)])  # type: ignore[misc]
         resume(tmp_path / name)
-        assert fingerprints(tmp_path / name) == fingerprints(tmp_path / "whole")
+        assert compute_fingerprints(tmp_path / name) == compute_fingerprints(tmp_path / "whole")

@@ -17,7 +17,18 @@ from rich.text import Text  # noqa: TID251
 
 from regard.base.times import format_duration
 from regard.cli.lines import Speed, brief, ending, one_line, score, started
-from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
+from regard.train.events import (
+    Event,
+    Finished,
+    Message,
+    SampleOutput,
+    Saved,
+    Spiked,
+    Stage,
+    Started,
+    Updated,
+    Validated,
+)
 
 WIDTH = 80
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -64,10 +75,10 @@ class Display:
     def __call__(self, event: Event) -> None:
         """Hear an event. Drawing happens a few times a second, whatever is heard."""
         match event:
-            case Said():
+            case Message():
                 self._print(event.text, "yellow" if event.kind == "warning" else "")
-            case Working():
-                self._stage = event.stage + (f": {event.figures}" if event.figures else "")
+            case Stage():
+                self._stage = event.name + (f": {event.progress}" if event.progress else "")
             case Started():
                 self._started = event
                 for line in started(event):
@@ -78,12 +89,12 @@ class Display:
                 self._updated = event  # last: a drawing thread may look in between
             case Validated():
                 self._validated = event
-                self._best = event if event.best else self._best
-                self._print(f"{event.update:,}  {brief(event.scores)}", "bold" if event.best else "")
+                self._best = event if event.is_best else self._best
+                self._print(f"{event.update:,}  {brief(event.scores)}", "bold" if event.is_best else "")
             case Saved():
                 self._saved = event.update
             case Spiked():
-                self._print(f"spike at update {event.update:,}: {event.what}; {event.done}", "yellow")
+                self._print(f"spike at update {event.update:,}: {event.fault}; {event.action}", "yellow")
             case Finished():
                 self._print(ending(event), "bold")
 
@@ -103,8 +114,8 @@ class Display:
             self._spark(width),
             *self._scores(width),
         ]
-        if self._validated is not None and self._validated.shown:
-            parts.append(_sample(self._validated.shown[0], width))
+        if self._validated is not None and self._validated.samples:
+            parts.append(_sample(self._validated.samples[0], width))
         return Group(*parts)
 
     def _progress(self, width: int) -> Table:
@@ -124,8 +135,8 @@ class Display:
         event = self._updated
         saved = "" if self._saved is None else f"  saved at {self._saved:,}"
         return _cut(
-            f"epoch {event.epoch + 1}  {self._speed.tokens:,.0f} tokens/s  rate {event.rate:.3g}  "
-            f"gradient {event.gradient:.2f}{saved}",
+            f"epoch {event.epoch + 1}  {self._speed.tokens:,.0f} tokens/s  rate {event.learning_rate:.3g}  "
+            f"gradient {event.gradient_norm:.2f}{saved}",
             width,
         )
 
@@ -138,7 +149,7 @@ class Display:
 
     def _scores(self, width: int) -> list[Text]:
         assert self._started is not None  # noqa: S101 - `render` asked
-        metric, before = self._started.metric, self._started.best
+        metric, before = self._started.metric, self._started.best_score
         if self._validated is None:
             line = "no validation yet" if before is None else f"best {metric} {score(metric, before)} before this start"
             return [_cut(line, width)]
@@ -187,7 +198,7 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(BLOCKS[round((value - low) / step)] if value in numbers else " " for value in values)
 
 
-def _sample(shown: Shown, width: int) -> Table:
+def _sample(shown: SampleOutput, width: int) -> Table:
     """A source, what the model makes of it, and what a person made of it, two lines each at most."""
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", no_wrap=True)

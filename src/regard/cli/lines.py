@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.times import format_duration
-from regard.train.events import Event, Finished, Said, Saved, Shown, Spiked, Started, Updated, Validated, Working
+from regard.train.events import (
+    Event,
+    Finished,
+    Message,
+    SampleOutput,
+    Saved,
+    Spiked,
+    Stage,
+    Started,
+    Updated,
+    Validated,
+)
 
 SECONDS = 10.0  # between two lines about updates
 RECENT = 30  # updates that a speed is taken from
@@ -58,25 +69,25 @@ class Lines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event:
-            case Said():
+            case Message():
                 yield ("warning: " if event.kind == "warning" else "") + event.text
-            case Working():
-                yield event.stage + (f": {event.figures}" if event.figures else "")
+            case Stage():
+                yield event.name + (f": {event.progress}" if event.progress else "")
             case Started():
                 yield from started(event)
             case Updated():
                 yield self._updated(event)
             case Validated():
-                best = ", best so far" if event.best else ""
+                best = ", best so far" if event.is_best else ""
                 took = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
                 yield f"validation at {event.update:,}: {scores(event.scores)}{best}{took}"
-                for shown in event.shown:
+                for shown in event.samples:
                     yield from sample(shown)
                 yield from self._signatures(event.signatures)
             case Saved():
                 yield f"saved {event.path}"
             case Spiked():
-                yield f"warning: spike at update {event.update:,}: {event.what}; {event.done}"
+                yield f"warning: spike at update {event.update:,}: {event.fault}; {event.action}"
             case Finished():
                 yield ending(event)
 
@@ -94,8 +105,8 @@ class Lines:
             f"epoch {event.epoch + 1}",
             f"loss {event.loss:.4f}",
             f"{self._speed.tokens:,.0f} tokens/s",
-            f"rate {event.rate:.3g}",
-            f"gradient {event.gradient:.2f}",
+            f"rate {event.learning_rate:.3g}",
+            f"gradient {event.gradient_norm:.2f}",
             f"{left} left",
         ]
         return "  ".join(parts)
@@ -135,8 +146,8 @@ def ending(event: Finished) -> str:
         "asked to stop": "stopped when asked, and saved",
         "spike": "stopped by a spike; the last checkpoint is from before it",
     }
-    best = f"; best: {scores(event.best)}" if event.best else ""
-    return f"{whys[event.why]}, at update {event.update:,}{best}"
+    best = f"; best: {scores(event.best_scores)}" if event.best_scores else ""
+    return f"{whys[event.reason]}, at update {event.update:,}{best}"
 
 
 def scores(values: Mapping[str, float]) -> str:
@@ -171,7 +182,7 @@ def score(name: str, value: float, *, short: bool = False) -> str:
     return f"{value:.3f}" if short else f"{value:.4f}"
 
 
-def sample(shown: Shown) -> Iterator[str]:
+def sample(shown: SampleOutput) -> Iterator[str]:
     """An output under what was read, above what was asked for."""
     yield f"  source:    {one_line(shown.source)}"
     yield f"  output:    {one_line(shown.output)}"

@@ -23,7 +23,7 @@ from regard.config import codec
 from regard.config.run import Run
 
 if TYPE_CHECKING:
-    from regard.train.choose import Choice
+    from regard.train.choose import AutoRun
     from regard.train.events import Finished, Listener
 
 CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
@@ -78,7 +78,7 @@ def train(
         raise typer.Exit(2) from None
     if finished is not None:
         _say_goodbye(finished)
-        raise typer.Exit(CODES[finished.why])
+        raise typer.Exit(CODES[finished.reason])
 
 
 def _resume(order: Order) -> "Finished":
@@ -129,22 +129,22 @@ def _start(order: Order) -> "Finished | None":
         return fit(run, order.out, listeners=listeners, pause_at=order.pause_at)
 
 
-def _choose(order: Order, changes: dict[str, Any]) -> "Choice":
-    from regard.train.choose import choose, measured  # only when it is needed
+def _choose(order: Order, changes: dict[str, Any]) -> "AutoRun":
+    from regard.train.choose import configure, measure_update  # only when it is needed
 
     with _busy("looking at the corpus") as say:
 
         def paced(run: Run, length: int) -> float:
             say("timing a few steps")
-            return measured(run, length)
+            return measure_update(run, length)
 
-        return choose(
+        return configure(
             order.sources,
             validation=order.validation_sources,
             preset=order.preset,
             minutes=order.minutes,
             changes=changes,
-            pace=paced,
+            timer=paced,
         )
 
 
@@ -177,7 +177,7 @@ def _refuse_folder(out: Path) -> None:
         raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
 
 
-def _cost(run: Run, choice: "Choice | None") -> str:
+def _cost(run: Run, choice: "AutoRun | None") -> str:
     """What a run will cost, before it runs."""
     from regard.models.cost import cost  # torch: only when it is needed
 
@@ -193,11 +193,11 @@ def _cost(run: Run, choice: "Choice | None") -> str:
     )
 
 
-def _duration(run: Run, choice: "Choice | None") -> str:
-    from regard.train.choose import measured  # only when it is needed
+def _duration(run: Run, choice: "AutoRun | None") -> str:
+    from regard.train.choose import measure_update  # only when it is needed
 
     with _busy("timing a few steps"):
-        seconds = measured(run, _length(run, choice))
+        seconds = measure_update(run, _length(run, choice))
     whole = format_duration(seconds * run.train.updates)
     return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
 
@@ -213,9 +213,9 @@ def _busy(doing: str) -> Iterator[Callable[[str], None]]:
         yield lambda now: shown.update(f"{now}...")
 
 
-def _length(run: Run, choice: "Choice | None") -> int:
+def _length(run: Run, choice: "AutoRun | None") -> int:
     if choice is not None:
-        return min(choice.length, run.data.max_length)
+        return min(choice.typical_length, run.data.max_length)
     return run.data.max_length if run.model.task == "continue" else min(LENGTH, run.data.max_length)
 
 
@@ -224,9 +224,9 @@ def _watched(folder: Path, told: Sequence[str], boards: Texts) -> "Iterator[list
     """Whoever hears of the run: a live display on a terminal, lines elsewhere, boards, and always log.txt."""
     from regard.cli.lines import Lines, Log  # only when they are needed
     from regard.store.run_folder import RunFolder
-    from regard.train.trackers import tracker
+    from regard.train.trackers import make_tracker
 
-    trackers = [tracker(board, folder) for board in boards or ()]
+    trackers = [make_tracker(board, folder) for board in boards or ()]
 
     log = Log(RunFolder(folder).log, before=told)
     console = Console()
@@ -248,9 +248,9 @@ def _show(lines: Sequence[str]) -> None:
 
 def _say_goodbye(finished: "Finished") -> None:
     folder = finished.folder
-    if finished.why == "asked to stop":
+    if finished.reason == "asked to stop":
         typer.echo(f"Go on with: regard train --resume {folder}")
-    elif finished.why == "spike":
+    elif finished.reason == "spike":
         policy = codec.RUN_FILES().load(folder / RUN).train.spikes
         change, what = "kind=skip", "without the update that spiked"
         if policy.kind != "stop":

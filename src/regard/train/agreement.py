@@ -18,37 +18,43 @@ import torch
 from torch import Tensor
 
 from regard.data.rows import IGNORE_INDEX
-from regard.train.loss import Pass, WordLoss, class_loss, contest, passed
+from regard.train.loss import ChunkedPass, LossSums, class_loss, label_vs_rest, run_pass
 
 
-def agreeing_word_loss(
-    x: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float, rows: int, strength: float
-) -> WordLoss:
+def r_drop_token_loss(
+    x: Tensor,
+    labels: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    label_smoothing: float,
+    logit_rows: int,
+    strength: float,
+) -> LossSums:
     """`loss.word_loss` of vectors (2 N, D), where place i and place N + i are the same one in two passes."""
-    x, labels = _paired(x), _paired(labels)
-    rows = max(2, 2 * (rows // 2) if rows else x.size(0))  # both of a pair are there together
-    return _halved(passed(_AgreeingPass(x, labels, weight, bias, smoothing, rows, strength), x, weight, bias))
+    x, labels = _interleave_pairs(x), _interleave_pairs(labels)
+    logit_rows = max(2, 2 * (logit_rows // 2) if logit_rows else x.size(0))  # both of a pair are there together
+    return _halve(run_pass(_RDropPass(x, labels, weight, bias, label_smoothing, logit_rows, strength), x, weight, bias))
 
 
-def agreeing_class_loss(logits: Tensor, labels: Tensor, smoothing: float, strength: float) -> WordLoss:
+def r_drop_class_loss(logits: Tensor, labels: Tensor, label_smoothing: float, strength: float) -> LossSums:
     """`loss.class_loss` of logits (2 N, classes) in the same order; labels (2 N) may be IGNORED."""
-    found = class_loss(logits, labels, smoothing)
-    first, second = logits.log_softmax(dim=-1).chunk(2)  # (N, classes)
-    real = labels.chunk(2)[0] != IGNORE_INDEX  # (N)
-    apart = ((first.exp() - second.exp()) * (first - second)).sum(dim=-1)[real].sum()
-    return _halved(found._replace(total=found.total + strength / 2 * apart))
+    loss = class_loss(logits, labels, label_smoothing)
+    log_p, log_q = logits.log_softmax(dim=-1).chunk(2)  # (N, classes)
+    valid = labels.chunk(2)[0] != IGNORE_INDEX  # (N)
+    divergence = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum(dim=-1)[valid].sum()
+    return _halve(loss._replace(total=loss.total + strength / 2 * divergence))
 
 
-def _paired(rows: Tensor) -> Tensor:
+def _interleave_pairs(rows: Tensor) -> Tensor:
     """(2 N, ...) with the second pass after the first -> (2 N, ...) with both of a place side by side."""
     return rows.unflatten(0, (2, -1)).transpose(0, 1).flatten(0, 1)
 
 
-def _halved(found: WordLoss) -> WordLoss:
-    return WordLoss(found.total / 2, found.negative_log_likelihood / 2, found.right / 2)
+def _halve(loss: LossSums) -> LossSums:
+    return LossSums(loss.total / 2, loss.negative_log_likelihood / 2, loss.correct / 2)
 
 
-class _AgreeingPass(Pass):
+class _RDropPass(ChunkedPass):
     """Rows 2 i and 2 i + 1 are a pair."""
 
     def __init__(
@@ -57,36 +63,46 @@ class _AgreeingPass(Pass):
         labels: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        smoothing: float,
-        rows: int,
+        label_smoothing: float,
+        logit_rows: int,
         strength: float,
     ) -> None:
-        super().__init__(x, labels, weight, bias, smoothing, rows)
-        self.half = strength / 2
-        self.apart = self.x_sum.new_zeros(())
+        super().__init__(x, labels, weight, bias, label_smoothing, logit_rows)
+        self.half_strength = strength / 2
+        self.divergence = self.x_sum.new_zeros(())
 
-    def sums(self) -> WordLoss:
+    def compute(self) -> LossSums:
         """Go through all rows."""
-        found = super().sums()
-        return found._replace(total=found.total + self.half * self.apart)
+        loss = super().compute()
+        return loss._replace(total=loss.total + self.half_strength * self.divergence)
 
-    def _look(self, rows: slice, logits: Tensor, product: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _process_rows(self, rows: slice, logits: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         labels = self.labels[rows]  # (n, 1)
-        own, _, won = contest(logits, labels)
+        label_logits, _, is_correct = label_vs_rest(logits, labels)
         log_sum = logits.logsumexp(dim=1, keepdim=True)  # (n, 1)
-        logs = logits.sub_(log_sum)  # (n, V)
-        chances = logs.exp()  # (n, V)
-        p, q = chances.unflatten(0, (-1, 2)).unbind(1)  # (n / 2, V) each
-        log_p, log_q = logs.unflatten(0, (-1, 2)).unbind(1)
-        distance = log_p - log_q  # (n / 2, V)
-        from_p = torch.linalg.vecdot(p, distance)[:, None]  # (n / 2, 1) KL(p || q)
-        from_q = -torch.linalg.vecdot(q, distance)[:, None]
-        self.apart = self.apart + from_p.sum() + from_q.sum()
+        logprobs = logits.sub_(log_sum)  # (n, V)
+        probabilities = logprobs.exp()  # (n, V)
+        p, q = probabilities.unflatten(0, (-1, 2)).unbind(1)  # (n / 2, V) each
+        log_p, log_q = logprobs.unflatten(0, (-1, 2)).unbind(1)
+        log_ratio = log_p - log_q  # (n / 2, V)
+        kl_p_q = torch.linalg.vecdot(p, log_ratio)[:, None]  # (n / 2, 1) KL(p || q)
+        kl_q_p = -torch.linalg.vecdot(q, log_ratio)[:, None]
+        self.divergence = self.divergence + kl_p_q.sum() + kl_q_p.sum()
         if self.gradients is not None:
             # Over the logs, which are not needed any more: p (1 + half (1 + d - KL)) - half q
-            one = self.half + 1
-            torch.addcmul(-self.half * q, p, (self.half * distance).add_(one - self.half * from_p), out=log_p)
-            torch.addcmul(-self.half * p, q, (-self.half * distance).add_(one - self.half * from_q), out=log_q)
-            logs.scatter_add_(1, labels, (self.smoothing - 1) * torch.ones_like(own))
-            self.gradients.add(rows, logs, torch.ones_like(own), product)
-        return log_sum.sum(), own.sum(), won.sum()
+            scale = self.half_strength + 1
+            torch.addcmul(
+                -self.half_strength * q,
+                p,
+                (self.half_strength * log_ratio).add_(scale - self.half_strength * kl_p_q),
+                out=log_p,
+            )
+            torch.addcmul(
+                -self.half_strength * p,
+                q,
+                (-self.half_strength * log_ratio).add_(scale - self.half_strength * kl_q_p),
+                out=log_q,
+            )
+            logprobs.scatter_add_(1, labels, (self.label_smoothing - 1) * torch.ones_like(label_logits))
+            self.gradients.add(rows, logprobs, torch.ones_like(label_logits), buffer)
+        return log_sum.sum(), label_logits.sum(), is_correct.sum()

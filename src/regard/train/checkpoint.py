@@ -26,10 +26,10 @@ from regard.base.files import create_folder, explain_full_disk, read_json, recov
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
-Read = TypeVar("Read")
-FILES = {"weights": "model.safetensors", "optimizer": "optimizer.safetensors", "ema": "ema.safetensors"}
-STATE = "state.json"
-_NAME = re.compile(r"step-(\d{8,})")
+Result = TypeVar("Read")
+TENSOR_FILES = {"weights": "model.safetensors", "optimizer": "optimizer.safetensors", "ema": "ema.safetensors"}
+STATE_FILE = "state.json"
+_STEP_NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints of a run, oldest first."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None], size: int | None = None) -> None:
+    def __init__(self, folder: Path, warn: Callable[[str], None], weight_bytes: int | None = None) -> None:
         """`say` hears of every checkpoint that cannot be used; `size` is that of the model's weights in bytes."""
         self.folder = folder
-        self._say = say
+        self._warn = warn
         # An optimizer remembers two numbers a weight: what is larger belongs to no checkpoint of this model.
-        self._most = None if size is None else 3 * size + limits.DOCUMENT
+        self._max_bytes = None if weight_bytes is None else 3 * weight_bytes + limits.DOCUMENT
         self._faults: dict[int, str] = {}  # of those that were looked at
         folder.mkdir(parents=True, exist_ok=True)
-        for older in folder.glob("*.old"):
-            recover(older.with_suffix(""))
+        for old_folder in folder.glob("*.old"):
+            recover(old_folder.with_suffix(""))
 
     def steps(self) -> list[int]:
         """The updates that have a checkpoint."""
-        found = (_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
-        return sorted(int(name[1]) for name in found if name is not None)
+        matches = (_STEP_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
+        return sorted(int(match[1]) for match in matches if match is not None)
 
     def path(self, step: int) -> Path:
         """The folder of one of them."""
@@ -67,63 +67,63 @@ class Checkpoints:
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint; one of the same step is replaced."""
-        path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in FILES.items()}
+        path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in TENSOR_FILES.items()}
         state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
         size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
         with explain_full_disk(path, size), create_folder(path, replace=True) as folder:
             for file, group in tensors.items():
                 save_tensors(group, folder / file)
-            (folder / STATE).write_text(state, encoding="utf-8")
+            (folder / STATE_FILE).write_text(state, encoding="utf-8")
         return path
 
     def load(self, step: int) -> Checkpoint:
         """Read one of them; raises `DamagedError` unless it is exactly what was written."""
-        state = self.state(step)
+        state = self.load_state(step)
         return Checkpoint(
-            **{name: load_tensors(self.path(step) / file) for name, file in FILES.items()},
+            **{name: load_tensors(self.path(step) / file) for name, file in TENSOR_FILES.items()},
             state=state,
         )
 
-    def state(self, step: int) -> dict[str, Any]:
+    def load_state(self, step: int) -> dict[str, Any]:
         """The numbers alone of one of them; all of it is verified."""
-        verify(self.path(step), max_bytes=self._most)
-        path = self.path(step) / STATE
+        verify(self.path(step), max_bytes=self._max_bytes)
+        path = self.path(step) / STATE_FILE
         state = read_json(path)
         if not isinstance(state, dict):
             raise DamagedError("This is no state of a run.", where=str(path), fix="Take a good copy.")
         return state
 
-    def weights(self, step: int) -> dict[str, Tensor]:
+    def load_weights(self, step: int) -> dict[str, Tensor]:
         """The weights alone of one of them; all of it is verified."""
-        verify(self.path(step), max_bytes=self._most)
-        return load_tensors(self.path(step) / FILES["weights"])
+        verify(self.path(step), max_bytes=self._max_bytes)
+        return load_tensors(self.path(step) / TENSOR_FILES["weights"])
 
-    def newest(self, among: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
+    def load_newest(self, steps: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
         """The newest that is whole (of all, or of some), passing over damaged ones loudly; None if there is none."""
-        return self._newest(self.load, self.steps() if among is None else sorted(among))
+        return self._read_newest(self.load, self.steps() if steps is None else sorted(steps))
 
-    def newest_state(self) -> dict[str, Any] | None:
+    def load_newest_state(self) -> dict[str, Any] | None:
         """The numbers alone of the newest that is whole."""
-        found = self._newest(self.state, self.steps())
-        return None if found is None else found[1]
+        newest = self._read_newest(self.load_state, self.steps())
+        return None if newest is None else newest[1]
 
-    def whole(self, steps: Iterable[int]) -> list[int]:
+    def intact_steps(self, steps: Iterable[int]) -> list[int]:
         """Those of these that are what was written; the others are named."""
-        return [step for step in steps if self._if_whole(self.state, step) is not None]
+        return [step for step in steps if self._read_if_intact(self.load_state, step) is not None]
 
     def set_aside_after(self, step: int) -> None:
         """Give later ones, which are damaged, another name: they must not pass for the newest ones that are kept."""
         for later in self.steps():
             if later > step:
                 path = self.path(later)
-                aside = path.with_name(f"{path.name}.damaged")
-                shutil.rmtree(aside, ignore_errors=True)
-                path.rename(aside)
+                damaged_path = path.with_name(f"{path.name}.damaged")
+                shutil.rmtree(damaged_path, ignore_errors=True)
+                path.rename(damaged_path)
 
-    def _newest(self, read: Callable[[int], Read], steps: list[int]) -> tuple[int, Read] | None:
+    def _read_newest(self, read: Callable[[int], Result], steps: list[int]) -> tuple[int, Result] | None:
         for step in reversed(steps):
-            if (found := self._if_whole(read, step)) is not None:
-                return step, found
+            if (content := self._read_if_intact(read, step)) is not None:
+                return step, content
         if steps:
             raise RegardError(
                 f"None of the {len(steps)} checkpoints is whole. Of the newest: {self._faults[steps[-1]]}",
@@ -132,21 +132,21 @@ class Checkpoints:
             )
         return None
 
-    def _if_whole(self, read: Callable[[int], Read], step: int) -> Read | None:
+    def _read_if_intact(self, read: Callable[[int], Result], step: int) -> Result | None:
         try:
             return read(step)
         except DamagedError as error:
             self._faults[step] = error.what
-            self._say(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
+            self._warn(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
             return None
 
     def remove(self, step: int) -> None:
         """Remove one of them, so that a kill half-way leaves none that looks whole."""
         path = self.path(step)
-        gone = path.with_name(f"{path.name}.gone")
-        shutil.rmtree(gone, ignore_errors=True)
-        path.rename(gone)
-        shutil.rmtree(gone)
+        removed_path = path.with_name(f"{path.name}.gone")
+        shutil.rmtree(removed_path, ignore_errors=True)
+        path.rename(removed_path)
+        shutil.rmtree(removed_path)
 
     def rotate(self, keep: set[int]) -> None:
         """Remove all but these and the newest; what a kill left half-written or half-removed goes too."""

@@ -16,39 +16,54 @@ from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
 from regard.config.tables import to_dict
-from regard.train.knobs import FEWER, Plan, many, rounded, training, validation
-from regard.train.reasons import as_set
-from regard.train.recipes import CHARACTERS, Job, Row, fitting, row_for_preset, row_for_size, smaller_rows
-from regard.train.survey import Found, Side, running, survey
+from regard.train.knobs import (
+    FEW_VALIDATIONS,
+    Budget,
+    format_count,
+    round_digits,
+    training_settings,
+    validation_settings,
+)
+from regard.train.reasons import mark_overridden
+from regard.train.recipes import (
+    CHARACTER_LEVEL,
+    Recipe,
+    TaskKind,
+    model_for,
+    recipe_for_preset,
+    recipe_for_size,
+    smaller_recipes,
+)
+from regard.train.survey import CorpusStats, SideStats, collect_stats, is_running_text
 
-FEWEST = 50  # examples: of fewer, none can be spared to see whether anything was learned
-SHORTEST = 2000  # characters of running text
-BATCH = 4096  # tokens that go through the model at once
-LETTERS = 500  # different characters that are still few
-LEAST, MOST = 200, 300_000  # updates
-TIMES = 3  # times through the corpus: a model that is slower than that in the time there is is too large
-FEW_TIMES = 20  # so few times through the corpus, even a small one is not learned by heart
-SENTENCE = 25  # characters of a short sentence
-NORMS = "Norms: before each sublayer, which learns steadily at any rate; after it (2017) a short run may fail."
-WORD = 12  # characters: examples that are usually no longer are words, and are read letter by letter
-SHELF = 4000  # pieces for a text that has too many characters to read it by them
-SYLLABLES = 512  # pieces for words: letters, and the commonest groups of them
-SPECIALS = 7  # special tokens of a vocabulary
+MIN_EXAMPLES = 50  # examples: of fewer, none can be spared to see whether anything was learned
+MIN_CHARACTERS = 2000  # characters of running text
+BATCH_TOKENS = 4096  # tokens that go through the model at once
+MAX_CHARACTER_VOCABULARY = 500  # different characters that are still few
+MIN_UPDATES, MAX_UPDATES = 200, 300_000  # updates
+MIN_EPOCHS = 3  # times through the corpus: a model that is slower than that in the time there is is too large
+FEW_EPOCHS = 20  # so few times through the corpus, even a small one is not learned by heart
+SHORT_SENTENCE = 25  # characters of a short sentence
+NORM_REASON = "Norms: before each sublayer, which learns steadily at any rate; after it (2017) a short run may fail."
+MAX_WORD_CHARACTERS = 12  # characters: examples that are usually no longer are words, and are read letter by letter
+FALLBACK_VOCABULARY = 4000  # pieces for a text that has too many characters to read it by them
+WORD_LIST_VOCABULARY = 512  # pieces for words: letters, and the commonest groups of them
+SPECIAL_TOKENS = 7  # special tokens of a vocabulary
 
-Pace = Callable[[Run, int], float]  # a run and the usual length of its rows -> seconds an update
+UpdateTimer = Callable[[Run, int], float]  # a run and the usual length of its rows -> seconds an update
 
 
 @dataclass(frozen=True)
-class Choice:
+class AutoRun:
     """A run, why it is so, and what was found in the corpus."""
 
     run: Run
     reasons: tuple[str, ...]
-    found: Found
-    length: int  # tokens of a usual row, by which costs are told
+    stats: CorpusStats
+    typical_length: int  # tokens of a usual row, by which costs are told
 
 
-def choose(
+def configure(
     source: AnySource | Sequence[AnySource],
     *,
     validation: Sequence[AnySource] = (),
@@ -56,8 +71,8 @@ def choose(
     minutes: float | None = None,
     updates: int | None = None,
     changes: Mapping[str, Any] | None = None,
-    pace: Pace | None = None,
-) -> Choice:
+    timer: UpdateTimer | None = None,
+) -> AutoRun:
     """A run that suits a corpus. `changes` ({"a.b": value}) have the last word.
 
     With `minutes` the number of updates follows from how long one takes here, which `pace` measures; without a
@@ -72,31 +87,38 @@ def choose(
     if minutes is not None and "train.updates" in (changes or {}):
         raise RegardError("Both minutes and a number of updates were given.", fix="Say one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
-    draft = Draft(sources, tuple(validation), survey(sources), dict(changes or {}), preset)
+    corpus_plan = CorpusPlan(sources, tuple(validation), collect_stats(sources), dict(changes or {}), preset)
     if minutes is None:
-        return draft.choice(draft.row)
-    return _in_minutes(draft, minutes, pace or measured)
+        return corpus_plan.make_run(corpus_plan.recipe)
+    return _configure_for_minutes(corpus_plan, minutes, timer or measure_update)
 
 
-def _in_minutes(draft: "Draft", minutes: float, pace: Pace) -> Choice:
+def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: UpdateTimer) -> AutoRun:
     """The largest model that gets a few times through the corpus; with dropout for as many times as it will be."""
-    rows = [draft.row] if draft.preset is not None else smaller_rows(draft.job, draft.size)
-    for row in rows:
-        whole = draft.choice(row)
-        is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(draft.changes)
-        seconds = pace(whole.run, min(whole.length, whole.run.data.max_length))
-        looking = FEWER * seconds * draft.looked_at(row, whole) / whole.run.train.update_tokens
-        plan = _in_time(whole.run, minutes, seconds, looking, is_fixed)
-        if plan is None:
-            return whole
-        times = plan.updates * plan.update_tokens / draft.epoch(row)
-        if times >= TIMES or row is rows[-1]:
-            row = replace(row, dropout=min(row.dropout, 0.1)) if times < FEW_TIMES else row
-            return draft.choice(row, plan, minutes)
+    recipes = (
+        [corpus_plan.recipe] if corpus_plan.preset is not None else smaller_recipes(corpus_plan.task, corpus_plan.size)
+    )
+    for recipe in recipes:
+        full_run = corpus_plan.make_run(recipe)
+        is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
+        seconds = timer(full_run.run, min(full_run.typical_length, full_run.run.data.max_length))
+        validation_seconds = (
+            FEW_VALIDATIONS
+            * seconds
+            * corpus_plan.validation_tokens(recipe, full_run)
+            / full_run.run.train.update_tokens
+        )
+        budget = _fit_budget(full_run.run, minutes, seconds, validation_seconds, is_fixed)
+        if budget is None:
+            return full_run
+        epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
+        if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
+            recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < FEW_EPOCHS else recipe
+            return corpus_plan.make_run(recipe, budget, minutes)
     raise AssertionError("the last row is always taken")  # pragma: no cover
 
 
-def measured(run: Run, length: int) -> float:
+def measure_update(run: Run, length: int) -> float:
     """Seconds an update, by a few trial steps."""
     from regard.train.pace import seconds_per_update  # torch: only when it is needed
 
@@ -104,294 +126,311 @@ def measured(run: Run, length: int) -> float:
 
 
 @dataclass(frozen=True)
-class Draft:
+class CorpusPlan:
     """A corpus that was counted, and what its owner asked for."""
 
     sources: tuple[AnySource, ...]
     validation: tuple[AnySource, ...]
-    found: Found
+    stats: CorpusStats
     changes: Mapping[str, Any]
     preset: str | None
 
     @property
-    def job(self) -> Job:
+    def task(self) -> TaskKind:
         """What is to be learned: it follows from the corpus, and for running text from the preset."""
-        jobs: dict[str, Job] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
-        job = jobs[self.found.content]
-        return fitting(job, self.preset)[0] if self.preset is not None else job
+        tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
+        task = tasks[self.stats.content]
+        return model_for(task, self.preset)[0] if self.preset is not None else task
 
     @property
     def size(self) -> int:
         """What the table goes by; words and phrases teach less than as many sentences do."""
-        if self.found.content == "text":
-            return self.found.source.characters
-        return round(self.found.examples * min(1.0, self.found.usual / SENTENCE))
+        if self.stats.content == "text":
+            return self.stats.source.characters
+        return round(self.stats.examples * min(1.0, self.stats.mean_length / SHORT_SENTENCE))
 
     @property
-    def row(self) -> Row:
+    def recipe(self) -> Recipe:
         """The row of the table."""
-        row = row_for_size(self.job, self.size)
-        return row_for_preset(self.job, self.preset or row.preset, self.size)
+        recipe = recipe_for_size(self.task, self.size)
+        return recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
 
-    def choice(self, row: Row, plan: Plan | None = None, minutes: float | None = None) -> Choice:
+    def make_run(self, recipe: Recipe, budget: Budget | None = None, minutes: float | None = None) -> AutoRun:
         """The run of a row; a plan and its minutes where time is short."""
         reasons: list[str] = []
-        tokenizer, size = self._vocabulary(row, reasons)
-        model = self._model(row, size)
-        reasons.append(_dropout(row))
-        if self.job == "translate":
-            reasons.append(NORMS)
-        data = self._data(row, model, reasons)
-        length = self.length(row, data.max_length)
-        epoch = self.epoch(row)
-        asked = self._asked("train.updates")
-        plan = plan or self._ideal(row, epoch)
-        epochs = row_for_size(self.job, self.size).epochs
-        reasons.append(_amount(plan, epochs, epoch, minutes, asked is not None))
-        pairs = self.other.examples if self.other is not None else round(data.held_out * self.found.examples)
+        tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
+        model = self._choose_model(recipe, vocabulary_size)
+        reasons.append(_explain_dropout(recipe))
+        if self.task == "translate":
+            reasons.append(NORM_REASON)
+        data = self._choose_data(recipe, model, reasons)
+        typical_length = self.typical_length(recipe, data.max_length)
+        epoch_tokens = self.epoch_tokens(recipe)
+        requested_updates = self._requested("train.updates")
+        budget = budget or self._choose_budget(recipe, epoch_tokens)
+        epochs = recipe_for_size(self.task, self.size).epochs
+        reasons.append(_explain_updates(budget, epochs, epoch_tokens, minutes, requested_updates is not None))
+        validation_pairs = (
+            self.validation_stats.examples
+            if self.validation_stats is not None
+            else round(data.held_out * self.stats.examples)
+        )
         tables = {
-            "data": data.model_copy(update={"batch_tokens": self._batch(data, plan)}),
+            "data": data.model_copy(update={"batch_tokens": self._choose_batch_tokens(data, budget)}),
             "tokenizer": tokenizer,
             "model": model,
-            "train": training(self.job, row, plan, self._narrow, reasons),
-            "validation": validation(self.job, plan, pairs, reasons),
+            "train": training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons),
+            "validation": validation_settings(self.task, budget, validation_pairs, reasons),
         }
-        changed = codec.RUN_FILES().parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
-        reasons.insert(0, self._why(row, changed.model))
-        return Choice(changed, as_set(reasons, self.changes), self.found, length)
+        run = codec.RUN_FILES().parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
+        reasons.insert(0, self._explain_preset(recipe, run.model))
+        return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length)
 
-    def _ideal(self, row: Row, epoch: float) -> Plan:
+    def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
         """As much as the corpus deserves, unless its owner says how much."""
-        tokens = self._asked("train.update_tokens") or row.update_tokens
-        updates = self._asked("train.updates")
-        return Plan(updates or min(MOST, max(LEAST, rounded(row.epochs * epoch / tokens))), tokens)
+        update_tokens = self._requested("train.update_tokens") or recipe.update_tokens
+        updates = self._requested("train.updates")
+        return Budget(
+            updates or min(MAX_UPDATES, max(MIN_UPDATES, round_digits(recipe.epochs * epoch_tokens / update_tokens))),
+            update_tokens,
+        )
 
-    def _asked(self, setting: str) -> int | None:
+    def _requested(self, setting: str) -> int | None:
         """A number that was given; what makes no sense is refused later, with all other settings."""
-        asked = self.changes.get(setting)
-        return asked if isinstance(asked, int) and asked > 0 else None
+        value = self.changes.get(setting)
+        return value if isinstance(value, int) and value > 0 else None
 
-    def _batch(self, data: Data, plan: Plan) -> int:
+    def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
         """Tokens of a batch. An update of sentences has two at least, of unlike lengths: one is a lopsided teacher."""
-        share = plan.update_tokens if self.job == "continue" else plan.update_tokens // 2
+        share = budget.update_tokens if self.task == "continue" else budget.update_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
 
-    def length(self, row: Row, longest: int) -> int:
+    def typical_length(self, recipe: Recipe, max_length: int) -> int:
         """Tokens of a usual row: the longer side of a pair, both of a labelled one, or a full row of running text."""
-        if self.job == "continue" or running(self.found, self.sources):  # documents are cut into rows
-            return longest
-        sides = [_tokens(side, self.pieces(row)) for side in (self.found.source, self.found.target)]
-        tokens = (sum if self.found.content == "labels" else max)(sides) / self.found.examples
-        return min(longest, max(4, round(tokens) + 1))
+        if self.task == "continue" or is_running_text(self.stats, self.sources):  # documents are cut into rows
+            return max_length
+        sides = [
+            _estimate_tokens(side, self.vocabulary_size(recipe)) for side in (self.stats.source, self.stats.target)
+        ]
+        tokens = (sum if self.stats.content == "labels" else max)(sides) / self.stats.examples
+        return min(max_length, max(4, round(tokens) + 1))
 
-    def pieces(self, row: Row) -> int:
+    def vocabulary_size(self, recipe: Recipe) -> int:
         """How many pieces the vocabulary will have; CHARACTERS where every character is one."""
-        found = self.found
-        if asked := self._asked("tokenizer.vocabulary"):
-            return asked
-        kind = self.changes.get("tokenizer.kind", "character" if row.vocabulary == CHARACTERS else "")
-        if kind == "character" and len(found.source.letters | found.target.letters) <= LETTERS:
-            return CHARACTERS
-        if found.content == "pairs" and found.usual <= WORD:
-            return SYLLABLES
-        return min(row.vocabulary or SHELF, self._enough)
+        stats = self.stats
+        if requested := self._requested("tokenizer.vocabulary"):
+            return requested
+        kind = self.changes.get("tokenizer.kind", "character" if recipe.vocabulary == CHARACTER_LEVEL else "")
+        if kind == "character" and len(stats.source.alphabet | stats.target.alphabet) <= MAX_CHARACTER_VOCABULARY:
+            return CHARACTER_LEVEL
+        if stats.content == "pairs" and stats.mean_length <= MAX_WORD_CHARACTERS:
+            return WORD_LIST_VOCABULARY
+        return min(recipe.vocabulary or FALLBACK_VOCABULARY, self._max_useful_vocabulary)
 
     @property
-    def _enough(self) -> int:
-        return max(512, 2 * self.found.words)
+    def _max_useful_vocabulary(self) -> int:
+        return max(512, 2 * self.stats.distinct_word_count)
 
-    def epoch(self, row: Row) -> float:
+    def epoch_tokens(self, recipe: Recipe) -> float:
         """Tokens of the whole corpus as batches count them, padding and what stays empty included."""
-        if self.job == "continue" or running(self.found, self.sources):
-            return _tokens(self.found.source, self.pieces(row)) * (1.0 if self.job == "continue" else 1.1)
-        return 1.1 * self.length(row, self._asked("data.longest") or 512) * self.found.examples
+        if self.task == "continue" or is_running_text(self.stats, self.sources):
+            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
+                1.0 if self.task == "continue" else 1.1
+            )
+        return 1.1 * self.typical_length(recipe, self._requested("data.longest") or 512) * self.stats.examples
 
-    def looked_at(self, row: Row, whole: "Choice") -> float:
+    def validation_tokens(self, recipe: Recipe, full_run: "AutoRun") -> float:
         """What a look at validation costs, as tokens that are learned from.
 
         Reading a token takes a third of learning from it, and writing one takes about as long.
         """
-        share = whole.run.data.held_out
-        if self.other is not None:
-            share = self.other.source.characters / max(1, self.found.source.characters)
-        return share * self.epoch(row) / 3 + whole.run.validation.sentences * whole.length
+        share = full_run.run.data.held_out
+        if self.validation_stats is not None:
+            share = self.validation_stats.source.characters / max(1, self.stats.source.characters)
+        return share * self.epoch_tokens(recipe) / 3 + full_run.run.validation.sentences * full_run.typical_length
 
     @cached_property
-    def other(self) -> Found | None:
+    def validation_stats(self) -> CorpusStats | None:
         """The validation corpus of its owner."""
-        return survey(self.validation) if self.validation else None
+        return collect_stats(self.validation) if self.validation else None
 
     @cached_property
-    def _narrow(self) -> bool:
+    def _prefers_bfloat16(self) -> bool:
         """Whether the device that it will run on is faster at bfloat16."""
-        from regard.train.device import has_bfloat16  # torch: only when it is needed
+        from regard.train.device import prefers_bfloat16  # torch: only when it is needed
 
         table = self.changes.get("device")
-        asked = table.get("name") if isinstance(table, Mapping) else None
-        return has_bfloat16(str(self.changes.get("device.name", asked or "auto")))
+        requested = table.get("name") if isinstance(table, Mapping) else None
+        return prefers_bfloat16(str(self.changes.get("device.name", requested or "auto")))
 
-    def _vocabulary(self, row: Row, reasons: list[str]) -> tuple[AnyTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[AnyTokenizer, int]:
         """The kind of vocabulary, and the rows of its table."""
-        found, pieces = self.found, self.pieces(row)
-        if pieces == CHARACTERS:
-            letters = len(found.source.letters | found.target.letters)
-            reasons.append(f"Vocabulary: the {letters} different characters of the text.")
-            return CharacterLevel(), letters + SPECIALS
-        sides = ", the same for both sides" if found.content == "pairs" else ""
-        if found.content == "pairs" and found.usual <= WORD:
+        stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
+        if vocabulary_size == CHARACTER_LEVEL:
+            character_count = len(stats.source.alphabet | stats.target.alphabet)
+            reasons.append(f"Vocabulary: the {character_count} different characters of the text.")
+            return CharacterLevel(), character_count + SPECIAL_TOKENS
+        sides = ", the same for both sides" if stats.content == "pairs" else ""
+        if stats.content == "pairs" and stats.mean_length <= MAX_WORD_CHARACTERS:
             reasons.append(
-                f"Vocabulary: {pieces} pieces of byte-pair encoding over bytes{sides}: the examples are words "
-                f"({found.usual:.0f} characters), and larger pieces would hide how they are spelt."
+                f"Vocabulary: {vocabulary_size} pieces of byte-pair encoding over bytes{sides}: the examples are words "
+                f"({stats.mean_length:.0f} characters), and larger pieces would hide how they are spelt."
             )
         else:
-            few = "only " if pieces == self._enough else ""
+            only = "only " if vocabulary_size == self._max_useful_vocabulary else ""
             reasons.append(
-                f"Vocabulary: {pieces:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
-                f"the text has {few}{found.words:,} different words."
+                f"Vocabulary: {vocabulary_size:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
+                f"the text has {only}{stats.distinct_word_count:,} different words."
             )
-        return ByteBpe(vocabulary=pieces), pieces
+        return ByteBpe(vocabulary=vocabulary_size), vocabulary_size
 
-    def _why(self, row: Row, model: AnyModel) -> str:
+    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
         from regard.models.cost import cost  # torch: only when it is needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
-        short = self.found.content != "text" and self.found.usual < SENTENCE
-        counted = _counted(self.found) + f" of {self.found.usual:.0f} characters" * short
-        figure = f"{counted}: preset {row.preset} ({many(parameters)} parameters)"
-        own = row_for_size(self.job, self.size)
-        if own.preset == row.preset:
-            return f"{figure}, because {own.why}."
+        is_short = self.stats.content != "text" and self.stats.mean_length < SHORT_SENTENCE
+        size_text = _describe_size(self.stats) + f" of {self.stats.mean_length:.0f} characters" * is_short
+        summary = f"{size_text}: preset {recipe.preset} ({format_count(parameters)} parameters)"
+        default_recipe = recipe_for_size(self.task, self.size)
+        if default_recipe.preset == recipe.preset:
+            return f"{summary}, because {default_recipe.reason}."
         if self.preset is None:
-            return f"{figure}, because there is no time for {own.preset}, which would suit this corpus."
-        return f"{figure}, as you asked; by itself it would be {own.preset}."
+            return f"{summary}, because there is no time for {default_recipe.preset}, which would suit this corpus."
+        return f"{summary}, as you asked; by itself it would be {default_recipe.preset}."
 
-    def _model(self, row: Row, pieces: int) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int) -> AnyModel:
         """The preset with the vocabulary, dropout, labels and languages of this corpus."""
-        job, model = fitting(self.job, row.preset)
-        changes: dict[str, Any] = {"task": job, "languages": list(self.found.languages)}
+        task, model = model_for(self.task, recipe.preset)
+        changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack):
-                changes |= {f"{stack}.dropout.{place}": row.dropout for place in ("embedding", "sublayer")}
-                if job == "translate":
+                changes |= {
+                    f"{stack}.dropout.{dropout_site}": recipe.dropout for dropout_site in ("embedding", "sublayer")
+                }
+                if task == "translate":
                     changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
         for table in ("source", "target", "tokens"):
             if getattr(getattr(model, table, None), "kind", "") == "tokens":
-                changes[f"{table}.vocabulary"] = pieces
-        if job in ("classify", "tag"):
-            labels = sorted(self.found.labels)
+                changes[f"{table}.vocabulary"] = vocabulary_size
+        if task in ("classify", "tag"):
+            labels = sorted(self.stats.labels)
             if len(labels) < 2:
-                what = f"All {self.found.examples:,} examples have the same label, {labels[0]!r}."
+                what = f"All {self.stats.examples:,} examples have the same label, {labels[0]!r}."
                 raise RegardError(what, fix="Give examples of at least two kinds.")
-            kind = {"kind": "classes", "pool": "mean"} if job == "classify" else {"kind": "tags"}
+            kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
             changes["head"] = {**kind, "labels": labels}
-        return codec.preset(row.preset, changes)
+        return codec.preset(recipe.preset, changes)
 
-    def _data(self, row: Row, model: AnyModel, reasons: list[str]) -> Data:
-        longest = _longest(self.job, model)
-        batch = max(longest, min(BATCH, row.update_tokens))
-        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch, max_length=longest)
-        if self.other is not None:
-            other = self.other
-            if other.content != self.found.content:
-                what = f"The validation corpus is {other.content}, and the training corpus is {self.found.content}."
+    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+        max_length = _choose_max_length(self.task, model)
+        batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.update_tokens))
+        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length)
+        if self.validation_stats is not None:
+            validation_stats = self.validation_stats
+            if validation_stats.content != self.stats.content:
+                what = f"The validation corpus is {validation_stats.content}, and the training corpus is {self.stats.content}."
                 raise RegardError(what, fix="Give validation files of the same kind.")
-            reasons.append(f"Validation: {_counted(other)} of your own.")
+            reasons.append(f"Validation: {_describe_size(validation_stats)} of your own.")
             return data
-        share = self._share()
-        if running(self.found, self.sources):
-            kept, how = f"{many(share * self.found.source.characters)} characters", "the end of the text"
+        share = self._choose_held_out()
+        if is_running_text(self.stats, self.sources):
+            amount, method = f"{format_count(share * self.stats.source.characters)} characters", "the end of the text"
         else:
-            kept, how = (
-                f"{many(share * self.found.examples)} {_unit(self.found)}",
+            amount, method = (
+                f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}",
                 "by chance; equal sources stay together",
             )
-        reasons.append(f"Validation: about {kept} ({share:.2%}) are held out, {how}.")
+        reasons.append(f"Validation: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
 
-    def _share(self) -> float:
+    def _choose_held_out(self) -> float:
         """Enough to tell two models apart, and never more than a fifth."""
-        found = self.found
-        if running(found, self.sources):
-            if found.source.characters < SHORTEST:
-                what = f"The text has {found.source.characters:,} characters, too few to learn from and hold some out."
-                raise RegardError(what, fix=f"Give at least {SHORTEST:,}, better a hundred times as many.")
-            return _share_of(500_000, found.source.characters, 0.1)
-        if found.examples < FEWEST:
+        stats = self.stats
+        if is_running_text(stats, self.sources):
+            if stats.source.characters < MIN_CHARACTERS:
+                what = f"The text has {stats.source.characters:,} characters, too few to learn from and hold some out."
+                raise RegardError(what, fix=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
+            return _held_out_fraction(500_000, stats.source.characters, 0.1)
+        if stats.examples < MIN_EXAMPLES:
             raise RegardError(
-                f"{found.examples:,} {_unit(found)} are too few to hold some out for validation.",
-                fix=f"Give at least {FEWEST}, or validation data: {_options(found)}.",
+                f"{stats.examples:,} {_unit_name(stats)} are too few to hold some out for validation.",
+                fix=f"Give at least {MIN_EXAMPLES}, or validation data: {_validation_options(stats)}.",
             )
-        wanted = 1000 if found.examples < 1_000_000 else 2000
-        return _share_of(wanted, found.examples, 0.1 if found.examples >= 200 else 0.2)
+        target_examples = 1000 if stats.examples < 1_000_000 else 2000
+        return _held_out_fraction(target_examples, stats.examples, 0.1 if stats.examples >= 200 else 0.2)
 
 
-def _options(found: Found) -> str:
-    pairs = "--validation-source and --validation-target, or " if found.content == "pairs" else ""
+def _validation_options(stats: CorpusStats) -> str:
+    pairs = "--validation-source and --validation-target, or " if stats.content == "pairs" else ""
     return f"{pairs}--validation"
 
 
-def _dropout(row: Row) -> str:
-    if row.dropout > 0.1:
-        return f"Dropout: {row.dropout:g}, because it goes many times through little text."
-    if row.dropout:
-        return f"Dropout: {row.dropout:g}, because there is some danger of learning the text by heart."
+def _explain_dropout(recipe: Recipe) -> str:
+    if recipe.dropout > 0.1:
+        return f"Dropout: {recipe.dropout:g}, because it goes many times through little text."
+    if recipe.dropout:
+        return f"Dropout: {recipe.dropout:g}, because there is some danger of learning the text by heart."
     return "Dropout: none, because so much text is not learned by heart."
 
 
-def _amount(plan: Plan, epochs: int, epoch: float, minutes: float | None, asked: bool) -> str:
-    times = plan.updates * plan.update_tokens / epoch
-    shown = many(times) if times >= 10 else f"{times:.1f}"
-    amount = f"Updates: {plan.updates:,} of {plan.update_tokens:,} tokens, about {shown} times through the corpus"
-    if asked:
+def _explain_updates(
+    budget: Budget, epochs: int, epoch_tokens: float, minutes: float | None, is_requested: bool
+) -> str:
+    passes = budget.updates * budget.update_tokens / epoch_tokens
+    passes_text = format_count(passes) if passes >= 10 else f"{passes:.1f}"
+    amount = (
+        f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {passes_text} times through the corpus"
+    )
+    if is_requested:
         return f"{amount}, as you asked."
     if minutes is not None:
         return f"{amount}, because {minutes:g} minutes have room for no more here; {epochs} times would be better."
     return f"{amount}; small corpora need many." if epochs >= 100 else f"{amount}."
 
 
-def _in_time(run: Run, minutes: float, seconds: float, looking: float, is_fixed: bool) -> Plan | None:
+def _fit_budget(run: Run, minutes: float, seconds: float, validation_seconds: float, is_fixed: bool) -> Budget | None:
     """As many updates as there is time for beside the seconds of `looking`, or nothing if that is all of them.
 
     Where it is few, they are made smaller, unless their size is fixed: more steps teach more.
     """
-    wanted, tokens = run.train.updates, run.train.update_tokens
-    time = 0.95 * 60 * minutes  # the rest is for checkpoints
-    room = max(time - looking, time / 2) / seconds
-    if room >= wanted:
+    full_updates, update_tokens = run.train.updates, run.train.update_tokens
+    available_seconds = 0.95 * 60 * minutes  # the rest is for checkpoints
+    affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds
+    if affordable_updates >= full_updates:
         return None
-    while not is_fixed and tokens >= 4096 and room < wanted / 2:
-        tokens, room = tokens // 2, room * 2
-    return Plan(max(1, int(room)), tokens, hurried=True)
+    while not is_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
+        update_tokens, affordable_updates = update_tokens // 2, affordable_updates * 2
+    return Budget(max(1, int(affordable_updates)), update_tokens, is_time_limited=True)
 
 
-def _share_of(wanted: int, whole: int, most: float) -> float:
-    share = min(most, wanted / whole)
+def _held_out_fraction(target: int, total: int, max_share: float) -> float:
+    share = min(max_share, target / total)
     return round(share, 2 - int(log10(share)))
 
 
-def _longest(job: Job, model: AnyModel) -> int:
+def _choose_max_length(task: TaskKind, model: AnyModel) -> int:
     """Tokens of a row: what fits the model's positions; for running text, how far it looks back."""
     stack = model.encoder if model.family == "encoder_only" else model.decoder
-    looks_back = 256 if model.width < 256 else 512 if model.width < 768 else 1024
-    wanted = looks_back if job == "continue" else 512
-    return min(wanted, stack.position.length) if stack.position.kind == "learned" else wanted
+    context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024
+    max_length = context_length if task == "continue" else 512
+    return min(max_length, stack.position.length) if stack.position.kind == "learned" else max_length
 
 
-def _tokens(side: Side, pieces: int) -> float:
-    return side.characters if pieces == CHARACTERS else side.bytes / bytes_per_token(pieces)
+def _estimate_tokens(side: SideStats, vocabulary_size: int) -> float:
+    return side.characters if vocabulary_size == CHARACTER_LEVEL else side.bytes / bytes_per_token(vocabulary_size)
 
 
-def bytes_per_token(vocabulary: int) -> float:
+def bytes_per_token(vocabulary_size: int) -> float:
     """How many bytes a piece stands for, about: fitted to English and German with 1,000 to 32,000 pieces."""
-    return max(1.0, 0.66 * log(vocabulary) - 1.8)
+    return max(1.0, 0.66 * log(vocabulary_size) - 1.8)
 
 
-def _counted(found: Found) -> str:
-    if found.content == "text":
-        return f"{many(found.source.characters)} characters"
-    return f"{found.examples:,} {_unit(found)}"
+def _describe_size(stats: CorpusStats) -> str:
+    if stats.content == "text":
+        return f"{format_count(stats.source.characters)} characters"
+    return f"{stats.examples:,} {_unit_name(stats)}"
 
 
-def _unit(found: Found) -> str:
+def _unit_name(stats: CorpusStats) -> str:
     names = {"pairs": "pairs", "labels": "labelled texts", "tags": "tagged sentences", "text": "lines"}
-    return names[found.content]
+    return names[stats.content]

@@ -11,11 +11,11 @@ from regard.store.model_folder import RUN
 AMPERE = 8  # the first generation of NVIDIA's GPUs with units for bfloat16
 
 
-def with_device(run: Run) -> Run:
+def resolve_device(run: Run) -> Run:
     """The settings with a device that is there."""
     name = run.device.name
     if name == "auto":
-        return RUN_FILES().parse(to_dict(run), {"device.name": _best()}, where=RUN)
+        return RUN_FILES().parse(to_dict(run), {"device.name": _default_device()}, where=RUN)
     try:
         if not torch.ones(1, device=name).item():
             raise RuntimeError("it keeps no numbers")
@@ -28,21 +28,23 @@ def with_device(run: Run) -> Run:
     return run
 
 
-def has_bfloat16(name: str) -> bool:
+def prefers_bfloat16(name: str) -> bool:
     """Whether the device has matrix units for bfloat16: AMX, or an NVIDIA GPU of 2020 and later."""
     try:
-        device = torch.device(_best() if name == "auto" else name)
+        device = torch.device(_default_device() if name == "auto" else name)
     except RuntimeError:
         return False  # `with_device` says what is wrong
     if device.type == "cpu":
-        told = getattr(torch.cpu, "get_capabilities", dict[str, object])()  # older versions of torch do not tell
-        return bool(told.get("amx_bf16"))
-    number = device.index or 0
-    is_there = device.type == "cuda" and number < torch.cuda.device_count()
-    return is_there and torch.cuda.get_device_capability(number)[0] >= AMPERE
+        capabilities = getattr(
+            torch.cpu, "get_capabilities", dict[str, object]
+        )()  # older versions of torch do not tell
+        return bool(capabilities.get("amx_bf16"))
+    index = device.index or 0
+    is_available = device.type == "cuda" and index < torch.cuda.device_count()
+    return is_available and torch.cuda.get_device_capability(index)[0] >= AMPERE
 
 
-def wait(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
     """Until the device has done what it was given: some only note it down, and a clock would see nothing."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -50,5 +52,5 @@ def wait(device: torch.device) -> None:
         torch.mps.synchronize()
 
 
-def _best() -> str:
+def _default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"

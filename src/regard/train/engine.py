@@ -18,23 +18,23 @@ from regard.data.batch import Batch
 from regard.data.noise import make_key
 from regard.train.objective import Objective
 from regard.train.optim import Optimizers
-from regard.train.precision import Precision, Scaler, computing
+from regard.train.precision import GradScaler, Precision, autocast
 
-DROPOUT = 17  # what a key is for: never the one of the data's order or noise
+DROPOUT_KEY = 17  # what a key is for: never the one of the data's order or noise
 
 
 @dataclass(frozen=True)
-class Gradients:
+class UpdateStats:
     """What an update would learn, before it does."""
 
     loss: float  # per token
     negative_log_likelihood: float  # per token, without smoothing
     tokens: int
-    norm: float  # of all gradients together, before clipping
-    overflowed: bool = False  # float16 was scaled too far: the next scale is smaller, and nothing else is wrong
+    gradient_norm: float  # of all gradients together, before clipping
+    has_overflowed: bool = False  # float16 was scaled too far: the next scale is smaller, and nothing else is wrong
 
 
-class Engine:
+class Updater:
     """Computes updates on one device."""
 
     def __init__(
@@ -45,21 +45,21 @@ class Engine:
         seed: int,
         clip: float = 0.0,
         precision: Precision = "float32",
-        say: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.objective = objective
         self.optimizers = optimizers
         self.device = next(objective.model.parameters()).device
-        self.scaler = Scaler(self.device.type, precision)
+        self.scaler = GradScaler(self.device.type, precision)
         self._parameters = list(objective.model.parameters())
-        self._seed, self._clip, self._precision, self._say = seed, clip, precision, say
+        self._seed, self._clip, self._precision, self._warn = seed, clip, precision, warn
 
-    def gradients(self, batches: Sequence[Batch], epoch: int) -> Gradients:
+    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
         """Forward and backward through all batches; where memory runs out, again in smaller parts."""
         parts = 1
         while True:
             try:
-                return self._accumulated(batches, epoch, parts)
+                return self._accumulate(batches, epoch, parts)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
@@ -72,40 +72,40 @@ class Engine:
                     fix="Make data.longest smaller, set train.recompute = true, or take a smaller model.",
                 )
             parts = min(2 * parts, rows)
-            self._say(f"Memory ran out: the update is computed again with each batch in {parts} parts.")
+            self._warn(f"Memory ran out: the update is computed again with each batch in {parts} parts.")
 
-    def step(self, rate: float) -> None:
+    def step(self, learning_rate: float) -> None:
         """Let the weights learn what the gradients say."""
-        self.optimizers.set_rate(rate)
+        self.optimizers.set_learning_rate(learning_rate)
         self.optimizers.step()
         self.optimizers.zero_grad()
 
-    def refuse(self) -> None:
+    def discard(self) -> None:
         """Forget the gradients: the weights stay as they are."""
         self.optimizers.zero_grad()
 
-    def _accumulated(self, batches: Sequence[Batch], epoch: int, parts: int) -> Gradients:
+    def _accumulate(self, batches: Sequence[Batch], epoch: int, parts: int) -> UpdateStats:
         tokens = sum(batch.label_count for batch in batches)
         loss = torch.zeros((), dtype=torch.float64)
-        likelihood = torch.zeros((), dtype=torch.float64)
+        negative_log_likelihood = torch.zeros((), dtype=torch.float64)
         for batch in batches:
-            for number, piece in enumerate(cut_rows(batch, parts)):
-                seed_batch(self._seed, epoch, batch.number, number)
-                with computing(self.device.type, self._precision):
-                    found = self.objective(piece)
-                self.scaler.scale(found.total / max(tokens, 1)).backward()
-                loss += found.total.detach().cpu().double()  # in this order: not every device has float64
-                likelihood += found.negative_log_likelihood.cpu().double()
-        scaled = self.scaler.state().get("scale", 0.0) > 1  # at 1 or less it is not the scale that is too large
+            for index, part in enumerate(cut_rows(batch, parts)):
+                seed_batch(self._seed, epoch, batch.number, index)
+                with autocast(self.device.type, self._precision):
+                    loss_sums = self.objective(part)
+                self.scaler.scale(loss_sums.total / max(tokens, 1)).backward()
+                loss += loss_sums.total.detach().cpu().double()  # in this order: not every device has float64
+                negative_log_likelihood += loss_sums.negative_log_likelihood.cpu().double()
+        is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # at 1 or less it is not the scale that is too large
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
-        norm = self._clipped()
+        gradient_norm = self._clip_gradients()
         count = max(tokens, 1)
-        mean = loss.item() / count
-        overflowed = scaled and math.isfinite(mean) and not math.isfinite(norm)
-        return Gradients(mean, likelihood.item() / count, tokens, norm, overflowed)
+        mean_loss = loss.item() / count
+        has_overflowed = is_scaled and math.isfinite(mean_loss) and not math.isfinite(gradient_norm)
+        return UpdateStats(mean_loss, negative_log_likelihood.item() / count, tokens, gradient_norm, has_overflowed)
 
-    def _clipped(self) -> float:
+    def _clip_gradients(self) -> float:
         if self._clip:
             return nn.utils.clip_grad_norm_(self._parameters, self._clip).item()
         grads = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
@@ -116,12 +116,14 @@ def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
     """Let torch's generator begin anew for this batch."""
     if batch is None:
         return
-    bits = int(make_key(seed, DROPOUT, epoch, batch, part)[0] >> 1)
-    torch.default_generator.manual_seed(bits)  # `torch.manual_seed` looks for devices, half a millisecond each time
+    batch_seed = int(make_key(seed, DROPOUT_KEY, epoch, batch, part)[0] >> 1)
+    torch.default_generator.manual_seed(
+        batch_seed
+    )  # `torch.manual_seed` looks for devices, half a millisecond each time
     if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(bits)
+        torch.cuda.manual_seed_all(batch_seed)
     elif torch.backends.mps.is_available():
-        torch.mps.manual_seed(bits)
+        torch.mps.manual_seed(batch_seed)
 
 
 def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
@@ -136,13 +138,13 @@ def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
         return
     rows = batch.labels.size(0)
     size = -(-rows // parts)
-    for begin in range(0, rows, size):
-        taken: dict[str, Any] = {}
+    for start in range(0, rows, size):
+        slices: dict[str, Any] = {}
         for field in fields(batch):
             value = getattr(batch, field.name)
             if isinstance(value, Tensor) and field.name not in ("samples", "languages"):
-                taken[field.name] = value[begin : begin + size]
-        yield replace(batch, **taken)
+                slices[field.name] = value[start : start + size]
+        yield replace(batch, **slices)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

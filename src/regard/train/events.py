@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Said:
+class Message:
     """Something a person should know: a choice and its reason, a warning, a file that was left out."""
 
     text: str
@@ -15,11 +15,11 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Working:
+class Stage:
     """A stage before training that takes a while: learning a vocabulary, writing shards, probing the device."""
 
-    stage: str
-    figures: str = ""
+    name: str
+    progress: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Started:
     validation_samples: int
     device: str
     metric: str  # what "best" means
-    best: float | None = None  # of it so far
+    best_score: float | None = None  # of it so far
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Updated:
     loss: float  # per target token, label smoothing included
     negative_log_likelihood: float  # per target token, without smoothing
     tokens: int  # target tokens that were learned from
-    rate: float
-    gradient: float  # its norm before clipping
+    learning_rate: float
+    gradient_norm: float  # its norm before clipping
     seconds: float  # wall time of this update
 
 
 @dataclass(frozen=True)
-class Shown:
+class SampleOutput:
     """One output of the model beside what was asked for."""
 
     source: str
@@ -66,8 +66,8 @@ class Validated:
 
     update: int
     scores: Mapping[str, float]  # loss, perplexity, bits_per_byte, accuracy; bleu and chrf where asked for
-    best: bool
-    shown: tuple[Shown, ...] = ()
+    is_best: bool
+    samples: tuple[SampleOutput, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -85,11 +85,11 @@ class Spiked:
     """A loss or gradient that was not finite or far off, and what was done."""
 
     update: int
-    what: str
-    done: str
+    fault: str
+    action: str
 
 
-Why = Literal["finished", "no longer better", "asked to stop", "spike"]
+StopReason = Literal["finished", "no longer better", "asked to stop", "spike"]
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Finished:
     """The run is over, or rests until it is resumed."""
 
     update: int
-    why: Why
+    reason: StopReason
     folder: Path
-    best: Mapping[str, float] = field(default_factory=dict)
+    best_scores: Mapping[str, float] = field(default_factory=dict)
 
 
-Event = Said | Working | Started | Updated | Validated | Saved | Spiked | Finished
+Event = Message | Stage | Started | Updated | Validated | Saved | Spiked | Finished
 Listener = Callable[[Event], None]

@@ -29,18 +29,23 @@ from regard.store.model_folder import RUN
 from regard.store.room import check_fits_memory
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
-from regard.train.corpora import Corpora, check_corpus, corpora
-from regard.train.device import with_device
-from regard.train.events import Event, Finished, Listener, Said, Working
-from regard.train.probe import probed
+from regard.train.corpora import RunData, check_corpus, prepare_data
+from regard.train.device import resolve_device
+from regard.train.events import Event, Finished, Listener, Message, Stage
+from regard.train.probe import autotune
 from regard.train.progress import Progress
-from regard.train.signals import Asked, listening
+from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
 
 MISSING = "(not set)"
-FIXED = ("data.train", "data.validation", "data.held_out", "tokenizer.")  # what the tokens in the folder were made with
-FREE = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
-FOLLOWS = "train.together"  # from other settings: it changes with them, and is no change of its own
+TOKEN_SETTINGS = (
+    "data.train",
+    "data.validation",
+    "data.held_out",
+    "tokenizer.",
+)  # what the tokens in the folder were made with
+CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
+DERIVED_SETTING = "train.together"  # from other settings: it changes with them, and is no change of its own
 
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
@@ -49,10 +54,10 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
         is_run = (folder / RUN).is_file()
         fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
-    place = RunFolder(folder)
-    with listening() as asked, place.lock():
-        RUN_FILES().save(run, place.run)
-        return _go(run, place, listeners, pause_at, asked)
+    run_folder = RunFolder(folder)
+    with handle_signals() as stop_request, run_folder.lock():
+        RUN_FILES().save(run, run_folder.run)
+        return _run(run, run_folder, listeners, pause_at, stop_request)
 
 
 def resume(
@@ -71,29 +76,31 @@ def resume(
     differs from what the run was, in its settings or its corpus, is named and refused unless `accept` has "config" or
     "data".
     """
-    place = RunFolder(folder)
-    if not place.run.is_file():
+    run_folder = RunFolder(folder)
+    if not run_folder.run.is_file():
         raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
-    with listening() as asked, place.lock():
-        run = RUN_FILES().load(place.run)
-        wanted = _lengthened(run, updates, more)
+    with handle_signals() as stop_request, run_folder.lock():
+        run = RUN_FILES().load(run_folder.run)
+        new_run = _extend(run, updates, more)
         if changes:
-            wanted = RUN_FILES().parse(with_changes(to_dict(wanted), {FOLLOWS: None}), changes, where=str(place.run))
-        state = _newest_state(place, run)
+            new_run = RUN_FILES().parse(
+                with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
+            )
+        state = _load_newest_state(run_folder, run)
         before = to_dict(run) if state is None else state["run"]  # what the newest checkpoint was made with
-        longer = wanted.train.updates != run.train.updates
-        _check_changes(before, wanted, "config" in accept, longer=longer, where=str(place.run))
-        _check_data(run, place, accept, listeners)
+        is_extended = new_run.train.updates != run.train.updates
+        _check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
+        _check_data(run, run_folder, accept, listeners)
         if state is not None:
-            _check_unfinished(state, wanted, place)
-        return _go(wanted, place, listeners, pause_at, asked)
+            _check_unfinished(state, new_run, run_folder)
+        return _run(new_run, run_folder, listeners, pause_at, stop_request)
 
 
 def is_finished(folder: Path) -> bool:
     """Whether the run in a folder has made all that it was asked for."""
     checkpoints = RunFolder(folder).checkpoints
-    state = Checkpoints(checkpoints, lambda _: None).newest_state() if checkpoints.is_dir() else None
-    return state is not None and Progress.of(state, where=str(checkpoints)).finished
+    state = Checkpoints(checkpoints, lambda _: None).load_newest_state() if checkpoints.is_dir() else None
+    return state is not None and Progress.from_state(state, where=str(checkpoints)).finished
 
 
 def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
@@ -105,58 +112,62 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
     for key in sorted(before.keys() | now.keys()):
         old, new = before.get(key, MISSING), now.get(key, MISSING)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from ((f"{key}.{path}", one, other) for path, one, other in differences(old, new))
+            yield from ((f"{key}.{path}", old_value, new_value) for path, old_value, new_value in differences(old, new))
         elif old != new:
             yield key, old, new
 
 
-def _go(run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None, asked: Asked) -> Finished:
-    def tell(event: Event) -> None:
+def _run(
+    run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None, stop_request: StopRequest
+) -> Finished:
+    def emit(event: Event) -> None:
         for listener in listeners:
             listener(event)
-        if asked and isinstance(event, Working):
-            raise _AskedEarlyError
+        if stop_request and isinstance(event, Stage):
+            raise _StoppedEarlyError
 
-    run = with_device(run)
+    run = resolve_device(run)
     try:
-        read = corpora(run, folder, tell)
-        run = _resolved(run, read)
+        run_data = prepare_data(run, folder, emit)
+        run = _resolve(run, run_data)
         if run.device.threads is not None:
             torch.set_num_threads(run.device.threads)
         check_fits_memory(run.model, where=str(folder.run))
-        run = probed(run, read, tell)
-    except (_AskedEarlyError, WorkerError) as error:
-        if isinstance(error, WorkerError) and not asked:  # a signal to all processes also ends those that cut text
+        run = autotune(run, run_data, emit)
+    except (_StoppedEarlyError, WorkerError) as error:
+        if (
+            isinstance(error, WorkerError) and not stop_request
+        ):  # a signal to all processes also ends those that cut text
             raise
-        tell(Said(f"{asked.by}: the run stops before its first update; what is ready is kept."))
+        emit(Message(f"{stop_request.signal_name}: the run stops before its first update; what is ready is kept."))
         finished = Finished(0, "asked to stop", folder.path, {})
-        tell(finished)
+        emit(finished)
         return finished
-    trainer = Trainer(run, folder, read, tell)
+    trainer = Trainer(run, folder, run_data, emit)
     RUN_FILES().save(run, folder.run)  # only now: these settings fit what the folder holds
-    return trainer.train(is_asked=_asking(asked, tell), pause_at=pause_at)
+    return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
 
 
-class _AskedEarlyError(Exception):
+class _StoppedEarlyError(Exception):
     """Somebody asked to stop while text was made ready."""
 
 
-def _asking(asked: Asked, tell: Listener) -> Callable[[], bool]:
-    told = False
+def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], bool]:
+    is_reported = False
 
-    def is_asked() -> bool:
-        nonlocal told
-        if asked and not told:
-            told = True
-            tell(Said(f"{asked.by}: the run is saved and stops here."))
-        return bool(asked)
+    def should_stop() -> bool:
+        nonlocal is_reported
+        if stop_request and not is_reported:
+            is_reported = True
+            emit(Message(f"{stop_request.signal_name}: the run is saved and stops here."))
+        return bool(stop_request)
 
-    return is_asked
+    return should_stop
 
 
-def _resolved(run: Run, read: Corpora) -> Run:
+def _resolve(run: Run, run_data: RunData) -> Run:
     """The settings with what only the corpus could tell: sizes of vocabularies, labels, languages, accumulation."""
-    sizes = {"source": read.vocabularies.source.size, "target": read.vocabularies.target.size}
+    sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     table = to_dict(run)
     model = table["model"]
     changes: dict[str, Any] = {"train.together": run.accumulate}
@@ -164,79 +175,85 @@ def _resolved(run: Run, read: Corpora) -> Run:
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
-        held_out = () if read.validation is None else read.validation.labels  # a rare one may be there alone
-        changes["model.head.labels"] = sorted({*read.train.labels, *held_out})
+        held_out = () if run_data.validation is None else run_data.validation.labels  # a rare one may be there alone
+        changes["model.head.labels"] = sorted({*run_data.train.labels, *held_out})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
-        changes["model.growth"] = max(run.model.max_length_ratio, _growth(read.train))
-    if not run.model.languages and len(read.train.languages) == 1:
-        changes["model.languages"] = list(read.train.languages[0])
+        changes["model.growth"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
+    if not run.model.languages and len(run_data.train.languages) == 1:
+        changes["model.languages"] = list(run_data.train.languages[0])
     return RUN_FILES().parse(with_changes(table, changes), where=RUN)
 
 
-def _growth(pairs: Shards) -> float:
+def _max_length_ratio(pairs: Shards) -> float:
     """Target tokens for each source token, END counted: as many as all but one in a thousand pairs have."""
     ratios = [(shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards]
     return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
 
 
-def _lengthened(run: Run, updates: int | None, more: int | None) -> Run:
+def _extend(run: Run, updates: int | None, more: int | None) -> Run:
     if updates is not None and more is not None:
         raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
     total = updates if updates is not None else run.train.updates + (more or 0)
     return RUN_FILES().parse(to_dict(run), {"train.updates": total}) if total != run.train.updates else run
 
 
-def _newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
+def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
     """What the newest checkpoint says beside its tensors, if there is one."""
     size = check_fits_memory(run.model, where=str(folder.run))
-    state = Checkpoints(folder.checkpoints, lambda _: None, size).newest_state()
+    state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
     if state is not None:
-        Progress.of(state, where=str(folder.checkpoints))
+        Progress.from_state(state, where=str(folder.checkpoints))
     return state
 
 
-def _check_changes(before: TomlTable, wanted: Run, accepted: bool, *, longer: bool, where: str) -> None:
+def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     before = to_dict(
         RUN_FILES().parse(before, where=where)
     )  # settings that an older version did not have had their defaults
-    known = {FOLLOWS, *(["train.updates"] if longer else [])}
-    changed = [one for one in differences(before, to_dict(wanted)) if one[0] not in known]
-    fixed = [one for one in changed if one[0].startswith(FIXED) and one[0] not in FREE]
-    if fixed:
-        told = _told(fixed)
+    ignored = {DERIVED_SETTING, *(["train.updates"] if is_extended else [])}
+    changed = [difference for difference in differences(before, to_dict(new_run)) if difference[0] not in ignored]
+    token_changes = [
+        difference
+        for difference in changed
+        if difference[0].startswith(TOKEN_SETTINGS) and difference[0] not in CHANGEABLE_TOKEN_SETTINGS
+    ]
+    if token_changes:
+        listing = _format_changes(token_changes)
         raise RegardError(
-            f"The run's tokens were made with other settings:\n{told}",
+            f"The run's tokens were made with other settings:\n{listing}",
             where=where,
             fix="Take the changes back, or start a new run.",
         )
-    shaping = [one for one in changed if one[0].startswith("model.")]
-    if shaping and _shapes(RUN_FILES().parse(before, where=where)) != _shapes(wanted):
+    model_changes = [difference for difference in changed if difference[0].startswith("model.")]
+    if model_changes and _weight_shapes(RUN_FILES().parse(before, where=where)) != _weight_shapes(new_run):
         raise RegardError(
-            f"The run's weights are those of another model:\n{_told(shaping)}",
+            f"The run's weights are those of another model:\n{_format_changes(model_changes)}",
             where=where,
             fix="Take the changes back, or start a new run.",
         )
-    if changed and not accepted:
+    if changed and not is_accepted:
         raise RegardError(
-            f"The settings are not those that the run has had so far:\n{_told(changed)}",
+            f"The settings are not those that the run has had so far:\n{_format_changes(changed)}",
             where=where,
             fix="Take the changes back, or say that you mean them: --accept config.",
         )
 
 
-def _shapes(run: Run) -> dict[str, torch.Size]:
+def _weight_shapes(run: Run) -> dict[str, torch.Size]:
     with torch.device("meta"):
         return {name: tensor.shape for name, tensor in build(run.model).state_dict().items()}
 
 
-def _told(changed: Sequence[tuple[str, Any, Any]]) -> str:
-    lines = [f"  - {path}: was {_short(old)}, is {_short(new)}" for path, old, new in changed[: limits.MAX_REPORTED]]
+def _format_changes(changed: Sequence[tuple[str, Any, Any]]) -> str:
+    lines = [
+        f"  - {path}: was {_shorten(old)}, is {_shorten(new)}" for path, old, new in changed[: limits.MAX_REPORTED]
+    ]
     return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
 
 
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
@@ -247,7 +264,7 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
             fix = "Bring the old files back, or go on with the tokens in the run's folder: --accept data."
             raise RegardError(error.what, where=error.where, fix=fix) from None
         for listener in listeners:
-            listener(Said(f"{error.what} The run goes on with the tokens that it has.", "warning"))
+            listener(Message(f"{error.what} The run goes on with the tokens that it has.", "warning"))
 
 
 def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
@@ -260,8 +277,8 @@ def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
             fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
         )
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
-    is_freed = done < total and "validation.patience" in changed
-    if progress["finished"] and "train.updates" not in changed and not is_freed:
+    is_patience_changed = done < total and "validation.patience" in changed
+    if progress["finished"] and "train.updates" not in changed and not is_patience_changed:
         fix = "Use its model, or go on with --more N" + (" or another validation.patience." if done < total else ".")
         raise RegardError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix

@@ -20,11 +20,13 @@ from regard.config.training import Skip, SpikePolicy
 
 # Of the mean. Batches are not alike (short texts are harder, word for word), and late in a run the losses hardly move:
 # below one and a half times the usual loss (with 6 sigmas) a batch is hard, and must be learned from.
-LEAST_DEVIATION = 1 / 12
-FLOOR = 0.05  # nats: where hardly anything is left to learn, one wrong label is many times the usual loss, and no spike
+MIN_RELATIVE_DEVIATION = 1 / 12
+MIN_DEVIATION = (
+    0.05  # nats: where hardly anything is left to learn, one wrong label is many times the usual loss, and no spike
+)
 
 
-class Guard:
+class SpikeDetector:
     """Watches the losses of a run."""
 
     def __init__(self, settings: SpikePolicy | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
@@ -32,17 +34,17 @@ class Guard:
         self.losses = deque(losses, maxlen=self.settings.window)
         self.spikes = spikes
 
-    def fault(self, loss: float, gradient: float) -> str | None:
+    def check(self, loss: float, gradient_norm: float) -> str | None:
         """What is wrong with an update before it is made; None remembers its loss as a good one."""
-        for name, value in (("loss", loss), ("gradient", gradient)):
+        for name, value in (("loss", loss), ("gradient", gradient_norm)):
             if not math.isfinite(value):
                 return f"the {name} is {value}"
         if len(self.losses) == self.settings.window:
             mean = statistics.fmean(self.losses)
             deviation = math.dist(self.losses, [mean] * len(self.losses)) / math.sqrt(len(self.losses))
-            if loss > mean + self.settings.sigmas * max(deviation, LEAST_DEVIATION * abs(mean), FLOOR):
-                before = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
-                return f"the loss is {loss:.2f}, and {before}"
+            if loss > mean + self.settings.sigmas * max(deviation, MIN_RELATIVE_DEVIATION * abs(mean), MIN_DEVIATION):
+                history = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
+                return f"the loss is {loss:.2f}, and {history}"
         self.losses.append(loss)
         return None
 

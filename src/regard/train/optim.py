@@ -22,22 +22,22 @@ from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.weights import describe_mismatch
 
-Named = dict[str, nn.Parameter]
+NamedParameters = dict[str, nn.Parameter]
 
 
 @dataclass(frozen=True)
-class Groups:
+class ParameterGroups:
     """The parameters that learn, by what may be done to them; each is in one group only."""
 
-    layers: Named  # the matrices of Linears inside the layers
-    matrices: Named  # all other matrices
-    rest: Named  # tables and vectors
+    layers: NamedParameters  # the matrices of Linears inside the layers
+    matrices: NamedParameters  # all other matrices
+    no_decay: NamedParameters  # tables and vectors
 
 
-def groups(model: nn.Module) -> Groups:
+def group_parameters(model: nn.Module) -> ParameterGroups:
     """Sort the parameters of a model; those that are frozen are left out."""
-    tables = _ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
-    linears = _ids(
+    tables = _parameter_ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
+    linears = _parameter_ids(
         module
         for stack in model.modules()
         if isinstance(stack, Stack)
@@ -45,47 +45,47 @@ def groups(model: nn.Module) -> Groups:
         for module in layer.modules()
         if isinstance(module, nn.Linear)
     )
-    sorted_out = Groups({}, {}, {})
+    groups = ParameterGroups({}, {}, {})
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
         if parameter.dim() < 2 or id(parameter) in tables:
-            sorted_out.rest[name] = parameter
+            groups.no_decay[name] = parameter
         elif id(parameter) in linears:
-            sorted_out.layers[name] = parameter
+            groups.layers[name] = parameter
         else:
-            sorted_out.matrices[name] = parameter
-    return sorted_out
+            groups.matrices[name] = parameter
+    return groups
 
 
 class Optimizers:
     """One or two of torch's optimizers, driven as one."""
 
-    def __init__(self, *each: torch.optim.Optimizer, names: Mapping[int, str]) -> None:
-        self.each = each
+    def __init__(self, *optimizers: torch.optim.Optimizer, names: Mapping[int, str]) -> None:
+        self.optimizers = optimizers
         self._names = names  # by the parameter's id
-        self._rate: float | None = None
+        self._learning_rate: float | None = None
 
-    def set_rate(self, rate: float) -> None:
+    def set_learning_rate(self, learning_rate: float) -> None:
         """The learning rate of the steps that follow."""
-        self._rate = rate
-        for optimizer in self.each:
+        self._learning_rate = learning_rate
+        for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = learning_rate
 
     def step(self) -> None:
         """Move every parameter that has a gradient."""
-        if self._rate is None:
+        if self._learning_rate is None:
             raise RegardError("The optimizer has no learning rate.", fix="Call `set_rate` before the first step.")
-        for optimizer in self.each:
+        for optimizer in self.optimizers:
             optimizer.step()
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
-        for optimizer in self.each:
+        for optimizer in self.optimizers:
             optimizer.zero_grad()
 
-    def state(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         """What the optimizers remember, as "exp_avg/encoder.layers.0...."; the tensors are their own.
 
         A parameter that never had a gradient has no memory, and an empty "untouched/..." says so. Before the first
@@ -95,64 +95,66 @@ class Optimizers:
         untouched: dict[str, Tensor] = {}
         for optimizer, _, parameter in self._parameters():
             name = self._names[id(parameter)]
-            memory = optimizer.state.get(parameter)
-            if not memory:
+            parameter_state = optimizer.state.get(parameter)
+            if not parameter_state:
                 untouched[f"untouched/{name}"] = torch.empty(0)
             else:
-                state.update((f"{key}/{name}", tensor) for key, tensor in memory.items())
+                state.update((f"{key}/{name}", tensor) for key, tensor in parameter_state.items())
         return state | untouched if state else {}
 
-    def load(self, state: Mapping[str, Tensor]) -> None:
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a saved state, which must be of these parameters and these optimizers."""
         self._check(state)
-        for optimizer in self.each:
-            memories: dict[int, dict[str, Tensor]] = {}
-            for own, number, parameter in self._parameters():
+        for optimizer in self.optimizers:
+            states: dict[int, dict[str, Tensor]] = {}
+            for owner, index, parameter in self._parameters():
                 name = self._names[id(parameter)]
-                if own is optimizer and state and f"untouched/{name}" not in state:
-                    keys = _memory(optimizer, parameter)
-                    memories[number] = {key: state[f"{key}/{name}"].clone() for key in keys}
-            optimizer.load_state_dict({"state": memories, "param_groups": optimizer.state_dict()["param_groups"]})
+                if owner is optimizer and state and f"untouched/{name}" not in state:
+                    keys = _state_shapes(optimizer, parameter)
+                    states[index] = {key: state[f"{key}/{name}"].clone() for key in keys}
+            optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
 
     def _parameters(self) -> Iterator[tuple[torch.optim.Optimizer, int, nn.Parameter]]:
         """Every parameter with its optimizer and its number there."""
-        for optimizer in self.each:
+        for optimizer in self.optimizers:
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-            for number, parameter in enumerate(parameters):
-                yield optimizer, number, parameter
+            for index, parameter in enumerate(parameters):
+                yield optimizer, index, parameter
 
     def _check(self, state: Mapping[str, Tensor]) -> None:
         if not state:
             return
-        wanted, narrow = dict[str, torch.Size](), list[str]()
+        expected, wrong_dtypes = dict[str, torch.Size](), list[str]()
         for optimizer, _, parameter in self._parameters():
             name = self._names[id(parameter)]
             if (entry := f"untouched/{name}") in state:
-                wanted[entry] = state[entry].shape
+                expected[entry] = state[entry].shape
                 continue
-            for key, shape in _memory(optimizer, parameter).items():
+            for key, shape in _state_shapes(optimizer, parameter).items():
                 entry = f"{key}/{name}"
-                wanted[entry] = shape
+                expected[entry] = shape
                 if key != "step" and entry in state and state[entry].dtype != parameter.dtype:
-                    narrow.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
-        if told := describe_mismatch(wanted, state, narrow):
+                    wrong_dtypes.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
+        if mismatch := describe_mismatch(expected, state, wrong_dtypes):
             fix = "Resume with the model and the optimizer of the run that saved it."
-            raise RegardError(f"The state does not fit the optimizer: {told}.", where="the optimizer's state", fix=fix)
+            raise RegardError(
+                f"The state does not fit the optimizer: {mismatch}.", where="the optimizer's state", fix=fix
+            )
 
 
 def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
     """The optimizer that the settings ask for, over the parameters of a model that learn."""
-    group = groups(model)
-    decaying, resting = group.layers | group.matrices, group.rest
-    each: list[torch.optim.Optimizer]
+    group = group_parameters(model)
+    decayed, not_decayed = group.layers | group.matrices, group.no_decay
+    optimizers: list[torch.optim.Optimizer]
     match settings:
         case config.AdamW(betas=betas, eps=eps, weight_decay=decay):
-            each = [_adamw((decaying, decay), (resting, 0.0), betas=betas, eps=eps)]
+            optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
         case config.Adam(betas=betas, eps=eps):
-            everything = [*decaying.values(), *resting.values()]
-            each = [torch.optim.Adam(everything, lr=0.0, betas=betas, eps=eps, fused=True)]
+            parameters = [*decayed.values(), *not_decayed.values()]
+            optimizers = [torch.optim.Adam(parameters, lr=0.0, betas=betas, eps=eps, fused=True)]
         case config.Adafactor(weight_decay=decay):
-            each = [torch.optim.Adafactor(_with_decay((decaying, decay), (resting, 0.0)), lr=0.0)]
+            optimizers = [torch.optim.Adafactor(_make_param_groups((decayed, decay), (not_decayed, 0.0)), lr=0.0)]
         case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
             muon = torch.optim.Muon(
                 [*group.layers.values()],
@@ -161,21 +163,21 @@ def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
                 weight_decay=decay,
                 adjust_lr_fn="match_rms_adamw",  # one learning rate suits both
             )
-            each = [muon, _adamw((group.matrices, decay), (resting, 0.0), betas=betas, eps=eps)]
+            optimizers = [muon, _make_adamw((group.matrices, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
         case _:
             assert_never(settings)
-    return Optimizers(*each, names={id(parameter): name for name, parameter in (decaying | resting).items()})
+    return Optimizers(*optimizers, names={id(parameter): name for name, parameter in (decayed | not_decayed).items()})
 
 
-def _adamw(*groups: tuple[Named, float], betas: tuple[float, float], eps: float) -> torch.optim.AdamW:
-    return torch.optim.AdamW(_with_decay(*groups), lr=0.0, betas=betas, eps=eps, fused=True)
+def _make_adamw(*groups: tuple[NamedParameters, float], betas: tuple[float, float], eps: float) -> torch.optim.AdamW:
+    return torch.optim.AdamW(_make_param_groups(*groups), lr=0.0, betas=betas, eps=eps, fused=True)
 
 
-def _with_decay(*groups: tuple[Named, float]) -> list[dict[str, Any]]:
+def _make_param_groups(*groups: tuple[NamedParameters, float]) -> list[dict[str, Any]]:
     return [{"params": [*named.values()], "weight_decay": decay} for named, decay in groups if named]
 
 
-def _memory(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[str, torch.Size]:
+def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[str, torch.Size]:
     """What an optimizer remembers of a parameter once it has moved it, and in which shapes."""
     shape = parameter.shape
     match optimizer:
@@ -192,5 +194,5 @@ def _memory(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[s
             raise TypeError(f"Nobody knows what {type(optimizer).__name__} remembers.")
 
 
-def _ids(modules: Iterable[nn.Module]) -> set[int]:
+def _parameter_ids(modules: Iterable[nn.Module]) -> set[int]:
     return {id(parameter) for module in modules for parameter in module.parameters()}

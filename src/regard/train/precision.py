@@ -15,10 +15,10 @@ from regard.base.errors import RegardError
 from regard.train.optim import Optimizers
 
 Precision = Literal["float32", "bfloat16", "float16"]
-NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTOCAST_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def computing(device_type: str, precision: Precision) -> AbstractContextManager[object]:
+def autocast(device_type: str, precision: Precision) -> AbstractContextManager[object]:
     """The block in which a model is run: autocast, or nothing for float32.
 
     >>> with computing("cpu", "bfloat16"):
@@ -27,10 +27,10 @@ def computing(device_type: str, precision: Precision) -> AbstractContextManager[
     """
     if precision == "float32":
         return nullcontext()
-    return torch.autocast(device_type, dtype=NARROW[precision])
+    return torch.autocast(device_type, dtype=AUTOCAST_DTYPES[precision])
 
 
-class Scaler:
+class GradScaler:
     """Keeps float16 gradients out of the range where they vanish; for the other precisions it does nothing.
 
         scaler.scale(loss).backward()
@@ -42,8 +42,8 @@ class Scaler:
     """
 
     def __init__(self, device_type: str, precision: Precision) -> None:
-        self.active = precision == "float16"
-        self._scaler = torch.amp.GradScaler(device_type, enabled=self.active)
+        self.is_enabled = precision == "float16"
+        self._scaler = torch.amp.GradScaler(device_type, enabled=self.is_enabled)
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss, times the scale."""
@@ -51,21 +51,21 @@ class Scaler:
 
     def unscale(self, optimizers: Optimizers) -> None:
         """Divide the gradients by the scale, and note whether all are finite."""
-        for optimizer in optimizers.each:
+        for optimizer in optimizers.optimizers:
             self._scaler.unscale_(optimizer)
 
     def update(self) -> None:
         """Choose the scale of the next update."""
         self._scaler.update()
 
-    def state(self) -> dict[str, float | int]:
+    def state_dict(self) -> dict[str, float | int]:
         """Plain numbers; empty where there is no scale."""
         return self._scaler.state_dict()
 
-    def load(self, state: Mapping[str, float | int]) -> None:
+    def load_state_dict(self, state: Mapping[str, float | int]) -> None:
         """Go on from a saved scale."""
-        if bool(state) != self.active:
+        if bool(state) != self.is_enabled:
             what = "has a scale of gradients" if state else "has no scale of gradients"
             raise RegardError(f"The saved state {what}.", fix="Resume with the precision that the run began with.")
-        if self.active:
+        if self.is_enabled:
             self._scaler.load_state_dict(dict(state))

@@ -19,26 +19,26 @@ class Progress:
     best: float | None = None  # of the metric that the run goes by
     best_update: int = 0
     best_scores: dict[str, float] = field(default_factory=dict)
-    waited: int = 0  # validations since the best
+    since_best: int = 0  # validations since the best
     losses: list[float] = field(default_factory=list)  # the last ones, for the guard
     spikes: int = 0
     scaler: dict[str, float] = field(default_factory=dict)  # of float16
     journal: int = 0  # bytes of metrics.jsonl
     finished: bool = False
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
 
     @classmethod
-    def of(cls, state: dict[str, Any], *, where: str) -> "Progress":
+    def from_state(cls, state: dict[str, Any], *, where: str) -> "Progress":
         """From the state of a checkpoint, as JSON; whatever is not of its kind there is damage."""
         try:
             values = dict(state["progress"])
-            if not isinstance(state["run"], dict) or {one.name for one in fields(cls)} != values.keys():
+            if not isinstance(state["run"], dict) or {item.name for item in fields(cls)} != values.keys():
                 raise TypeError("other fields")
             checked = TypeAdapter(cls).validate_python(values)  # a copy: numbers must come back as they were written
-            counts = [checked.update, checked.tokens, checked.best_update, checked.waited, checked.spikes]
+            counts = [checked.update, checked.tokens, checked.best_update, checked.since_best, checked.spikes]
             position = checked.position
             counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
             if min(counts) < 0:

@@ -12,27 +12,27 @@ from regard.config.tables import to_dict
 from regard.store.card import Card
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import Corpora
+from regard.train.corpora import RunData
 from regard.train.progress import Progress
 from regard.train.validate import Scores
 
 
-class Publisher:
+class ModelWriter:
     """Writes `best/` and `average/`."""
 
-    def __init__(self, run: Run, folder: RunFolder, corpora: Corpora, model: nn.Module) -> None:
-        self._run, self._folder, self._corpora = run, folder, corpora
+    def __init__(self, run: Run, folder: RunFolder, run_data: RunData, model: nn.Module) -> None:
+        self._run, self._folder, self._run_data = run, folder, run_data
         self._parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.plain_run = to_dict(run)
+        self.run_dict = to_dict(run)
         self.versions = {"regard": regard.__version__, "torch": torch.__version__, "python": platform.python_version()}
 
-    def best(
+    def write_best(
         self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int] = ()
     ) -> None:
         """The best model so far takes the place of the one before."""
         self._write("best", weights, progress, scores, averaged)
 
-    def average(
+    def write_average(
         self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
     ) -> None:
         """The mean of several checkpoints."""
@@ -41,10 +41,10 @@ class Publisher:
     def _write(
         self, name: str, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
     ) -> None:
-        corpora, run = self._corpora, self._run
-        data: dict[str, int | str] = {"training samples": len(corpora.train)}
-        if corpora.validation is not None:
-            data["validation samples"] = len(corpora.validation)
+        run_data, run = self._run_data, self._run
+        data: dict[str, int | str] = {"training samples": len(run_data.train)}
+        if run_data.validation is not None:
+            data["validation samples"] = len(run_data.validation)
         training: dict[str, int | float | str] = {
             "updates": progress.update,
             "target tokens": progress.tokens,
@@ -59,7 +59,7 @@ class Publisher:
             note = f"Its weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
             note = f"Its weights are a moving average with decay {run.train.ema}."
-        words = f"{run.tokenizer.kind}, {corpora.vocabularies.source.size:,} pieces"
-        card = Card(run.model, self._parameters, words, data, training, scores.values, scores.signatures, note)
-        place = self._folder.path / name
-        write_model(place, run.model, corpora.vocabularies, weights, str(card), replace=True)
+        tokenizer_text = f"{run.tokenizer.kind}, {run_data.tokenizers.source.size:,} pieces"
+        card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
+        path = self._folder.path / name
+        write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 STACKS = ("model.encoder", "model.decoder")
-ABOUT = {  # the first words of a reason: the settings that it explains
+EXPLAINED_SETTINGS = {  # the first words of a reason: the settings that it explains
     "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
     "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
     "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("placement", "final_norm")),
@@ -16,21 +16,21 @@ ABOUT = {  # the first words of a reason: the settings that it explains
 }
 
 
-def as_set(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:
+def mark_overridden(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:
     """The reasons for a run, of which these settings are somebody's own.
 
     >>> as_set(["Dropout: 0.1, because.", "Looks: one."], ["validation.every"])
     ('Dropout: 0.1, because.', 'Looks: changed by you (validation.every).')
     """
-    return tuple(_as_set(reason, settings) for reason in reasons)
+    return tuple(_mark_reason(reason, settings) for reason in reasons)
 
 
-def _as_set(reason: str, settings: Collection[str]) -> str:
+def _mark_reason(reason: str, settings: Collection[str]) -> str:
     name = reason.partition(":")[0]
-    own = [path for path in settings if _touches(path, ABOUT.get(name, ()))]
-    return f"{name}: changed by you ({', '.join(own)})." if own else reason
+    overridden = [path for path in settings if _overlaps(path, EXPLAINED_SETTINGS.get(name, ()))]
+    return f"{name}: changed by you ({', '.join(overridden)})." if overridden else reason
 
 
-def _touches(path: str, explained: Sequence[str]) -> bool:
+def _overlaps(path: str, explained: Sequence[str]) -> bool:
     """Whether a setting is one of these, a part of one, or has one as its part."""
-    return any(f"{path}.".startswith(f"{one}.") or f"{one}.".startswith(f"{path}.") for one in explained)
+    return any(f"{path}.".startswith(f"{setting}.") or f"{setting}.".startswith(f"{path}.") for setting in explained)

@@ -12,7 +12,7 @@ from regard.base.errors import RegardError
 from regard.config.training import Constant, Cosine, InverseSqrt, Linear, Noam, Schedule, WarmupStableDecay
 
 
-def rate(schedule: Schedule, update: int, *, updates: int, width: int) -> float:
+def learning_rate(schedule: Schedule, update: int, *, updates: int, width: int) -> float:
     """The rate of update number `update`; the first of a run is 1, the last is `updates`.
 
     `updates` and `width` matter only to kinds that know the end of the run or the width of the model.
@@ -25,27 +25,27 @@ def rate(schedule: Schedule, update: int, *, updates: int, width: int) -> float:
         case Noam(factor=factor, warmup=warmup):
             return factor * width**-0.5 * min(update**-0.5, update * warmup**-1.5)
         case Cosine(peak=peak, warmup=warmup, end=end):
-            wave = (1 + math.cos(math.pi * _way(update, max(warmup, 1), updates))) / 2
-            return peak * min(_rise(update, warmup), end + (1 - end) * wave)
+            cosine = (1 + math.cos(math.pi * _decay(update, max(warmup, 1), updates))) / 2
+            return peak * min(_warmup(update, warmup), end + (1 - end) * cosine)
         case Linear(peak=peak, warmup=warmup, end=end):
-            way = _way(update, max(warmup, 1), updates)
-            return peak * min(_rise(update, warmup), 1 - (1 - end) * way)
+            progress = _decay(update, max(warmup, 1), updates)
+            return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
         case WarmupStableDecay(peak=peak, warmup=warmup, decay=decay, end=end):
-            way = _way(update, max(updates - decay, 1), updates)
-            return peak * min(_rise(update, warmup), 1 - (1 - end) * way)
+            progress = _decay(update, max(updates - decay, 1), updates)
+            return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
         case Constant(peak=peak, warmup=warmup):
-            return peak * _rise(update, warmup)
+            return peak * _warmup(update, warmup)
         case _:
             assert_never(schedule)
 
 
-def _rise(update: int, warmup: int) -> float:
+def _warmup(update: int, warmup: int) -> float:
     """How much of the peak is reached: all of it at update `warmup`, at once if that is 0."""
     return 1.0 if update >= warmup else update / warmup
 
 
-def _way(update: int, top: int, last: int) -> float:
+def _decay(update: int, start: int, end: int) -> float:
     """How far an update is on the way from the top (0) to the last update (1)."""
-    if update <= top:
+    if update <= start:
         return 0.0
-    return min(1.0, (update - top) / (last - top)) if last > top else 1.0
+    return min(1.0, (update - start) / (end - start)) if end > start else 1.0

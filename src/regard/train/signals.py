@@ -7,38 +7,38 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Asked:
+class StopRequest:
     """Whether somebody asked the run to stop, and how."""
 
     def __init__(self) -> None:
-        self.by: str | None = None
-        self.insisted = False
+        self.signal_name: str | None = None
+        self.is_forced = False
 
     def __bool__(self) -> bool:
-        return self.by is not None
+        return self.signal_name is not None
 
-    def hear(self, number: int, _frame: FrameType | None) -> None:
+    def handle(self, signum: int, _frame: FrameType | None) -> None:
         """A signal has come: remember it; the loop looks between updates."""
-        if self.by is not None and number == signal.SIGINT:
-            self.insisted = True
+        if self.signal_name is not None and signum == signal.SIGINT:
+            self.is_forced = True
             raise KeyboardInterrupt
-        self.by = signal.Signals(number).name
+        self.signal_name = signal.Signals(signum).name
 
 
 @contextmanager
-def listening() -> Iterator[Asked]:
+def handle_signals() -> Iterator[StopRequest]:
     """Hear SIGTERM and Ctrl-C meanwhile; outside the main thread Python cannot, and nothing changes."""
-    asked = Asked()
+    request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield request
         return
-    before = {number: signal.signal(number, asked.hear) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous_handlers = {signum: signal.signal(signum, request.handle) for signum in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield asked
+        yield request
     except Exception as error:
-        if asked.insisted:  # compiled code that was interrupted may tell it as an error of its own
+        if request.is_forced:  # compiled code that was interrupted may tell it as an error of its own
             raise KeyboardInterrupt from error
         raise
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for signum, handler in previous_handlers.items():
+            signal.signal(signum, handler)

@@ -20,15 +20,17 @@ KINDS: dict[str, TaskName] = {
 }
 
 
-def loader_of(run: Run, shards: Shards, vocabularies: TokenizerPair, **options: Any) -> Loader:
+def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: Any) -> Loader:
     """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
     data = run.data
-    shards, task = task_of(run, shards, vocabularies)
-    rules = OrderSettings(seed=data.seed, max_tokens=data.batch_tokens, max_length=data.max_length, packed=task.packed)
-    return Loader(shards, task, rules, **options)
+    shards, task = make_task(run, shards, tokenizers)
+    order_settings = OrderSettings(
+        seed=data.seed, max_tokens=data.batch_tokens, max_length=data.max_length, packed=task.packed
+    )
+    return Loader(shards, task, order_settings, **options)
 
 
-def task_of(run: Run, shards: Shards, vocabularies: TokenizerPair) -> tuple[Shards, Task]:
+def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shards, Task]:
     """The task, and the shards it reads: long texts of which gaps are filled are cut into rows."""
     kind = KINDS.get(run.model.task)
     if kind is None:
@@ -41,19 +43,19 @@ def task_of(run: Run, shards: Shards, vocabularies: TokenizerPair) -> tuple[Shar
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     if kind in ("fill", "restore") and shards.streams == ("source",):
         weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
-        row = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
-        shards = Shards([split_long(shard, row) for shard in shards.shards], weights)
-    tagged = kind == "translate" and bool(vocabularies.source.specials.languages)
-    if tagged and not all(shards.languages):
+        row_length = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
+        shards = Shards([split_long(shard, row_length) for shard in shards.shards], weights)
+    has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
+    if has_language_tags and not all(shards.languages):
         raise RegardError(
             "The vocabulary has tags of languages, and a source does not say which it is in.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
     task = build_task(
         kind,
-        vocabularies,
+        tokenizers,
         seed=run.data.seed,
-        languages=shards.languages if tagged else None,
+        languages=shards.languages if has_language_tags else None,
         pairs=shards.streams == ("source", "target"),
         max_length=min(run.data.max_length, run.data.batch_tokens),
     )

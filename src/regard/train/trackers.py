@@ -19,39 +19,39 @@ from regard.config.tables import read_toml, suggest
 from regard.store.run_folder import RunFolder
 from regard.train.events import Event, Finished, Listener, Started, Updated, Validated
 
-Board = Literal["tensorboard", "wandb", "mlflow"]
+TrackerName = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
-IDS = "boards.json"
+EXPERIMENT_IDS_FILE = "boards.json"
 
 
-def tracker(board: str, folder: Path) -> Listener:
+def make_tracker(name: str, folder: Path) -> Listener:
     """A listener that forwards a run's numbers to a board."""
-    if board not in get_args(Board):
-        raise RegardError(f"There is no board '{board}'.", fix=suggest(board, list(get_args(Board))))
-    return _Tracker(board, folder)
+    if name not in get_args(TrackerName):
+        raise RegardError(f"There is no board '{name}'.", fix=suggest(name, list(get_args(TrackerName))))
+    return _Tracker(name, folder)
 
 
 class _Tracker:
     """Opens its board when the run starts, and closes it when it ends."""
 
-    def __init__(self, board: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self._folder = folder
-        self._opener = {"tensorboard": _tensorboard, "wandb": _wandb, "mlflow": _mlflow}[board]
-        import_optional(board, board, f"Tracking with {board}")  # say now that it is missing
-        self._module = import_module(_MODULES[board])
+        self._open = {"tensorboard": _open_tensorboard, "wandb": _open_wandb, "mlflow": _open_mlflow}[name]
+        import_optional(name, name, f"Tracking with {name}")  # say now that it is missing
+        self._module = import_module(_MODULES[name])
         self._send: Send | None = None
         self._close: Callable[[], object] = lambda: None
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
             settings = read_toml(RunFolder(self._folder).run)
-            self._send, self._close = self._opener(self._module, self._folder, settings, event.update)
+            self._send, self._close = self._open(self._module, self._folder, settings, event.update)
         if self._send is None:
             return
         if isinstance(event, Updated):
-            numbers = {"loss": event.loss, "rate": event.rate, "gradient": event.gradient}
-            numbers["tokens_per_second"] = event.tokens / max(event.seconds, 1e-9)
-            self._send(event.update, {f"train/{name}": value for name, value in numbers.items()})
+            metrics = {"loss": event.loss, "rate": event.learning_rate, "gradient": event.gradient_norm}
+            metrics["tokens_per_second"] = event.tokens / max(event.seconds, 1e-9)
+            self._send(event.update, {f"train/{name}": value for name, value in metrics.items()})
         elif isinstance(event, Validated):
             self._send(event.update, {f"validation/{name}": value for name, value in event.scores.items()})
         elif isinstance(event, Finished):
@@ -59,20 +59,20 @@ class _Tracker:
 
 
 _MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb", "mlflow": "mlflow"}
-_Opened = tuple[Send, Callable[[], object]]
+_Connection = tuple[Send, Callable[[], object]]
 
 
-def _tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], update: int) -> _Opened:
+def _open_tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], update: int) -> _Connection:
     writer = module.SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
 
-    def send(step: int, numbers: Mapping[str, float]) -> None:
-        for name, value in numbers.items():
+    def send(step: int, metrics: Mapping[str, float]) -> None:
+        for name, value in metrics.items():
             writer.add_scalar(name, value, step)
 
     return send, writer.close
 
 
-def _wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Opened:
+def _open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Connection:
     mode = None if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE") else "offline"
     run = module.init(
         project=os.environ.get("WANDB_PROJECT", "regard"),
@@ -80,39 +80,39 @@ def _wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update: int)
         dir=str(folder),
         config=dict(settings),
         mode=mode,
-        id=known_as(folder, "wandb"),
+        id=experiment_id(folder, "wandb"),
         resume="allow",
     )
-    remember(folder, "wandb", run.id)
-    return lambda step, numbers: run.log(dict(numbers), step=step), run.finish
+    save_experiment_id(folder, "wandb", run.id)
+    return lambda step, metrics: run.log(dict(metrics), step=step), run.finish
 
 
-def _mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Opened:
+def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Connection:
     if not os.environ.get("MLFLOW_TRACKING_URI"):
         module.set_tracking_uri(f"sqlite:///{(folder / 'mlflow.db').resolve()}")
     module.set_experiment("regard")
-    known = known_as(folder, "mlflow")
-    run = module.start_run(run_id=known) if known else module.start_run(run_name=folder.name)
-    remember(folder, "mlflow", run.info.run_id)
-    if not known:
+    run_id = experiment_id(folder, "mlflow")
+    run = module.start_run(run_id=run_id) if run_id else module.start_run(run_name=folder.name)
+    save_experiment_id(folder, "mlflow", run.info.run_id)
+    if not run_id:
         module.log_dict(dict(settings), "run.json")
-    return lambda step, numbers: module.log_metrics(dict(numbers), step=step), module.end_run
+    return lambda step, metrics: module.log_metrics(dict(metrics), step=step), module.end_run
 
 
-def known_as(folder: Path, board: str) -> str | None:
+def experiment_id(folder: Path, tracker: str) -> str | None:
     """The id of this run's experiment on a board, if it has been there."""
-    return _ids(folder).get(board)
+    return _read_experiment_ids(folder).get(tracker)
 
 
-def remember(folder: Path, board: str, name: str) -> None:
+def save_experiment_id(folder: Path, tracker: str, run_id: str) -> None:
     """Keep that id for the next start."""
-    known = {**_ids(folder), board: name}
-    write_atomic(folder / IDS, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
+    ids = {**_read_experiment_ids(folder), tracker: run_id}
+    write_atomic(folder / EXPERIMENT_IDS_FILE, (json.dumps(ids, indent=1, sort_keys=True) + "\n").encode())
 
 
-def _ids(folder: Path) -> dict[str, str]:
+def _read_experiment_ids(folder: Path) -> dict[str, str]:
     """The experiment of each board that this run is known to."""
-    path = folder / IDS
+    path = folder / EXPERIMENT_IDS_FILE
     if not path.exists():
         return {}
     fix = "Remove it: the run then begins new experiments on its boards."

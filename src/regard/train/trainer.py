@@ -19,76 +19,76 @@ from regard.models.build import build
 from regard.store.room import check_fits_memory
 from regard.store.run_folder import Journal, RunFolder
 from regard.store.weights import get_weights, load_into
-from regard.train.average import Ema, mean
+from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
-from regard.train.corpora import Corpora
-from regard.train.engine import Engine, Gradients
-from regard.train.events import Finished, Listener, Said, Saved, Spiked, Started, Updated, Validated, Why
-from regard.train.guard import Guard
-from regard.train.kernels import use_kernels
+from regard.train.corpora import RunData
+from regard.train.engine import Updater, UpdateStats
+from regard.train.events import Finished, Listener, Message, Saved, Spiked, Started, StopReason, Updated, Validated
+from regard.train.guard import SpikeDetector
+from regard.train.kernels import apply_device_settings
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.progress import Progress
-from regard.train.publish import Publisher
-from regard.train.schedule import rate
-from regard.train.tasks import loader_of
+from regard.train.publish import ModelWriter
+from regard.train.schedule import learning_rate
+from regard.train.tasks import make_loader
 from regard.train.validate import Scores, Validator, is_better
 
-TIMED = 50  # updates between lines of timing.jsonl
+TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
 
 
 class Trainer:
     """A run in one process."""
 
-    def __init__(self, run: Run, folder: RunFolder, corpora: Corpora, tell: Listener) -> None:
-        self.run, self.folder, self.tell = run, folder, tell
+    def __init__(self, run: Run, folder: RunFolder, run_data: RunData, emit: Listener) -> None:
+        self.run, self.folder, self.emit = run, folder, emit
         settings = run.train
         self.device = torch.device(run.device.name)
         size = check_fits_memory(run.model, where=str(folder.run))
         self.model = build(run.model, seed=run.seed).to(self.device).train()
-        use_kernels(self.model, self.run)
+        apply_device_settings(self.model, self.run)
         self.objective = Objective(
             self.model,
-            smoothing=settings.label_smoothing,
-            agreement=settings.r_drop,
-            rows=run.device.logit_rows or 0,
-            compiled=settings.compile,
+            label_smoothing=settings.label_smoothing,
+            r_drop=settings.r_drop,
+            logit_rows=run.device.logit_rows or 0,
+            should_compile=settings.compile,
         )
-        self.engine = Engine(
+        self.updater = Updater(
             self.objective,
             make_optimizers(self.model, settings.optimizer),
             seed=run.seed,
             clip=settings.clip,
             precision=settings.precision,
-            say=lambda text: tell(Said(text, "warning")),
+            warn=lambda text: emit(Message(text, "warning")),
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
-        noise = resegmenter(corpora.vocabularies, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
-        self.loader = loader_of(run, corpora.train, corpora.vocabularies, together=run.accumulate, recut=noise)
-        self.validator = self._validator(corpora)
-        self.checkpoints = Checkpoints(folder.checkpoints, lambda text: tell(Said(text, "warning")), size)
+        resegment = resegmenter(run_data.tokenizers, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
+        self.loader = make_loader(run, run_data.train, run_data.tokenizers, together=run.accumulate, recut=resegment)
+        self.validator = self._make_validator(run_data)
+        self.checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")), size)
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
         self.progress = Progress()
-        self.guard = Guard(settings.spikes)
-        self.publisher = Publisher(run, folder, corpora, self.model)
-        self._found = self.checkpoints.newest()
-        if self._found is not None:
-            self._restore(self._found[1])
+        self.spike_detector = SpikeDetector(settings.spikes)
+        self.model_writer = ModelWriter(run, folder, run_data, self.model)
+        self._newest_checkpoint = self.checkpoints.load_newest()
+        if self._newest_checkpoint is not None:
+            self._restore(self._newest_checkpoint[1])
 
-    def train(self, *, is_asked: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
+    def train(self, *, should_stop: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
         """Go on from the newest checkpoint, or begin, until the run is over or somebody asks it to rest."""
         self._start()
         progress, updates = self.progress, self.run.train.updates
-        for work in self.loader.updates(progress.position):
+        for update in self.loader.updates(progress.position):
             if progress.update >= updates or self._is_patience_over() or progress.finished:
                 return self._finish("finished" if progress.update >= updates else "no longer better")
-            if is_asked() or (pause_at is not None and progress.update >= pause_at):
-                return self._rest("asked to stop")
-            made = progress.update
-            if not self._update(work):
-                return self._rest("spike")
+            if should_stop() or (pause_at is not None and progress.update >= pause_at):
+                return self._pause("asked to stop")
+            updates_before = progress.update
+            if not self._update(update):
+                return self._pause("spike")
             progress = self.progress
-            if progress.update <= made:
+            if progress.update <= updates_before:
                 continue  # the update was left out, or the run went back: nothing new to validate or save
             if progress.update % self.run.validation.every == 0 or progress.update == updates:
                 self._validate()
@@ -99,201 +99,205 @@ class Trainer:
     def _start(self) -> None:
         progress = self.progress
         if progress.finished and progress.update < self.run.train.updates:
-            progress.finished, progress.waited = False, 0  # it was finished, and was given more to do
+            progress.finished, progress.since_best = False, 0  # it was finished, and was given more to do
         self.journal.truncate(progress.journal)
-        self._tell_start()
-        if self._found is not None:
-            step, checkpoint = self._found
-            self._found = None  # it is as large as the model and its optimizer
+        self._report_start()
+        if self._newest_checkpoint is not None:
+            step, checkpoint = self._newest_checkpoint
+            self._newest_checkpoint = None  # it is as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
-            if checkpoint.state["run"] != self.publisher.plain_run:
+            if checkpoint.state["run"] != self.model_writer.run_dict:
                 if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
                     self._validate()  # it was not the last one until now
                 self._save()  # what was changed and accepted need not be accepted again after a kill
 
-    def _update(self, work: Update) -> bool:
+    def _update(self, update: Update) -> bool:
         """One update, or what the policy does instead; False ends the run."""
-        began, epoch = time.perf_counter(), self._epoch()
-        found = self.engine.gradients(work.batches, epoch)
-        if found.overflowed:  # float16 looks for its scale: neither an update nor a spike
-            self.engine.refuse()
-            self.journal.write(**self._left_out(work), overflow="the scale of float16 was too large")
-            self.progress.position = work.next_position
+        start, epoch = time.perf_counter(), self._current_epoch()
+        stats = self.updater.compute_gradients(update.batches, epoch)
+        if stats.has_overflowed:  # float16 looks for its scale: neither an update nor a spike
+            self.updater.discard()
+            self.journal.write(**self._skipped(update), overflow="the scale of float16 was too large")
+            self.progress.position = update.next_position
             return True
-        fault = self.guard.fault(found.loss, found.norm)
+        fault = self.spike_detector.check(stats.loss, stats.gradient_norm)
         if fault is not None:
-            self.engine.refuse()
-            return self._spiked(fault, work)
+            self.updater.discard()
+            return self._handle_spike(fault, update)
         progress = self.progress
         progress.update += 1
-        progress.tokens += found.tokens
-        progress.position = work.next_position
-        step_rate = rate(
+        progress.tokens += stats.tokens
+        progress.position = update.next_position
+        lr = learning_rate(
             self.run.train.schedule, progress.update, updates=self.run.train.updates, width=self.run.model.width
         )
-        self.engine.step(step_rate)
+        self.updater.step(lr)
         if self.ema is not None:
             self.ema.update(progress.update)
-        self._record(found, epoch, step_rate, time.perf_counter() - began)
+        self._record(stats, epoch, lr, time.perf_counter() - start)
         return True
 
-    def _record(self, found: Gradients, epoch: int, step_rate: float, seconds: float) -> None:
+    def _record(self, stats: UpdateStats, epoch: int, lr: float, seconds: float) -> None:
         update = self.progress.update
         self.journal.write(
             update=update,
             epoch=epoch,
-            loss=found.loss,
-            negative_log_likelihood=found.negative_log_likelihood,
-            tokens=found.tokens,
-            rate=step_rate,
-            gradient=found.norm,
+            loss=stats.loss,
+            negative_log_likelihood=stats.negative_log_likelihood,
+            tokens=stats.tokens,
+            rate=lr,
+            gradient=stats.gradient_norm,
         )
-        if update % TIMED == 0:
-            self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=found.tokens)
-        self.tell(
+        if update % TIMING_INTERVAL == 0:
+            self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=stats.tokens)
+        self.emit(
             Updated(
-                update, epoch, found.loss, found.negative_log_likelihood, found.tokens, step_rate, found.norm, seconds
+                update, epoch, stats.loss, stats.negative_log_likelihood, stats.tokens, lr, stats.gradient_norm, seconds
             )
         )
 
-    def _spiked(self, fault: str, work: Update) -> bool:
+    def _handle_spike(self, fault: str, update: Update) -> bool:
         """Do what the policy says about a spike; False ends the run."""
-        policy, at = self.run.train.spikes, self.progress.update + 1
-        line = self._left_out(work) | {"spike": fault}
-        self.guard.spikes += 1
-        if isinstance(policy, Stop) or self.guard.is_out_of_patience:
-            self.guard.spikes -= 1  # for the checkpoint it has not come yet
+        policy, spiked_update = self.run.train.spikes, self.progress.update + 1
+        line = self._skipped(update) | {"spike": fault}
+        self.spike_detector.spikes += 1
+        if isinstance(policy, Stop) or self.spike_detector.is_out_of_patience:
+            self.spike_detector.spikes -= 1  # for the checkpoint it has not come yet
             self._save()
             self.journal.write(**line, done="stopped")
-            self.tell(Spiked(at, fault, "stopped: what was learned before it is saved"))
+            self.emit(Spiked(spiked_update, fault, "stopped: what was learned before it is saved"))
             return False
-        step = self._rewound(policy) if isinstance(policy, Rewind) else None
-        done = "left out" if step is None else f"went back to update {step}; the batches since then are left out"
-        self.progress.position = work.next_position
-        self.journal.write(**line, done=done)
+        step = self._rewind(policy) if isinstance(policy, Rewind) else None
+        action = "left out" if step is None else f"went back to update {step}; the batches since then are left out"
+        self.progress.position = update.next_position
+        self.journal.write(**line, done=action)
         if step is not None:
             self._save()
-        self.tell(Spiked(at, fault, done))
+        self.emit(Spiked(spiked_update, fault, action))
         return True
 
-    def _left_out(self, work: Update) -> dict[str, Any]:
-        batches = [batch.number for batch in work.batches]
-        return {"update": self.progress.update + 1, "epoch": self._epoch(), "batches": batches}
+    def _skipped(self, update: Update) -> dict[str, Any]:
+        batches = [batch.number for batch in update.batches]
+        return {"update": self.progress.update + 1, "epoch": self._current_epoch(), "batches": batches}
 
-    def _rewound(self, policy: Rewind) -> int | None:
+    def _rewind(self, policy: Rewind) -> int | None:
         """Take the weights of a checkpoint from well before the spike, if there is one; the data will go on after it.
 
         Only regular ones count: an undisturbed run has no others. Those after it lead to the spike: they go, newest
         first, so that a kill in between leads there again and to the same decision.
         """
-        found = self.checkpoints.newest(self._regular(at_most=self.progress.update - policy.back))
-        if found is None:
+        newest = self.checkpoints.load_newest(self._regular_steps(at_most=self.progress.update - policy.back))
+        if newest is None:
             return None
-        step, checkpoint = found
-        for later in reversed([known for known in self.checkpoints.steps() if known > step]):
+        step, checkpoint = newest
+        for later in reversed([saved_step for saved_step in self.checkpoints.steps() if saved_step > step]):
             self.checkpoints.remove(later)
-        now, spikes = self.progress, self.guard.spikes
+        current, spikes = self.progress, self.spike_detector.spikes
         self._restore(checkpoint)
-        self.guard.spikes = spikes
-        self.progress.best, self.progress.best_update = now.best, now.best_update
-        self.progress.best_scores = now.best_scores
+        self.spike_detector.spikes = spikes
+        self.progress.best, self.progress.best_update = current.best, current.best_update
+        self.progress.best_scores = current.best_scores
         return step
 
     def _validate(self) -> None:
         if self.validator is None:
             return
-        began = time.perf_counter()
-        scores = self._scored()
+        start = time.perf_counter()
+        scores = self._score()
         progress, metric = self.progress, self.run.validation.metric
         value = scores.values.get(metric, float("nan"))
-        best = is_better(metric, value, progress.best)
-        progress.waited = 0 if best else progress.waited + 1
+        is_best = is_better(metric, value, progress.best)
+        progress.since_best = 0 if is_best else progress.since_best + 1
         self.journal.write(update=progress.update, validation=scores.values)
-        if best:
+        if is_best:
             progress.best, progress.best_update, progress.best_scores = value, progress.update, scores.values
-            self.publisher.best(self._published(), progress, scores)
-        seconds = time.perf_counter() - began
-        self.tell(Validated(progress.update, scores.values, best, scores.shown, scores.signatures, seconds))
+            self.model_writer.write_best(self._weights(), progress, scores)
+        seconds = time.perf_counter() - start
+        self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures, seconds))
 
-    def _scored(self) -> Scores:
+    def _score(self) -> Scores:
         assert self.validator is not None  # noqa: S101 - asked before
         if self.ema is None:
             return self.validator()
-        with self.ema.applied():
+        with self.ema.average_parameters():
             return self.validator()
 
-    def _published(self) -> dict[str, torch.Tensor]:
+    def _weights(self) -> dict[str, torch.Tensor]:
         return get_weights(self.model) if self.ema is None else self.ema.weights()
 
-    def _finish(self, why: Why) -> Finished:
+    def _finish(self, reason: StopReason) -> Finished:
         """Average, choose, say goodbye; done again without harm if a kill comes in between."""
         progress = self.progress
         if not progress.finished:
             if progress.update not in self.checkpoints.steps():
                 self._save()
             if not self._average() and progress.best is None:
-                self.publisher.best(self._published(), progress, Scores())
+                self.model_writer.write_best(self._weights(), progress, Scores())
             progress.finished = True
             self._save()
-        finished = Finished(progress.update, why, self.folder.path, progress.best_scores)
-        self.tell(finished)
+        finished = Finished(progress.update, reason, self.folder.path, progress.best_scores)
+        self.emit(finished)
         return finished
 
     def _average(self) -> bool:
         """The mean of the last regular checkpoints becomes the best model if it is better: whether it did."""
         count = self.run.train.average
-        steps = self.checkpoints.whole(self._regular()[-count:]) if count > 1 else []
+        steps = self.checkpoints.intact_steps(self._regular_steps()[-count:]) if count > 1 else []
         if len(steps) < 2:
             return False
-        weights = mean(self.checkpoints.weights(step) for step in steps)
-        kept = {name: tensor.clone() for name, tensor in get_weights(self.model).items()}
+        weights = average_checkpoints(self.checkpoints.load_weights(step) for step in steps)
+        backup = {name: tensor.clone() for name, tensor in get_weights(self.model).items()}
         load_into(self.model, weights, where="the average")
         scores = self.validator() if self.validator is not None else Scores()
-        load_into(self.model, kept, where="the model")
+        load_into(self.model, backup, where="the model")
         progress, metric = self.progress, self.run.validation.metric
         self.journal.write(update=progress.update, averaged=steps, validation=scores.values)
-        best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
-        self.publisher.average(weights, progress, scores, steps)
-        if best:
+        is_best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
+        self.model_writer.write_average(weights, progress, scores, steps)
+        if is_best:
             progress.best, progress.best_scores = scores.values.get(metric), scores.values
-            self.publisher.best(weights, progress, scores, averaged=steps)
-        self.tell(Validated(progress.update, scores.values, best, scores.shown, scores.signatures))
+            self.model_writer.write_best(weights, progress, scores, averaged=steps)
+        self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures))
         first, last = steps[0], steps[-1]
-        verdict = "better than every single one: it is the best model" if best else "no better than the best one"
-        self.tell(Said(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
-        return best
+        verdict = "better than every single one: it is the best model" if is_best else "no better than the best one"
+        self.emit(Message(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
+        return is_best
 
-    def _rest(self, why: Why) -> Finished:
-        if why != "spike":
+    def _pause(self, reason: StopReason) -> Finished:
+        if reason != "spike":
             self._save()
-        finished = Finished(self.progress.update, why, self.folder.path, self.progress.best_scores)
-        self.tell(finished)
+        finished = Finished(self.progress.update, reason, self.folder.path, self.progress.best_scores)
+        self.emit(finished)
         return finished
 
     def _save(self) -> None:
         progress = self.progress
-        progress.losses, progress.spikes = list(self.guard.losses), self.guard.spikes
-        progress.scaler, progress.journal = self.engine.scaler.state(), self.journal.size
+        progress.losses, progress.spikes = list(self.spike_detector.losses), self.spike_detector.spikes
+        progress.scaler, progress.journal = self.updater.scaler.state_dict(), self.journal.size
         checkpoint = Checkpoint(
             weights=get_weights(self.model),
-            optimizer=self.engine.optimizers.state(),
+            optimizer=self.updater.optimizers.state_dict(),
             ema={} if self.ema is None else self.ema.weights(),
-            state={"progress": progress.plain(), "run": self.publisher.plain_run, "versions": self.publisher.versions},
+            state={
+                "progress": progress.to_dict(),
+                "run": self.model_writer.run_dict,
+                "versions": self.model_writer.versions,
+            },
         )
         path = self.checkpoints.save(progress.update, checkpoint)
-        self.checkpoints.rotate(self._kept())
-        self.tell(Saved(progress.update, path))
+        self.checkpoints.rotate(self._to_keep())
+        self.emit(Saved(progress.update, path))
 
-    def _kept(self) -> set[int]:
+    def _to_keep(self) -> set[int]:
         """The checkpoints that stay: the last regular ones, one to rewind to, and those that will be old enough."""
         settings = self.run.train
-        kept = set(self._regular()[-max(settings.keep, settings.average) :])
+        steps = set(self._regular_steps()[-max(settings.keep, settings.average) :])
         if isinstance(settings.spikes, Rewind):
-            old = self._regular(at_most=self.progress.update - settings.spikes.back)[-1:]
-            kept |= {step for step in self._regular() if not old or step >= old[0]}
-        return kept
+            rewind_steps = self._regular_steps(at_most=self.progress.update - settings.spikes.back)[-1:]
+            steps |= {step for step in self._regular_steps() if not rewind_steps or step >= rewind_steps[0]}
+        return steps
 
-    def _regular(self, at_most: int | None = None) -> list[int]:
+    def _regular_steps(self, at_most: int | None = None) -> list[int]:
         steps = [step for step in self.checkpoints.steps() if self._is_regular(step)]
         return [step for step in steps if at_most is None or step <= at_most]
 
@@ -303,53 +307,56 @@ class Trainer:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_into(self.model, checkpoint.weights, where="the checkpoint")
-        self.engine.optimizers.load(checkpoint.optimizer)
+        self.updater.optimizers.load_state_dict(checkpoint.optimizer)
         if self.ema is not None:
             self.ema.load(checkpoint.ema or checkpoint.weights)  # none was kept: it begins here
-        self.progress = Progress.of(checkpoint.state, where=str(self.folder.checkpoints))
+        self.progress = Progress.from_state(checkpoint.state, where=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
-        self._judge_anew(checkpoint.state["run"]["train"])
-        self.guard = Guard(self.run.train.spikes, self.progress.losses, self.progress.spikes)
-        self.engine.scaler.load(self.progress.scaler)
+        self._rescore(checkpoint.state["run"]["train"])
+        self.spike_detector = SpikeDetector(self.run.train.spikes, self.progress.losses, self.progress.spikes)
+        self.updater.scaler.load_state_dict(self.progress.scaler)
 
-    def _judge_anew(self, before: dict[str, Any]) -> None:
+    def _rescore(self, previous: dict[str, Any]) -> None:
         """Numbers of the past by the settings of now: another metric has another best, another loss another scale."""
-        progress, now = self.progress, self.run.train
+        progress, settings = self.progress, self.run.train
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)
-        if (before.get("label_smoothing", 0.0), before.get("agreement", 0.0)) != (now.label_smoothing, now.r_drop):
+        if (previous.get("label_smoothing", 0.0), previous.get("agreement", 0.0)) != (
+            settings.label_smoothing,
+            settings.r_drop,
+        ):
             progress.losses = []
 
     def _is_patience_over(self) -> bool:
         patience = self.run.validation.patience
-        return bool(patience) and self.progress.waited >= patience
+        return bool(patience) and self.progress.since_best >= patience
 
-    def _epoch(self) -> int:
+    def _current_epoch(self) -> int:
         return 0 if self.progress.position is None else self.progress.position.epoch
 
-    def _validator(self, corpora: Corpora) -> Validator | None:
-        if corpora.validation is None:
+    def _make_validator(self, run_data: RunData) -> Validator | None:
+        if run_data.validation is None:
             return None
-        loader = loader_of(self.run, corpora.validation, corpora.vocabularies)
+        loader = make_loader(self.run, run_data.validation, run_data.tokenizers)
         next(loader.iter_epoch())  # raises now, not after hours, if there is nothing to validate on
         return Validator(
             self.objective,
             loader,
-            corpora.examples,
-            corpora.vocabularies,
+            run_data.examples,
+            run_data.tokenizers,
             self.run.model,
             self.run.validation,
             precision=self.run.train.precision,
             seed=self.run.seed,
         )
 
-    def _tell_start(self) -> None:
+    def _report_start(self) -> None:
         for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):
-            for long in (loader.too_long, loader.truncated):
-                if len(long):
-                    self.tell(Said(str(long), "warning"))
-        self.tell(
+            for too_long in (loader.too_long, loader.truncated):
+                if len(too_long):
+                    self.emit(Message(str(too_long), "warning"))
+        self.emit(
             Started(
                 folder=self.folder.path,
                 update=self.progress.update,
@@ -359,6 +366,6 @@ class Trainer:
                 validation_samples=0 if self.validator is None else len(self.validator.loader.shards),
                 device=str(self.device),
                 metric=self.run.validation.metric,
-                best=self.progress.best,
+                best_score=self.progress.best,
             )
         )

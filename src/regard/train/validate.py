@@ -19,14 +19,14 @@ from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
 from regard.pipeline.writer import TextGenerator
 from regard.text.vocabularies import TokenizerPair
-from regard.train.corpora import Pair
-from regard.train.events import Shown
+from regard.train.corpora import ValidationExample
+from regard.train.events import SampleOutput
 from regard.train.objective import Objective
-from regard.train.precision import Precision, computing
+from regard.train.precision import Precision, autocast
 
-HIGHER: frozenset[Metric] = frozenset({"accuracy", "bleu", "chrf"})
-PROMPT = 40  # characters of a text that the model is given to go on from
-WRITTEN = 60  # tokens that it writes
+HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "bleu", "chrf"})
+PROMPT_CHARACTERS = 40  # characters of a text that the model is given to go on from
+CONTINUATION_TOKENS = 60  # tokens that it writes
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Scores:
     """What a validation found."""
 
     values: dict[str, float] = field(default_factory=dict)
-    shown: tuple[Shown, ...] = ()
+    samples: tuple[SampleOutput, ...] = ()
     signatures: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,7 +46,7 @@ def is_better(metric: Metric, new: float, old: float | None) -> bool:
     """
     if not math.isfinite(new):
         return False
-    return old is None or (new > old if metric in HIGHER else new < old)
+    return old is None or (new > old if metric in HIGHER_IS_BETTER else new < old)
 
 
 class Validator:
@@ -56,112 +56,116 @@ class Validator:
         self,
         objective: Objective,
         loader: Loader,
-        examples: Sequence[Pair],
-        vocabularies: TokenizerPair,
-        model: settings_of.AnyModel,
+        examples: Sequence[ValidationExample],
+        tokenizers: TokenizerPair,
+        model_settings: settings_of.AnyModel,
         settings: Validation,
         *,
         precision: Precision,
         seed: int,
     ) -> None:
-        self._objective = Objective(objective.model, smoothing=0.0, rows=objective.rows)
+        self._objective = Objective(objective.model, label_smoothing=0.0, logit_rows=objective.logit_rows)
         self.loader = loader
-        self._examples, self._vocabularies = examples, vocabularies
-        self._model, self._settings, self._precision, self._seed = model, settings, precision, seed
-        self._bytes: int | None = None
-        self._pairs: list[Pair] | None = None  # those that are translated
+        self._examples, self._tokenizers = examples, tokenizers
+        self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
+        self._target_bytes: int | None = None
+        self._pairs: list[ValidationExample] | None = None  # those that are translated
 
     def __call__(self) -> Scores:
         """All scores; the model is as it was before."""
         model = self._objective.model
-        training = model.training
+        was_training = model.training
         model.eval()
         try:
             with torch.inference_mode():
-                values = self._read()
-            written = self._written()
+                values = self._score_loss()
+            outputs = self._score_outputs()
         finally:
-            model.train(training)
-        return Scores({**values, **written.values}, written.shown, written.signatures)
+            model.train(was_training)
+        return Scores({**values, **outputs.values}, outputs.samples, outputs.signatures)
 
-    def _read(self) -> dict[str, float]:
-        likelihood, right, count = 0.0, 0, 0
+    def _score_loss(self) -> dict[str, float]:
+        negative_log_likelihood, correct, count = 0.0, 0, 0
         for batch in self.loader.iter_epoch(0):
-            with computing(next(self._objective.model.parameters()).device.type, self._precision):
-                found = self._objective(batch)
-            likelihood += float(found.negative_log_likelihood)
-            right += int(found.right)
+            with autocast(next(self._objective.model.parameters()).device.type, self._precision):
+                loss_sums = self._objective(batch)
+            negative_log_likelihood += float(loss_sums.negative_log_likelihood)
+            correct += int(loss_sums.correct)
             count += batch.label_count
-        loss = likelihood / max(count, 1)
-        values = {"loss": loss, "perplexity": perplexity(likelihood, count), "accuracy": right / max(count, 1)}
-        if self._model.task in ("translate", "continue"):
-            values["bits_per_byte"] = bits_per_byte(likelihood, self._text_bytes())
+        loss = negative_log_likelihood / max(count, 1)
+        values = {
+            "loss": loss,
+            "perplexity": perplexity(negative_log_likelihood, count),
+            "accuracy": correct / max(count, 1),
+        }
+        if self._model_settings.task in ("translate", "continue"):
+            values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, self._count_target_bytes())
         return values
 
-    def _text_bytes(self) -> int:
+    def _count_target_bytes(self) -> int:
         """Bytes of the text that must come out, counted once."""
-        if self._bytes is None:
-            decode = self._vocabularies.target.decode
+        if self._target_bytes is None:
+            decode = self._tokenizers.target.decode
             texts = (decode(tokens) for tokens in self.loader.iter_targets())
-            self._bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        return self._bytes
+            self._target_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        return self._target_bytes
 
-    def _written(self) -> Scores:
-        model, settings, vocabularies = self._objective.model, self._model, self._vocabularies
+    def _score_outputs(self) -> Scores:
+        model, settings, tokenizers = self._objective.model, self._model_settings, self._tokenizers
         if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
             return (
-                self._translated(Translator(model, vocabularies, settings))
+                self._score_translations(Translator(model, tokenizers, settings))
                 if settings.task == "translate"
                 else Scores()
             )
         if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
             return (
-                self._continued(TextGenerator(model, vocabularies, settings))
+                self._sample_continuations(TextGenerator(model, tokenizers, settings))
                 if settings.task == "continue"
                 else Scores()
             )
         return Scores()
 
-    def _translated(self, translator: Translator) -> Scores:
+    def _score_translations(self, translator: Translator) -> Scores:
         if self._pairs is None:
-            wanted = max(self._settings.sentences, self._settings.samples)
-            self._pairs = list(islice(filter(self._fits, self._examples), wanted))
+            count = max(self._settings.sentences, self._settings.samples)
+            self._pairs = list(islice(filter(self._fits_batch, self._examples), count))
         pairs = self._pairs
         if not pairs:
             return Scores()
-        tagged = bool(self._vocabularies.source.specials.languages)
-        found = translator.translate(
+        has_language_tags = bool(self._tokenizers.source.specials.languages)
+        translations = translator.translate(
             [pair.source for pair in pairs],
             beam_size=self._settings.beam,
-            target_language=[pair.languages[-1] for pair in pairs] if tagged else None,
+            target_language=[pair.languages[-1] for pair in pairs] if has_language_tags else None,
         )
-        outputs = [one.text for one in found]
+        outputs = [translation.text for translation in translations]
         references = [pair.target or "" for pair in pairs]
-        shown = tuple(
-            Shown(pair.source, output, pair.target or "")
+        samples = tuple(
+            SampleOutput(pair.source, output, pair.target or "")
             for pair, output in zip(pairs[: self._settings.samples], outputs, strict=False)
         )
         if not self._settings.sentences:
-            return Scores({}, shown)
+            return Scores({}, samples)
         scores = {"bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
         values = {name: score.value for name, score in scores.items()}
-        return Scores(values, shown, {name: score.signature for name, score in scores.items()})
+        return Scores(values, samples, {name: score.signature for name, score in scores.items()})
 
-    def _fits(self, pair: Pair) -> bool:
+    def _fits_batch(self, pair: ValidationExample) -> bool:
         """Whether a pair is one that a batch may hold; those that are set aside in training are not translated."""
         if pair.target is None:
             return False
-        sides = ((self._vocabularies.source, pair.source), (self._vocabularies.target, pair.target))
-        lengths = np.array([[len(words.encode_ids([text])[0])] for words, text in sides])
+        sides = ((self._tokenizers.source, pair.source), (self._tokenizers.target, pair.target))
+        lengths = np.array([[len(tokenizer.encode_ids([text])[0])] for tokenizer, text in sides])
         return int(self.loader.task.row_lengths(lengths).max()) <= self.loader.order.settings.length_limit
 
-    def _continued(self, writer: TextGenerator) -> Scores:
-        shown = []
-        limit = max_positions(writer.settings.decoder)
+    def _sample_continuations(self, text_generator: TextGenerator) -> Scores:
+        samples = []
+        limit = max_positions(text_generator.settings.decoder)
         for pair in self._examples[: self._settings.samples]:
-            prompt, rest = pair.source[:PROMPT], pair.source[PROMPT:]
-            read = 1 + len(self._vocabularies.source.encode_ids([prompt])[0])
-            tokens = WRITTEN if limit is None else min(WRITTEN, limit - read)
-            text = "".join(writer.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""
-            shown.append(Shown(prompt, text, rest[: len(text)]))
-        return Scores({}, tuple(shown))
+            prompt, rest = pair.source[:PROMPT_CHARACTERS], pair.source[PROMPT_CHARACTERS:]
+            prompt_length = 1 + len(self._tokenizers.source.encode_ids([prompt])[0])
+            tokens = CONTINUATION_TOKENS if limit is None else min(CONTINUATION_TOKENS, limit - prompt_length)
+            text = "".join(text_generator.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""
+            samples.append(SampleOutput(prompt, text, rest[: len(text)]))
+        return Scores({}, tuple(samples))
