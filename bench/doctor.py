@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tests.data.doctor.plant import KINDS, Pair, clean_rows, plant, slipped
+from tests.data.doctor.plant import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 
 from regard.data.doctor.examine import examine
 from regard.data.example import Example, Location
@@ -39,20 +39,20 @@ def main() -> None:
     seconds = time.process_time() - start_time
     shares = {}
     print(f"{'planted':20} {'rule':24} {'found':>7}   {'any rule':>8}")
-    for kind in KINDS:
+    for kind in DEFECT_KINDS:
         rows = np.array(planted.rows[kind.name])
-        shares[kind.name] = float(np.isin(rows, report.rows(kind.rule)).mean())
+        shares[kind.name] = float(np.isin(rows, report.find_rows(kind.rule)).mean())
         print(f"{kind.name:20} {kind.rule:24} {shares[kind.name]:7.1%}   {(report.verdicts[rows] != 0).mean():8.1%}")
     clean_index = np.array(clean_rows(planted))
-    removed, flagged = report.removed()[clean_index].mean(), (report.verdicts[clean_index] != 0).mean()
+    removed, flagged = report.removal_mask()[clean_index].mean(), (report.verdicts[clean_index] != 0).mean()
     print(f"clean lines flagged by rules that remove {removed:.3%}, by any rule {flagged:.3%}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{len(planted.examples):,} pairs in {seconds:.1f} CPU-s ({memory:.2f} GB with the texts held in memory)")
-    slips = examine(slipped(make_examples("train.en", clean), 4999), near=False).alignment
+    slips = examine(shift_targets(make_examples("train.en", clean), 4999), near_duplicates=False).alignment
     assert slips is not None  # noqa: S101
-    first_lines = [slip.first + 1 for slip in slips.slips]
+    first_lines = [slip.first_row + 1 for slip in slips.misaligned]
     print(
-        f"a target line lost at line 5,000: stretches begin at {first_lines}, shifts {[slip.shift for slip in slips.slips]}"
+        f"a target line lost at line 5,000: stretches begin at {first_lines}, shifts {[slip.shift for slip in slips.misaligned]}"
     )
     table = measure_leakage()
     print(
@@ -68,7 +68,9 @@ def measure_leakage() -> dict[str, list[int]]:
         names = [name for name in names if (DATA / f"multi30k/{name}.{language}.gz").exists()]
         held_out_sets = {name: make_examples(name, read_pairs(f"multi30k/{name}", language=language)) for name in names}
         report = examine(
-            make_examples("train", read_pairs("multi30k/train", language=language)), held_out_sets, near=False
+            make_examples("train", read_pairs("multi30k/train", language=language)),
+            held_out_sets,
+            near_duplicates=False,
         )
         for leak in report.leaks:
             if leak.corpus == "the corpus":

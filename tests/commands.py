@@ -12,7 +12,7 @@ from regard.cli import main
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """How a command ended and what it printed."""
 
     code: int
@@ -20,7 +20,7 @@ class Done:
     errors: str
 
 
-def command(*arguments: str, columns: int = 100) -> Done:
+def run_command(*arguments: str, columns: int = 100) -> CommandResult:
     """Run `regard arguments...` on a terminal of some width, without colours."""
     output, errors, code = io.StringIO(), io.StringIO(), 0
     plain = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
@@ -34,11 +34,11 @@ def command(*arguments: str, columns: int = 100) -> Done:
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return Done(code, output.getvalue(), errors.getvalue())
+    return CommandResult(code, output.getvalue(), errors.getvalue())
 
 
-def line(text: str, columns: int = 100) -> Done:
+def run_command_line(text: str, columns: int = 100) -> CommandResult:
     """Run a whole command line, as a page shows it."""
     name, *arguments = shlex.split(text)
     assert name == "regard", f"only `regard` can be run here, not `{name}`"
-    return command(*arguments, columns=columns)
+    return run_command(*arguments, columns=columns)

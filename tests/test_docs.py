@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from tests.commands import line
+from tests.commands import run_command_line
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -53,7 +53,7 @@ def test_code_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def check_session(code: str) -> None:
     for entry in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
         command, _, expected = entry.partition("\n")
-        done = line(command)
+        done = run_command_line(command)
         rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         printed = done.output + done.errors
         assert doctest.OutputChecker().check_output(expected, printed, rules), printed

@@ -7,12 +7,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from regard.data.doctor.lingua import Lingua
-from tests.commands import Done, command
+from regard.data.doctor.lingua import LinguaJudge
+from tests.commands import CommandResult, run_command
 
 
-def regard(*arguments: str, code: int = 0) -> Done:
-    done = command("check", *arguments, columns=140)
+def run_check(*arguments: str, code: int = 0) -> CommandResult:
+    done = run_command("check", *arguments, columns=140)
     assert done.code == code, done.output + done.errors
     return done
 
@@ -35,7 +35,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
     options = ["--test-source", "test.en", "--test-target", "test.de", "--report", "report.html", "--write", "clean"]
-    printed = regard("--source", "train.en", "--target", "train.de", *options).output
+    printed = run_check("--source", "train.en", "--target", "train.de", *options).output
     rows = [line.split() for line in printed.split("\n")]
     for rule, first in (("empty", 10), ("duplicate", 20), ("mojibake", 30), ("leaked-pair", 50)):
         assert [rule, "remove", "1", "0.33%", f"train.en:{first}"] in rows
@@ -52,22 +52,22 @@ def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
         lines = Path(name).read_bytes().split(b"\n")[:-1]
         kept = b"".join(line + b"\n" for row, line in enumerate(lines) if row not in gone)
         assert (corpus / "clean" / name).read_bytes() == kept
-    again = regard("clean/train.en", "clean/train.de").output
+    again = run_check("clean/train.en", "clean/train.de").output
     assert "to leave out (0.00%)" in again
 
 
 def test_rules_can_be_kept_and_removed(corpus: Path) -> None:
-    done = regard("train.en", "train.de", "--keep", "empty", "--remove", "near-duplicate", "--write", "clean")
+    done = run_check("train.en", "train.de", "--keep", "empty", "--remove", "near-duplicate", "--write", "clean")
     assert "empty" in done.output
     written = (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8")
     assert '"empty"' not in written
-    assert "no rule 'x'" in regard("train.en", "--keep", "x", code=1).errors
+    assert "no rule 'x'" in run_check("train.en", "--keep", "x", code=1).errors
 
 
 def test_one_file_of_any_kind(corpus: Path) -> None:
     rows = [{"source": f"text {line}", "label": line % 2} for line in range(50)]
     (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[3]]))
-    printed = regard("a.jsonl").output
+    printed = run_check("a.jsonl").output
     assert "51 lines: 1 to leave out" in printed
     assert "a.jsonl:51" in printed
 
@@ -75,12 +75,12 @@ def test_one_file_of_any_kind(corpus: Path) -> None:
 def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: Path) -> None:
     lines = (corpus / "train.de").read_bytes().split(b"\n")
     (corpus / "train.de").write_bytes(b"\n".join(lines[:99] + lines[100:]))
-    done = regard("train.en", "train.de", "--report", "report.html", "--write", "clean", code=1)
+    done = run_check("train.en", "train.de", "--report", "report.html", "--write", "clean", code=1)
     assert "Misaligned from train.en:100" in done.output
     assert "not aligned" in done.errors
     assert (corpus / "report.html").exists()
     assert not (corpus / "clean").exists()
-    assert "not aligned" in regard("train.en", "train.de", code=1).errors
+    assert "not aligned" in run_check("train.en", "train.de", code=1).errors
 
 
 @pytest.mark.parametrize(
@@ -99,29 +99,29 @@ def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: P
 )
 def test_mistakes_are_explained(corpus: Path, arguments: list[str], words: str) -> None:
     assert corpus.exists()
-    assert words in regard(*arguments, code=1).errors
+    assert words in run_check(*arguments, code=1).errors
 
 
 def test_lingua_is_an_extra(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert corpus.exists()
     monkeypatch.setitem(sys.modules, "lingua", None)
-    assert "pip install 'regard[language]'" in regard("train.en", "train.de", "--lingua", code=1).errors
+    assert "pip install 'regard[language]'" in run_check("train.en", "train.de", "--lingua", code=1).errors
     Path("a.txt").write_text("text\n")
-    assert "--languages" in regard("a.txt", "--lingua", code=1).errors
+    assert "--languages" in run_check("a.txt", "--lingua", code=1).errors
 
 
 def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a stand-in for the package: a text is its own list of languages and confidences."""
     package = ModuleType("lingua")
-    sure = SimpleNamespace(compute_language_confidence_values=_confidences)
-    builder = SimpleNamespace(from_all_languages=lambda: SimpleNamespace(build=lambda: sure))
+    detector = SimpleNamespace(compute_language_confidence_values=_confidences)
+    builder = SimpleNamespace(from_all_languages=lambda: SimpleNamespace(build=lambda: detector))
     package.__dict__.update(
         IsoCode639_1=SimpleNamespace(EN="EN", DE="DE"),
         Language=SimpleNamespace(from_iso_code_639_1=lambda code: code),
         LanguageDetectorBuilder=builder,
     )
     monkeypatch.setitem(sys.modules, "lingua", package)
-    judge = Lingua(("en", "de-AT"))
+    judge = LinguaJudge(("en", "de-AT"))
     texts = [
         "EN 0.90 DE 0.10 .....",
         "DE 0.90 EN 0.01 .....",
@@ -130,9 +130,9 @@ def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
         "DE 1.00",
     ]
     judgement = judge.judge(0, texts)
-    assert judgement.wrong.tolist() == [False, True, True, False, False]  # the last is too short
-    assert judgement.other.tolist() == [False, True, False, False, False]
-    assert judge.judge(1, texts).wrong.tolist() == [False, False, False, False, False]
+    assert judgement.is_wrong.tolist() == [False, True, True, False, False]  # the last is too short
+    assert judgement.is_other_side.tolist() == [False, True, False, False, False]
+    assert judge.judge(1, texts).is_wrong.tolist() == [False, False, False, False, False]
 
 
 def _confidences(text: str) -> list[SimpleNamespace]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console  # noqa: TID251
 
-from regard.cli.display import KEPT, WIDTH, Display, Losses, sparkline
-from regard.cli.lines import Lines, Log, Speed, one_line
+from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
+from regard.cli.lines import FileLog, LineLogger, Speed, escape_control_characters
 from regard.train.events import (
     Event,
     Finished,
@@ -23,39 +23,39 @@ from regard.train.events import (
     Validated,
 )
 
-LONG = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5
+LONG_TEXT = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5
 MARKUP = "[bold red]not[/] markup [/unknown] [link=x]"
 
 
-def updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
+def make_updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
     return Updated(update, update // 10, loss, loss, 4000, 0.002, 1.25, seconds)
 
 
-def validated(update: int, chrf: float, *, best: bool) -> Validated:
+def make_validated(update: int, chrf: float, *, best: bool) -> Validated:
     scores = {"loss": 3.2, "perplexity": 24.53, "bits_per_byte": 1.21, "accuracy": 0.512, "bleu": 12.3, "chrf": chrf}
-    shown = SampleOutput("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG)
-    return Validated(update, scores, best, (shown,), {"bleu": "tok:13a"}, seconds=2.0)
+    sample = SampleOutput("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG_TEXT)
+    return Validated(update, scores, best, (sample,), {"bleu": "tok:13a"}, seconds=2.0)
 
 
 STARTED = Started(Path("my-model"), 0, 2000, 2_605_056, 28_000, 1_014, "cpu", "chrf")
 
 
-def story() -> Iterator[Event]:
+def make_events() -> Iterator[Event]:
     yield Stage("learning the vocabulary")
     yield Stage("cutting train into tokens", "29,000 samples")
     yield Message(f"Fastest here: 2 threads. {MARKUP}")
     yield STARTED
     for update in range(1, 201):
-        yield updated(update, 8 * math.exp(-update / 50) + 2)
+        yield make_updated(update, 8 * math.exp(-update / 50) + 2)
         if update % 100 == 0:
-            yield validated(update, chrf=40 - update / 100, best=update == 100)
+            yield make_validated(update, chrf=40 - update / 100, best=update == 100)
             yield Saved(update, Path("my-model/checkpoints/step-00000100"))
     yield Spiked(201, "the loss is not finite", "left out")
     yield Message("Met in train: empty line: 2, first at a.en:7.", "warning")
     yield Finished(200, "asked to stop", Path("my-model"), {"chrf": 39.0})
 
 
-class Seen:
+class FakeTerminal:
     """A display on a terminal that is only text."""
 
     def __init__(self, width: int = 80) -> None:
@@ -66,40 +66,40 @@ class Seen:
         self.now = 0.0
         self.display = Display(self.console, clock=lambda: self.now)
 
-    def hear(self, *events: Event) -> None:
+    def send(self, *events: Event) -> None:
         for event in events:
             self.display(event)
 
     @property
-    def drawn(self) -> list[str]:
+    def rendered(self) -> list[str]:
         with self.console.capture() as capture:
             self.console.print(self.display.render())
         return capture.get().rstrip("\n").split("\n")
 
     @property
-    def scrolled(self) -> str:
+    def printed(self) -> str:
         return self.file.getvalue()
 
 
 def test_before_the_first_update_the_stage_is_shown() -> None:
-    seen = Seen()
-    seen.hear(Stage("learning the vocabulary"))
-    seen.now = 65.0
-    assert seen.drawn == ["learning the vocabulary ... 1 min 05 s"]
-    seen.hear(Stage("cutting train into tokens", "29,000 samples"), STARTED)
-    assert seen.drawn == ["cutting train into tokens: 29,000 samples ... 1 min 05 s"]
+    terminal = FakeTerminal()
+    terminal.send(Stage("learning the vocabulary"))
+    terminal.now = 65.0
+    assert terminal.rendered == ["learning the vocabulary ... 1 min 05 s"]
+    terminal.send(Stage("cutting train into tokens", "29,000 samples"), STARTED)
+    assert terminal.rendered == ["cutting train into tokens: 29,000 samples ... 1 min 05 s"]
 
 
 def test_a_long_line_is_cut_and_says_so() -> None:
-    seen = Seen(200)
-    seen.hear(Stage("reading", "x" * 100))
-    assert seen.drawn == ["reading: " + "x" * 70 + "…"]
+    terminal = FakeTerminal(200)
+    terminal.send(Stage("reading", "x" * 100))
+    assert terminal.rendered == ["reading: " + "x" * 70 + "…"]
 
 
 def test_everything_is_to_be_seen() -> None:
-    seen = Seen()
-    seen.hear(*story())
-    progress, figures, spark, best, last, source, *rest = seen.drawn
+    terminal = FakeTerminal()
+    terminal.send(*make_events())
+    progress, figures, spark, best, last, source, *rest = terminal.rendered
     assert progress.endswith("200/2,000 10% 15 min 00 s left")
     assert figures == "epoch 21  8,000 tokens/s  rate 0.002  gradient 1.25  saved at 200"
     assert spark.startswith("loss █")
@@ -115,40 +115,40 @@ def test_everything_is_to_be_seen() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 81, 200])
 def test_no_line_is_wider_than_the_terminal_or_80(width: int) -> None:
-    seen = Seen(width)
-    for event in story():
-        seen.hear(event)
-        assert max(map(len, seen.drawn)) <= min(width, WIDTH)
-    assert len(seen.drawn) <= 11
+    terminal = FakeTerminal(width)
+    for event in make_events():
+        terminal.send(event)
+        assert max(map(len, terminal.rendered)) <= min(width, WIDTH)
+    assert len(terminal.rendered) <= 11
 
 
 def test_an_empty_output_is_shown_as_one() -> None:
-    seen = Seen()
-    shown = (SampleOutput("Two men.", "", "Zwei Männer."),)
-    seen.hear(STARTED, updated(1), Validated(1, {"loss": 3.0}, True, shown))
-    assert seen.drawn[-2].split() == ["output", "(nothing)"]
-    seen.hear(Validated(2, {"loss": 3.0}, False, (SampleOutput("Once", " upon", ""),)))
-    assert [line.split()[0] for line in seen.drawn[-2:]] == ["source", "output"]
+    terminal = FakeTerminal()
+    samples = (SampleOutput("Two men.", "", "Zwei Männer."),)
+    terminal.send(STARTED, make_updated(1), Validated(1, {"loss": 3.0}, True, samples))
+    assert terminal.rendered[-2].split() == ["output", "(nothing)"]
+    terminal.send(Validated(2, {"loss": 3.0}, False, (SampleOutput("Once", " upon", ""),)))
+    assert [line.split()[0] for line in terminal.rendered[-2:]] == ["source", "output"]
 
 
 def test_notices_scroll_above_without_markup() -> None:
-    seen = Seen(200)
-    seen.hear(*story())
-    assert MARKUP in seen.scrolled
-    assert "spike at update 201: the loss is not finite; left out" in seen.scrolled
-    assert "empty line: 2, first at a.en:7" in seen.scrolled
-    assert "100  loss 3.200  ppl 24.5" in seen.scrolled
-    assert "stopped when asked, and saved, at update 200; best: chrf 39.00" in seen.scrolled
-    assert "\x1b[31m" not in seen.scrolled
+    terminal = FakeTerminal(200)
+    terminal.send(*make_events())
+    assert MARKUP in terminal.printed
+    assert "spike at update 201: the loss is not finite; left out" in terminal.printed
+    assert "empty line: 2, first at a.en:7" in terminal.printed
+    assert "100  loss 3.200  ppl 24.5" in terminal.printed
+    assert "stopped when asked, and saved, at update 200; best: chrf 39.00" in terminal.printed
+    assert "\x1b[31m" not in terminal.printed
 
 
 def test_the_live_display_leaves_nothing_behind() -> None:
-    seen = Seen()
-    with seen.display as display:
-        for event in story():
+    terminal = FakeTerminal()
+    with terminal.display as display:
+        for event in make_events():
             display(event)
-    assert "\x1b[2K" in seen.scrolled  # the last frame is erased: only notices stay
-    assert seen.scrolled.count("\x1b[?25l") == seen.scrolled.count("\x1b[?25h") == 1  # the cursor is back
+    assert "\x1b[2K" in terminal.printed  # the last frame is erased: only notices stay
+    assert terminal.printed.count("\x1b[?25l") == terminal.printed.count("\x1b[?25h") == 1  # the cursor is back
 
 
 def test_sparklines() -> None:
@@ -159,28 +159,28 @@ def test_sparklines() -> None:
 
 
 def test_losses_take_little_room_and_keep_their_shape() -> None:
-    losses = Losses()
-    count = 5 * KEPT
+    losses = LossHistory()
+    count = 5 * MAX_LOSSES
     for number in range(count):
         losses.add(float(number))
-    shown = losses.shown(60)
-    assert len(shown) == 60
-    assert shown == sorted(shown)
-    assert shown[0] < count / 50
-    assert shown[-1] > count * 0.97
-    assert len(losses._means) < KEPT
-    few = Losses()
+    points = losses.downsample(60)
+    assert len(points) == 60
+    assert points == sorted(points)
+    assert points[0] < count / 50
+    assert points[-1] > count * 0.97
+    assert len(losses._means) < MAX_LOSSES
+    few = LossHistory()
     few.add(3.0)
     few.add(2.0)
-    assert few.shown(60) == [3.0, 2.0]
+    assert few.downsample(60) == [3.0, 2.0]
 
 
 def test_speed_is_recent() -> None:
     speed = Speed()
     for update in range(100):
-        speed.add(updated(update, seconds=10.0 if update < 50 else 0.5))
-    assert speed.tokens == pytest.approx(8000)
-    assert speed.update == pytest.approx(0.5)
+        speed.add(make_updated(update, seconds=10.0 if update < 50 else 0.5))
+    assert speed.tokens_per_second == pytest.approx(8000)
+    assert speed.seconds_per_update == pytest.approx(0.5)
 
 
 class Clock:
@@ -192,73 +192,73 @@ class Clock:
         return self.now
 
 
-def lines() -> list[str]:
-    clock, written = Clock(), list[str]()
-    listener = Lines(written.append, seconds=10.0, clock=clock)
-    for event in story():
+def log_lines() -> list[str]:
+    clock, logged = Clock(), list[str]()
+    listener = LineLogger(logged.append, seconds=10.0, clock=clock)
+    for event in make_events():
         if isinstance(event, Updated):
             clock.now += 0.5
         listener(event)
-    return [line[10:] for line in written]  # without the time of day
+    return [line[10:] for line in logged]  # without the time of day
 
 
 def test_plain_lines() -> None:
-    told = lines()
-    assert told[:4] == [
+    logged = log_lines()
+    assert logged[:4] == [
         "learning the vocabulary",
         "cutting train into tokens: 29,000 samples",
         f"Fastest here: 2 threads. {MARKUP}",
         "starting: 2,605,056 parameters, 28,000 samples to learn from, 1,014 for validation, on cpu",
     ]
-    assert told[4] == (
+    assert logged[4] == (
         "update 1/2,000  epoch 1  loss 9.8416  8,000 tokens/s  rate 0.002  gradient 1.25  16 min 40 s left"
     )
-    updates = [line for line in told if line.startswith("update")]
+    updates = [line for line in logged if line.startswith("update")]
     assert [line.split()[1] for line in updates] == [f"{update}/2,000" for update in range(1, 201, 20)]
-    at = told.index(
+    index = logged.index(
         "validation at 100: loss 3.2000, perplexity 24.53, bits per byte 1.2100, accuracy 51.2 %, bleu 12.30, "
         "chrf 39.00, best so far (2 s)"
     )
-    assert told[at + 1] == "  source:    Two men."
-    assert told[at + 2] == f"  output:    Zwei {MARKUP} \\x1b[31mMänner⏎."
-    assert told[at + 3] == f"  reference: {LONG}"
-    assert told[at + 4 : at + 6] == ["  bleu is tok:13a", "saved my-model/checkpoints/step-00000100"]
-    assert told.count("  bleu is tok:13a") == 1
-    assert told[-3:] == [
+    assert logged[index + 1] == "  source:    Two men."
+    assert logged[index + 2] == f"  output:    Zwei {MARKUP} \\x1b[31mMänner⏎."
+    assert logged[index + 3] == f"  reference: {LONG_TEXT}"
+    assert logged[index + 4 : index + 6] == ["  bleu is tok:13a", "saved my-model/checkpoints/step-00000100"]
+    assert logged.count("  bleu is tok:13a") == 1
+    assert logged[-3:] == [
         "warning: spike at update 201: the loss is not finite; left out",
         "warning: Met in train: empty line: 2, first at a.en:7.",
         "stopped when asked, and saved, at update 200; best: chrf 39.00",
     ]
 
 
-def test_the_last_update_is_always_told() -> None:
-    written: list[str] = []
-    listener = Lines(written.append, clock=Clock())
+def test_the_last_update_is_always_logged() -> None:
+    logged: list[str] = []
+    listener = LineLogger(logged.append, clock=Clock())
     listener(STARTED)
     for update in range(1, 2001):
-        listener(updated(update))
-    assert [line.split()[2] for line in written[1:]] == ["1/2,000", "2,000/2,000"]
+        listener(make_updated(update))
+    assert [line.split()[2] for line in logged[1:]] == ["1/2,000", "2,000/2,000"]
 
 
 def test_a_resumed_run_says_where_it_goes_on() -> None:
-    written: list[str] = []
-    Lines(written.append)(Started(Path("m"), 1200, 2000, 10, 10, 1, "cpu", "loss"))
-    assert "going on after update 1,200" in written[0]
+    logged: list[str] = []
+    LineLogger(logged.append)(Started(Path("m"), 1200, 2000, 10, 10, 1, "cpu", "loss"))
+    assert "going on after update 1,200" in logged[0]
 
 
 def test_the_log_begins_with_the_reasons_and_grows(tmp_path: Path) -> None:
     path = tmp_path / "run" / "log.txt"
-    log = Log(path, before=["29,000 pairs: preset tiny."])
+    log = FileLog(path, header=["29,000 pairs: preset tiny."])
     assert not path.parent.exists()  # a new run's folder must be empty
     path.parent.mkdir()
     log(Message("one \ud800"))
     log(Message("two"))
-    Log(path)(Message("three"))
+    FileLog(path)(Message("three"))
     first, *others = path.read_text(encoding="utf-8").split("\n")
     assert first == "29,000 pairs: preset tiny."
     assert [line[10:] for line in others] == ["one \\ud800", "two", "three", ""]
 
 
 def test_text_cannot_move_the_cursor() -> None:
-    assert one_line("a\rb\tc\x07\u202e") == "a\\rb\\tc\\x07\\u202e"
-    assert one_line("Grüße, 世界 🙂") == "Grüße, 世界 🙂"
+    assert escape_control_characters("a\rb\tc\x07\u202e") == "a\\rb\\tc\\x07\\u202e"
+    assert escape_control_characters("Grüße, 世界 🙂") == "Grüße, 世界 🙂"

@@ -15,7 +15,7 @@ from regard.pipeline.scorer import Scorer
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.commands import Done, command
+from tests.commands import CommandResult, run_command
 from tests.pipeline.made import (
     TEXTS,
     make_decoder_only,
@@ -45,90 +45,98 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(folder: Path, *arguments: str) -> Done:
+def run_in_folder(folder: Path, *arguments: str) -> CommandResult:
     """Words that name something in the folder become its path."""
-    return command(*(str(folder / word) if (folder / word).exists() else word for word in arguments))
+    return run_command(
+        *(str(folder / argument) if (folder / argument).exists() else argument for argument in arguments)
+    )
 
 
-def facts(folder: Path, *arguments: str) -> dict:  # type: ignore[type-arg]
-    done = run(folder, "evaluate", *arguments, "--json")
+def evaluate_json(folder: Path, *arguments: str) -> dict:  # type: ignore[type-arg]
+    done = run_in_folder(folder, "evaluate", *arguments, "--json")
     assert done.code == 0, done.errors
     found = json.loads(done.output)
     assert isinstance(found, dict)
     return found
 
 
-def translated(folder: Path, name: str) -> list[str]:
+def translate_sources(folder: Path, name: str) -> list[str]:
     translator = load(folder / name)
     assert isinstance(translator, Translator)
-    return [one.text for one in translator.translate(SOURCES, beam_size=1)]
+    return [translation.text for translation in translator.translate(SOURCES, beam_size=1)]
 
 
 def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
     written = tmp_path / "written"
     pairs = ("--source", "source", "--reference", "reference")
-    found = facts(folder, "one", *pairs, "--beam", "1", "--output", str(written), "--train", "reference")
-    ours = translated(folder, "one")
-    assert found["texts"] == 4
-    assert found["scores"]["bleu"]["value"] == bleu(ours, REFERENCES).value
-    assert found["scores"]["bleu"]["signature"] == bleu(ours, REFERENCES).signature
-    assert [one["texts"] for one in found["by_length"]] == [b.texts for b in score_by_length(ours, REFERENCES, SOURCES)]
-    assert sum(one["references"] for one in found["by_frequency"]) > 20
+    evaluation = evaluate_json(folder, "one", *pairs, "--beam", "1", "--output", str(written), "--train", "reference")
+    translations = translate_sources(folder, "one")
+    assert evaluation["texts"] == 4
+    assert evaluation["scores"]["bleu"]["value"] == bleu(translations, REFERENCES).value
+    assert evaluation["scores"]["bleu"]["signature"] == bleu(translations, REFERENCES).signature
+    assert [entry["texts"] for entry in evaluation["by_length"]] == [
+        b.texts for b in score_by_length(translations, REFERENCES, SOURCES)
+    ]
+    assert sum(entry["references"] for entry in evaluation["by_frequency"]) > 20
     expected = summarize_likelihood(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
-    assert found["certainty"]["perplexity"] == pytest.approx(expected.perplexity)
-    assert found["certainty"]["tokens"] == expected.tokens
-    flat = [text.replace("\r", " ").replace("\n", " ") for text in ours]
+    assert evaluation["certainty"]["perplexity"] == pytest.approx(expected.perplexity)
+    assert evaluation["certainty"]["tokens"] == expected.tokens
+    flat = [text.replace("\r", " ").replace("\n", " ") for text in translations]
     assert written.read_text(encoding="utf-8").split("\n")[:-1] == flat
-    assert "comparisons" not in found
-    more = facts(folder, "one", *pairs, "--reference", "second", "--beam", "1")
-    assert more["certainty"] == found["certainty"]  # of the first reference
+    assert "comparisons" not in evaluation
+    more = evaluate_json(folder, "one", *pairs, "--reference", "second", "--beam", "1")
+    assert more["certainty"] == evaluation["certainty"]  # of the first reference
 
 
 def test_two_models_are_compared(folder: Path) -> None:
     pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
-    found = facts(folder, "one", *pairs, "--other", "other", "--samples", "50", "--seed", "7")
-    ours, theirs = translated(folder, "one"), translated(folder, "other")
-    expected = paired_bootstrap(ours, theirs, REFERENCES, "chrf", samples=50, seed=7)
-    assert found["comparisons"][1]["difference"] == expected.difference
-    assert found["comparisons"][1]["p"] == expected.p
-    assert [one["metric"] for one in found["comparisons"]] == ["bleu", "chrf", "ter"]
+    evaluation = evaluate_json(folder, "one", *pairs, "--other", "other", "--samples", "50", "--seed", "7")
+    translations, other_translations = translate_sources(folder, "one"), translate_sources(folder, "other")
+    expected = paired_bootstrap(translations, other_translations, REFERENCES, "chrf", samples=50, seed=7)
+    assert evaluation["comparisons"][1]["difference"] == expected.difference
+    assert evaluation["comparisons"][1]["p"] == expected.p
+    assert [entry["metric"] for entry in evaluation["comparisons"]] == ["bleu", "chrf", "ter"]
 
 
 def test_files_are_measured_without_a_model(folder: Path) -> None:
-    found = facts(folder, "--hypotheses", "source", "--reference", "reference", "--other-output", "reference")
-    assert found["scores"]["exact_match"]["value"] == 0.0
-    assert found["comparisons"][0]["other"] == 100.0
-    assert "certainty" not in found
-    assert found["by_length"] == []
-    several = facts(folder, "--hypotheses", "source", "--reference", "reference", "--reference", "second")
-    assert several["scores"]["error_rate"]["value"] < found["scores"]["error_rate"]["value"]
+    evaluation = evaluate_json(
+        folder, "--hypotheses", "source", "--reference", "reference", "--other-output", "reference"
+    )
+    assert evaluation["scores"]["exact_match"]["value"] == 0.0
+    assert evaluation["comparisons"][0]["other"] == 100.0
+    assert "certainty" not in evaluation
+    assert evaluation["by_length"] == []
+    several = evaluate_json(folder, "--hypotheses", "source", "--reference", "reference", "--reference", "second")
+    assert several["scores"]["error_rate"]["value"] < evaluation["scores"]["error_rate"]["value"]
 
 
 def test_a_writer_reads_a_text(folder: Path) -> None:
-    whole = facts(folder, "writer", "--text", "source", "--window", "16")
-    assert whole["texts"] == 1
+    whole_text = evaluate_json(folder, "writer", "--text", "source", "--window", "16")
+    assert whole_text["texts"] == 1
     scorer = Scorer.load(folder / "writer")
     expected = summarize_likelihood(scorer.score(["\n".join(SOURCES)], window=16))
-    assert whole["certainty"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
-    each = facts(folder, "writer", "--text", "source", "--lines")
-    assert each["texts"] == 4
-    assert each["certainty"]["tokens"] == whole["certainty"]["tokens"]  # an END for each line feed
+    assert whole_text["certainty"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
+    line_texts = evaluate_json(folder, "writer", "--text", "source", "--lines")
+    assert line_texts["texts"] == 4
+    assert line_texts["certainty"]["tokens"] == whole_text["certainty"]["tokens"]  # an END for each line feed
 
 
 def test_a_temperature_is_fitted_into_a_new_folder(folder: Path, tmp_path: Path) -> None:
-    ours = tmp_path / "targets"
-    ours.write_text("\n".join([*translated(folder, "one")[:3], "zwei"]).replace("\r", " ") + "\n", encoding="utf-8")
-    pairs = ("--source", "source", "--reference", str(ours), "--beam", "1")
-    if len(ours.read_text(encoding="utf-8").split("\n")) != 5:
+    targets = tmp_path / "targets"
+    targets.write_text(
+        "\n".join([*translate_sources(folder, "one")[:3], "zwei"]).replace("\r", " ") + "\n", encoding="utf-8"
+    )
+    pairs = ("--source", "source", "--reference", str(targets), "--beam", "1")
+    if len(targets.read_text(encoding="utf-8").split("\n")) != 5:
         pytest.fail("the model wrote a line feed: choose another seed")
     before = (folder / "one" / "manifest.json").read_bytes()
-    found = facts(folder, "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
+    evaluation = evaluate_json(folder, "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
     assert (folder / "one" / "manifest.json").read_bytes() == before
-    assert found["fitted"]["perplexity"] < found["certainty"]["perplexity"]
-    again = facts(folder, str(tmp_path / "new"), *pairs)
-    assert again["certainty"] == found["fitted"]  # the temperature is used
+    assert evaluation["fitted"]["perplexity"] < evaluation["certainty"]["perplexity"]
+    again = evaluate_json(folder, str(tmp_path / "new"), *pairs)
+    assert again["certainty"] == evaluation["fitted"]  # the temperature is used
     assert again["certainty"]["temperature"] != 1.0
-    done = run(folder, "evaluate", "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
+    done = run_in_folder(folder, "evaluate", "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
     assert done.code == 1
     assert "exists already" in done.errors
 
@@ -137,7 +145,7 @@ def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytes
     monkeypatch.setattr("regard.pipeline.probes.PROFESSIONS", PROFESSIONS[:2])
     pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
     options = ("--other-output", "source", "--train", "reference", "--probes", "--samples", "20")
-    done = run(folder, "evaluate", "one", *pairs, *options)
+    done = run_in_folder(folder, "evaluate", "one", *pairs, *options)
     assert done.code == 0, done.errors
     for word in (
         *("4 texts", "BLEU", "chrF", "TER", "exact match", "nrefs:1|", "perplexity", "bits per byte"),
@@ -145,45 +153,47 @@ def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytes
         *("men and women", "She is a ..."),
     ):
         assert word in done.output, (word, done.output)
-    assert run(folder, "evaluate", "one", *pairs, *options).output == done.output
-    probes = facts(folder, "one", "--source", "source", "--beam", "1", "--probes")
+    assert run_in_folder(folder, "evaluate", "one", *pairs, *options).output == done.output
+    probes = evaluate_json(folder, "one", "--source", "source", "--beam", "1", "--probes")
     assert probes.keys() == {"probes"}
     assert len(probes["probes"]["garbage"]["cases"]) > 4
 
 
 def test_pairs_are_scored(folder: Path) -> None:
-    done = run(folder, "score", "one", "--source", "source", "--input", "reference")
+    done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
     expected = Scorer.load(folder / "one").score(REFERENCES, SOURCES)
-    assert done.output == "".join(f"{one.total_logprob:.4f}\t{len(one.logprobs)}\n" for one in expected), done.errors
-    done = run(folder, "score", "one", "zwei", "Männer", "--of", "two", "--json")
-    found = [json.loads(line) for line in done.output.split("\n")[:-1]]
-    assert [one["text"] for one in found] == ["zwei", "Männer"]
-    assert found[0].keys() == {"text", "tokens", "logs", "best", "right", "total"}
-    assert found[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob)
+    assert done.output == "".join(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n" for scored in expected), (
+        done.errors
+    )
+    done = run_in_folder(folder, "score", "one", "zwei", "Männer", "--of", "two", "--json")
+    records = [json.loads(line) for line in done.output.split("\n")[:-1]]
+    assert [scored["text"] for scored in records] == ["zwei", "Männer"]
+    assert records[0].keys() == {"text", "tokens", "logs", "best", "right", "total"}
+    assert records[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob)
 
 
 def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.streams.WINDOW", 2)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("\n".join(SOURCES) + "\n").encode())))
-    done = run(folder, "score", "writer")
+    done = run_in_folder(folder, "score", "writer")
     expected = Scorer.load(folder / "writer").score(SOURCES)
     assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
-        [one.total_logprob for one in expected], abs=1e-3
+        [scored.total_logprob for scored in expected], abs=1e-3
     )
 
 
-def test_windows_of_pairs_stay_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run(folder, "score", "one", "--source", "source", "--input", "reference")
+def test_chunks_of_pairs_stay_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
     monkeypatch.setattr("regard.cli.streams.WINDOW", 3)
-    again = run(folder, "score", "one", "--source", "source", "--input", "reference")
+    again = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
     pairs = list(zip(done.output.split(), again.output.split(), strict=True))
     assert len(pairs) >= len(SOURCES)
-    assert all(float(one) == pytest.approx(float(other), abs=1e-3) for one, other in pairs)
+    assert all(float(first) == pytest.approx(float(second), abs=1e-3) for first, second in pairs)
 
 
 def test_mistakes_are_answered(folder: Path) -> None:
     both = ("--source", "source", "--reference", "reference")
-    for arguments, told in (
+    for arguments, message in (
         (("evaluate",), "nothing to evaluate"),
         (("evaluate", "one"), "nothing to compare with"),
         (("evaluate", "one", "--source", "source"), "nothing to compare with"),
@@ -214,7 +224,7 @@ def test_mistakes_are_answered(folder: Path) -> None:
         (("score", "one", "--input", "reference", "--source", "short"), "more texts than the 1 lines of this file"),
         (("score", "one", "--input", "short", "--source", "source"), "more lines than the 1 texts"),
     ):
-        done = run(folder, *arguments)
+        done = run_in_folder(folder, *arguments)
         assert done.code == 1, (arguments, done)
-        assert told in done.errors, (arguments, done.errors)
+        assert message in done.errors, (arguments, done.errors)
         assert "Traceback" not in done.errors

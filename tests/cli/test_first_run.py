@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import command
+from tests.commands import run_command
 
 DATA = Path(__file__).parents[2] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
 
 
-def some_lines(path: Path, count: int, to: Path) -> str:
+def copy_first_lines(path: Path, count: int, to: Path) -> str:
     """The first lines of a packed corpus, in a file of their own."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         to.write_text("".join(line for line, _ in zip(file, range(count), strict=False)), encoding="utf-8")
@@ -21,25 +21,31 @@ def some_lines(path: Path, count: int, to: Path) -> str:
 @pytest.mark.parametrize("corpus", ["multi30k", "tatoeba_deen"])
 def test_from_two_files_to_a_translation(corpus: str, tmp_path: Path) -> None:
     source, target = (
-        some_lines(DATA / corpus / f"train.{side}.gz", 200, tmp_path / f"a.{side}") for side in ("en", "de")
+        copy_first_lines(DATA / corpus / f"train.{side}.gz", 200, tmp_path / f"a.{side}") for side in ("en", "de")
     )
     model = str(tmp_path / "my-model")
-    trained = command("train", "--source", source, "--target", target, "--out", model, "--updates", "4")
+    trained = run_command("train", "--source", source, "--target", target, "--out", model, "--updates", "4")
     assert trained.code == 0, trained.output + trained.errors
-    for told in ("200 pairs: preset mini", "Vocabulary:", "Cost:", "finished, at update 4", f"The model is in {model}"):
-        assert told in trained.output
-    translated = command("translate", model, "A man is riding a bicycle.", "--beam", "2")
+    for message in (
+        "200 pairs: preset mini",
+        "Vocabulary:",
+        "Cost:",
+        "finished, at update 4",
+        f"The model is in {model}",
+    ):
+        assert message in trained.output
+    translated = run_command("translate", model, "A man is riding a bicycle.", "--beam", "2")
     assert translated.code == 0, translated.errors
     assert len(translated.output.split("\n")) == 2  # one line, and its end
 
 
 def test_from_a_book_to_a_text(tmp_path: Path) -> None:
-    text = some_lines(DATA / "tinyshakespeare" / "input.txt.gz", 300, tmp_path / "book.txt")
+    text = copy_first_lines(DATA / "tinyshakespeare" / "input.txt.gz", 300, tmp_path / "book.txt")
     model = str(tmp_path / "my-book")
-    trained = command("train", "--text", text, "--out", model, "--updates", "4")
+    trained = run_command("train", "--text", text, "--out", model, "--updates", "4")
     assert trained.code == 0, trained.output + trained.errors
     assert "preset book" in trained.output
-    written = command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1")
+    written = run_command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1")
     assert written.code == 0, written.errors
     assert written.output.strip()
-    assert written.output == command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1").output
+    assert written.output == run_command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1").output

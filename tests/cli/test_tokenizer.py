@@ -11,10 +11,10 @@ from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
 from regard.text.tokenizer import Tokenizer
 
-PETER = "Peter Piper picked a peck of pickled peppers\n"
+PETER_PIPER = "Peter Piper picked a peck of pickled peppers\n"
 
 
-def regard(*arguments: object, code: int = 0) -> str:
+def run_tokenizer(*arguments: object, code: int = 0) -> str:
     """What `regard tokenizer ...` prints, in this process: a new one costs a second."""
     done: Result = CliRunner().invoke(app, ["tokenizer", *map(str, arguments)], env={"COLUMNS": "100"})
     if isinstance(done.exception, RegardError):
@@ -26,13 +26,13 @@ def regard(*arguments: object, code: int = 0) -> str:
 @pytest.fixture
 def peter(tmp_path: Path) -> Path:
     path = tmp_path / "peter.txt"
-    path.write_text(PETER)
+    path.write_text(PETER_PIPER)
     return path
 
 
 def test_learn_writes_the_file_and_says_its_size(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    text = regard("learn", peter, "--out", out, "--vocabulary", 280, "--language", "de", "--extra", "<url>")
+    text = run_tokenizer("learn", peter, "--out", out, "--vocabulary", 280, "--language", "de", "--extra", "<url>")
     tokenizer = Tokenizer.load(out)
     assert f"byte_bpe, {tokenizer.size} pieces (of 280: the text gives no more)" in text
     assert tokenizer.fingerprint[:12] in text
@@ -42,46 +42,46 @@ def test_learn_writes_the_file_and_says_its_size(peter: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "unigram", "word", "character", "byte"])
 def test_learn_check_and_show_every_kind(kind: str, peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "tokenizer.json"
-    regard("learn", peter, "--out", out, "--kind", kind)
-    assert "every line comes back" in regard("check", out, peter)
-    assert "characters and" in regard("show", tmp_path, "Peter picked", "--corpus", peter)
+    run_tokenizer("learn", peter, "--out", out, "--kind", kind)
+    assert "every line comes back" in run_tokenizer("check", out, peter)
+    assert "characters and" in run_tokenizer("show", tmp_path, "Peter picked", "--corpus", peter)
 
 
 def test_learn_reads_packed_files_and_several(peter: Path, tmp_path: Path) -> None:
     packed = tmp_path / "more.txt.gz"
     packed.write_bytes(gzip.compress(b"snow \xe2\x98\x83 falls\r\n"))
     out = tmp_path / "tokenizer.json"
-    text = regard("learn", peter, packed, "--out", out, "--kind", "character")
+    text = run_tokenizer("learn", peter, packed, "--out", out, "--kind", "character")
     assert "☃" in Tokenizer.load(out).vocabulary
     assert f"CRLF line end, CR taken off: 1, first at {packed}:1" in text
 
 
-def test_steps_show_each_merge_and_the_words_after_it(peter: Path, tmp_path: Path) -> None:
-    text = regard("learn", peter, "--out", tmp_path / "t.json", "--kind", "bpe", "--vocabulary", 60, "--steps")
+def test_merges_are_shown_with_the_words_after_each(peter: Path, tmp_path: Path) -> None:
+    text = run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--kind", "bpe", "--vocabulary", 60, "--steps")
     assert "start: P e t e r </w>   P i p e r </w>" in text
     assert "1. p + e = pe  (4x)\n   P e t e r </w>   P i pe r </w>   p i c k e d </w>" in text
     assert "pick ed</w>" in text.split("6. ")[1]
-    byte = regard("learn", peter, "--out", tmp_path / "t.json", "--vocabulary", 270, "--steps")
+    byte = run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--vocabulary", 270, "--steps")
     assert "1. p + e = pe  (4x)\n   P e t e r   ␣ P i pe r" in byte
     for kind in ("unigram", "word", "byte"):
         with pytest.raises(RegardError, match="learns by no merges"):
-            regard("learn", peter, "--out", tmp_path / "u.json", "--kind", kind, "--steps")
+            run_tokenizer("learn", peter, "--out", tmp_path / "u.json", "--kind", kind, "--steps")
     assert not (tmp_path / "u.json").exists()
     peter.write_text(" ".join(f"word{number}" for number in range(300)))
     with pytest.raises(RegardError, match="300 different words, too many"):
-        regard("learn", peter, "--out", tmp_path / "kept.json", "--kind", "bpe", "--steps")
+        run_tokenizer("learn", peter, "--out", tmp_path / "kept.json", "--kind", "bpe", "--steps")
     assert (tmp_path / "kept.json").exists()  # what was learned is not lost
     with pytest.raises(RegardError, match="no such folder"):
-        regard("learn", peter, "--out", tmp_path / "nowhere" / "t.json")
+        run_tokenizer("learn", peter, "--out", tmp_path / "nowhere" / "t.json")
     with pytest.raises(ConfigError, match="kind is no table"):
-        regard("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
+        run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
 
 
 def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> None:
     out, other = tmp_path / "t.json", tmp_path / "other.txt"
-    regard("learn", peter, "--out", out, "--kind", "unigram", "--vocabulary", 40)
+    run_tokenizer("learn", peter, "--out", out, "--kind", "unigram", "--vocabulary", 40)
     other.write_text("peck\nsnow ☃ ☃\npeck▁peck\n☃\n", encoding="utf-8")
-    text = regard("check", out, peter, other, code=1)
+    text = run_tokenizer("check", out, peter, other, code=1)
     assert f"unknown: 2 lines, 5 unknown tokens; first at {other}:2\n  text: 'snow ☃ ☃'" in text
     assert f"changed: 1 line, they do not come back as they were; first at {other}:3\n" in text
     assert "  back: 'peck peck'" in text
@@ -90,18 +90,18 @@ def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> N
 
 def test_normalisation_is_no_fault(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    regard("learn", peter, "--out", out, "--set", "normalise.lowercase=true", "--set", "specials.pad=[PAD]")
+    run_tokenizer("learn", peter, "--out", out, "--set", "normalise.lowercase=true", "--set", "specials.pad=[PAD]")
     assert json.loads(out.read_bytes())["normalizer"]["normalizers"] == [{"type": "Lowercase"}]
     assert "[PAD]" in Tokenizer.load(out).vocabulary
-    text = regard("check", out, peter)
+    text = run_tokenizer("check", out, peter)
     assert "normalised: 1 line" in text
     assert "every line comes back" in text
 
 
 def test_show_text_and_corpus(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    regard("learn", peter, "--out", out, "--kind", "bpe", "--vocabulary", 60)
-    text = regard("show", out, "pickled", "--corpus", peter, "--number", 3)
+    run_tokenizer("learn", peter, "--out", out, "--kind", "bpe", "--vocabulary", 60)
+    text = run_tokenizer("show", out, "pickled", "--corpus", peter, "--number", 3)
     assert "pick l ed</w>\n20 " in text
     assert "3 tokens, 2.33 characters and 2.33 bytes per token" in text
     assert "1 line, 44 characters, 44 bytes" in text
@@ -111,14 +111,14 @@ def test_show_text_and_corpus(peter: Path, tmp_path: Path) -> None:
 
 def test_faults_are_taught(peter: Path, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="kind"):
-        regard("learn", peter, "--kind", "bpee")
+        run_tokenizer("learn", peter, "--kind", "bpee")
     with pytest.raises(RegardError, match="vocabulary"):
-        regard("learn", peter, "--kind", "byte", "--vocabulary", 300)
+        run_tokenizer("learn", peter, "--kind", "byte", "--vocabulary", 300)
     with pytest.raises(RegardError, match=r"normalise\.lower"):
-        regard("learn", peter, "--set", "normalise.lower=true")
+        run_tokenizer("learn", peter, "--set", "normalise.lower=true")
     with pytest.raises(RegardError, match="no such file"):
-        regard("learn", tmp_path / "nothing.txt")
+        run_tokenizer("learn", tmp_path / "nothing.txt")
     with pytest.raises(RegardError, match="This is a folder"):
-        regard("learn", peter, "--out", tmp_path)
+        run_tokenizer("learn", peter, "--out", tmp_path)
     with pytest.raises(RegardError, match="cannot be read"):
-        regard("check", tmp_path / "nothing.json", peter)
+        run_tokenizer("check", tmp_path / "nothing.json", peter)

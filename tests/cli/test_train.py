@@ -16,14 +16,14 @@ import pytest
 from rich.console import Console  # noqa: TID251
 
 from regard.cli import allocator
-from regard.cli.train import CODES, _busy
+from regard.cli.train import EXIT_CODES, _status
 from regard.config import codec
 from regard.config.run import Run
-from tests.commands import Done, command
+from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 # A model of a few thousand weights, and nothing left to probe
-TINY = [
+TINY_OPTIONS = [
     *(f"--set=device.{knob}" for knob in ("threads=1", "loss_rows=0", "attention=compute", "allocator=plain")),
     *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
     *(
@@ -33,11 +33,11 @@ TINY = [
         "--set=validation.sentences=4",
     ),
 ]
-PAIRS = ["--source", "a.en", "--target", "a.de"]
+PAIR_OPTIONS = ["--source", "a.en", "--target", "a.de"]
 
 
-def regard(*arguments: str, code: int = 0) -> Done:
-    done = command("train", *arguments, columns=200)
+def run_train(*arguments: str, code: int = 0) -> CommandResult:
+    done = run_command("train", *arguments, columns=200)
     assert done.code == code, f"{done.code}\n{done.output}{done.errors}"
     return done
 
@@ -71,108 +71,153 @@ def _write(name: str, lines: list[str]) -> None:
     Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-OUT = ["--out", "new"]
+OUT_OPTIONS = ["--out", "new"]
 MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     # what went wrong: (the command, its code, what is said, what to do)
-    "a missing file": (["--source", "b.en", "--target", "a.de", *OUT], 1, "no such file", "Check the path"),
-    "no target": (["--source", "a.en", *OUT], 2, "--source a.en has no --target", "say --text"),
-    "no source": (["--target", "a.de", *OUT], 2, "--target a.de has no --source", "Say --source FILE"),
-    "no corpus": (OUT, 2, "What shall it learn from", "--source a.en --target a.de"),
+    "a missing file": (["--source", "b.en", "--target", "a.de", *OUT_OPTIONS], 1, "no such file", "Check the path"),
+    "no target": (["--source", "a.en", *OUT_OPTIONS], 2, "--source a.en has no --target", "say --text"),
+    "no source": (["--target", "a.de", *OUT_OPTIONS], 2, "--target a.de has no --source", "Say --source FILE"),
+    "no corpus": (OUT_OPTIONS, 2, "What shall it learn from", "--source a.en --target a.de"),
     "a side twice": (
-        ["--source", "a.en", "--source", "five.en", "--target", "a.de", *OUT],
+        ["--source", "a.en", "--source", "five.en", "--target", "a.de", *OUT_OPTIONS],
         2,
         "--source was given 2 times",
         "repeat --data",
     ),
-    "one file for both": (["--source", "a.en", "--target", "a.en", *OUT], 2, "learn to copy", "--target the file"),
+    "one file for both": (
+        ["--source", "a.en", "--target", "a.en", *OUT_OPTIONS],
+        2,
+        "learn to copy",
+        "--target the file",
+    ),
     "sides of different lengths": (
-        ["--source", "a.en", "--target", "short.de", *OUT],
+        ["--source", "a.en", "--target", "short.de", *OUT_OPTIONS],
         1,
         "a.en has 200 lines, short.de has 150",
         "compare both",
     ),
-    "empty files": (["--source", "empty.en", "--target", "empty.de", *OUT], 1, "nothing in this corpus", "with text"),
-    "an empty file": (["--source", "a.en", "--target", "empty.de", *OUT], 1, "empty.de has 0", "compare both"),
-    "a folder that is full": ([*PAIRS, "--out", "full"], 1, "not empty", "Choose a new folder"),
-    "a folder in a file": ([*PAIRS, "--out", "a.en/model"], 1, "cannot be inside a file", "another --out"),
-    "a file as folder": ([*PAIRS, "--out", "a.en"], 1, "--out is a file", "another name"),
-    "no folder": (PAIRS, 2, "Where shall the model go", "--out FOLDER"),
+    "empty files": (
+        ["--source", "empty.en", "--target", "empty.de", *OUT_OPTIONS],
+        1,
+        "nothing in this corpus",
+        "with text",
+    ),
+    "an empty file": (["--source", "a.en", "--target", "empty.de", *OUT_OPTIONS], 1, "empty.de has 0", "compare both"),
+    "a folder that is full": ([*PAIR_OPTIONS, "--out", "full"], 1, "not empty", "Choose a new folder"),
+    "a folder in a file": ([*PAIR_OPTIONS, "--out", "a.en/model"], 1, "cannot be inside a file", "another --out"),
+    "a file as folder": ([*PAIR_OPTIONS, "--out", "a.en"], 1, "--out is a file", "another name"),
+    "no folder": (PAIR_OPTIONS, 2, "Where shall the model go", "--out FOLDER"),
     "resuming what is no run": (["--resume", "full"], 1, "no run: it has no run.toml", "--out named"),
     "resuming nothing": (["--resume", "nowhere"], 1, "There is no such folder", "--out named"),
-    "resuming with a corpus": (["--resume", "full", *PAIRS], 2, "--source was given", "Leave --source out"),
-    "resuming elsewhere": (["--resume", "full", *OUT], 2, "knows its folder already", "Leave --out out"),
+    "resuming with a corpus": (["--resume", "full", *PAIR_OPTIONS], 2, "--source was given", "Leave --source out"),
+    "resuming elsewhere": (["--resume", "full", *OUT_OPTIONS], 2, "knows its folder already", "Leave --out out"),
     "two numbers of updates": (
         ["--resume", "full", "--more", "5", "--updates", "9"],
         2,
         "Both --updates and --more",
         "--more adds to the old total",
     ),
-    "more of a new run": ([*PAIRS, *OUT, "--more", "5"], 2, "--more is for going on", "--updates N"),
+    "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more is for going on", "--updates N"),
     "accepting something": (["--resume", "full", "--accept", "all"], 2, "knows no 'all'", "data or config"),
-    "an unknown preset": ([*PAIRS, *OUT, "--preset", "tini"], 1, "no preset 'tini'", "Did you mean 'tiny'"),
-    "a preset of another family": ([*PAIRS, *OUT, "--preset", "gpt2"], 1, "writes a text on", "Use one of"),
-    "an unknown key": ([*PAIRS, *OUT, "--set", "train.clipp=1"], 1, "train.clipp: is not a key", "Did you mean 'clip'"),
-    "a preset by --set": ([*PAIRS, *OUT, "--set", "model.preset=small"], 2, "comes too late", "--preset"),
-    "a setting without =": ([*PAIRS, *OUT, "--set", "train.clip"], 2, "is not a setting", "--set train.clip=0.5"),
-    "a value of another type": ([*PAIRS, *OUT, "--set", "train.keep=two"], 1, "train.keep: is 'two'", "valid integer"),
+    "an unknown preset": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "tini"],
+        1,
+        "no preset 'tini'",
+        "Did you mean 'tiny'",
+    ),
+    "a preset of another family": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "gpt2"],
+        1,
+        "writes a text on",
+        "Use one of",
+    ),
+    "an unknown key": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.clipp=1"],
+        1,
+        "train.clipp: is not a key",
+        "Did you mean 'clip'",
+    ),
+    "a preset by --set": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "model.preset=small"],
+        2,
+        "comes too late",
+        "--preset",
+    ),
+    "a setting without =": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.clip"],
+        2,
+        "is not a setting",
+        "--set train.clip=0.5",
+    ),
+    "a value of another type": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.keep=two"],
+        1,
+        "train.keep: is 'two'",
+        "valid integer",
+    ),
     "text with a target": (
-        ["--text", "a.en", "--target", "a.de", *OUT],
+        ["--text", "a.en", "--target", "a.de", *OUT_OPTIONS],
         2,
         "--text is a corpus",
         "--source and --target",
     ),
     "too few lines": (
-        ["--source", "five.en", "--target", "five.de", *OUT],
+        ["--source", "five.en", "--target", "five.de", *OUT_OPTIONS],
         1,
         "5 pairs are too few to hold some out",
         "--validation-source and --validation-target",
     ),
-    "too short a text": (["--text", "five.en", *OUT], 1, "characters, too few", "at least 2,000"),
-    "a picture": (["--text", "picture.txt", *OUT], 1, "not a text file", "plain text in UTF-8"),
-    "another encoding": (["--text", "latin.txt", *OUT], 1, "Not UTF-8", "iconv"),
+    "too short a text": (["--text", "five.en", *OUT_OPTIONS], 1, "characters, too few", "at least 2,000"),
+    "a picture": (["--text", "picture.txt", *OUT_OPTIONS], 1, "not a text file", "plain text in UTF-8"),
+    "another encoding": (["--text", "latin.txt", *OUT_OPTIONS], 1, "Not UTF-8", "iconv"),
     "validation of different lengths": (
-        [*PAIRS, *OUT, "--validation-source", "a.en", "--validation-target", "short.de"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en", "--validation-target", "short.de"],
         1,
         "short.de has 150",
         "compare both",
     ),
     "validation of another kind": (
-        [*PAIRS, *OUT, "--validation", "a.en"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation", "a.en"],
         1,
         "validation corpus is text, and the training corpus is pairs",
         "of the same kind",
     ),
     "half of a validation": (
-        [*PAIRS, *OUT, "--validation-source", "a.en"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en"],
         2,
         "has no --validation-target",
         "Say --validation-target",
     ),
-    "a run file that is none": (["broken.toml", *OUT], 1, "is not TOML", "broken.toml"),
-    "a corpus as run file": (["book.txt", *OUT], 1, "no run file", "--text book.txt"),
-    "a missing run file": (["run.toml", *OUT], 1, "cannot be read", "run.toml"),
-    "a folder as run file": (["full", *OUT], 1, "a folder, not a run file", "Give a run file"),
-    "a run file and a corpus": (["broken.toml", *PAIRS, *OUT], 2, "--source was given beside it", "run file"),
+    "a run file that is none": (["broken.toml", *OUT_OPTIONS], 1, "is not TOML", "broken.toml"),
+    "a corpus as run file": (["book.txt", *OUT_OPTIONS], 1, "no run file", "--text book.txt"),
+    "a missing run file": (["run.toml", *OUT_OPTIONS], 1, "cannot be read", "run.toml"),
+    "a folder as run file": (["full", *OUT_OPTIONS], 1, "a folder, not a run file", "Give a run file"),
+    "a run file and a corpus": (
+        ["broken.toml", *PAIR_OPTIONS, *OUT_OPTIONS],
+        2,
+        "--source was given beside it",
+        "run file",
+    ),
     "a run file and validation": (
-        ["broken.toml", "--validation-source", "a.en", "--validation-target", "a.de", *OUT],
+        ["broken.toml", "--validation-source", "a.en", "--validation-target", "a.de", *OUT_OPTIONS],
         2,
         "--validation-source was given beside it",
         "run file",
     ),
     "minutes and updates": (
-        [*PAIRS, *OUT, "--minutes", "5", "--updates", "9"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--updates", "9"],
         2,
         "Both --minutes and",
         "or --updates",
     ),
     "minutes and updates by --set": (
-        [*PAIRS, *OUT, "--minutes", "5", "--set", "train.updates=9"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--set", "train.updates=9"],
         2,
         "Both --minutes and",
         "or --updates",
     ),
-    "no time": ([*PAIRS, *OUT, "--minutes", "0"], 2, "--minutes is 0", "at least 1"),
-    "less than no updates": ([*PAIRS, *OUT, "--updates", "-5"], 2, "--updates is -5", "at least 1"),
+    "no time": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "0"], 2, "--minutes is 0", "at least 1"),
+    "less than no updates": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "-5"], 2, "--updates is -5", "at least 1"),
 }
 
 
@@ -180,7 +225,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
 @pytest.mark.usefixtures("corpus")
 def test_the_likeliest_mistakes(mistake: str) -> None:
     arguments, code, what, fix = MISTAKES[mistake]
-    done = regard(*arguments, code=code)
+    done = run_train(*arguments, code=code)
     assert what in done.errors
     assert fix in done.errors
     assert "Traceback" not in done.errors
@@ -189,7 +234,7 @@ def test_the_likeliest_mistakes(mistake: str) -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_a_run_from_files_to_a_model_and_on() -> None:
-    done = regard(*PAIRS, *OUT, "--updates", "4", "--seed", "7", *TINY)
+    done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "4", "--seed", "7", *TINY_OPTIONS)
     assert "200 pairs: preset mini" in done.output
     assert "Cost:" in done.output
     assert "update 4/4" in done.output
@@ -206,13 +251,13 @@ def test_a_run_from_files_to_a_model_and_on() -> None:
         (["--updates", "3"], "4 updates already, more than the 3 asked for", "--more N"),
         (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--accept config"),
     ):
-        refused = regard("--resume", "new", *arguments, code=1)
+        refused = run_train("--resume", "new", *arguments, code=1)
         assert what in refused.errors
         assert fix in refused.errors
-    again = regard(*PAIRS, *OUT, code=1)
+    again = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, code=1)
     assert "There is a run in this folder already" in again.errors
     assert "--resume new" in again.errors
-    more = regard("--resume", "new", "--more", "2")
+    more = run_train("--resume", "new", "--more", "2")
     assert "going on after update 4" in more.output
     assert "update 6/6" in more.output
     assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
@@ -220,21 +265,21 @@ def test_a_run_from_files_to_a_model_and_on() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_changed_files_are_named_unless_accepted() -> None:
-    regard(*PAIRS, *OUT, "--updates", "2", *TINY)
+    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "2", *TINY_OPTIONS)
     with Path("a.en").open("a", encoding="utf-8") as file:
         file.write("one more\n")
-    assert "--accept data" in regard("--resume", "new", "--more", "1", code=1).errors
-    assert "a.en has other content" in regard("--resume", "new", "--more", "1", "--accept", "data").output
+    assert "--accept data" in run_train("--resume", "new", "--more", "1", code=1).errors
+    assert "a.en has other content" in run_train("--resume", "new", "--more", "1", "--accept", "data").output
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_run_file_is_taken_as_it_is() -> None:
-    dry = regard(*PAIRS, "--dry-run", "--updates", "3", *TINY)
+    dry = run_train(*PAIR_OPTIONS, "--dry-run", "--updates", "3", *TINY_OPTIONS)
     text = dry.output[dry.output.index("format = 1") :]
     Path("run.toml").write_text(text, encoding="utf-8")
     assert "Time: about 1 s on this machine, 0.25 s an update" in dry.output
     assert not Path("new").exists()
-    done = regard("run.toml", *OUT, "--set", "train.clip=0.25")
+    done = run_train("run.toml", *OUT_OPTIONS, "--set", "train.clip=0.25")
     assert "Cost:" in done.output
     run = codec.RUN_FILES().load(Path("new/run.toml"))
     assert run.train.clip == 0.25
@@ -244,7 +289,7 @@ def test_a_run_file_is_taken_as_it_is() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
     before = sorted(Path().iterdir())
-    done = regard("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
+    done = run_train("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
     assert "preset book" in done.output
     assert "different characters" in done.output
     assert 'task = "continue"' in done.output
@@ -254,55 +299,64 @@ def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_own_validation_files_and_other_corpora() -> None:
     given = ["--validation-source", "five.en", "--validation-target", "five.de"]
-    done = regard(*PAIRS, "--dry-run", *given, *TINY)
+    done = run_train(*PAIR_OPTIONS, "--dry-run", *given, *TINY_OPTIONS)
     assert "Validation: 5 pairs of your own." in done.output
     assert "held_out = 0.0" in done.output
     _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
-    assert 'task = "classify"' in regard("--data", "a.tsv", "--dry-run").output
+    assert 'task = "classify"' in run_train("--data", "a.tsv", "--dry-run").output
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
     from regard.train.events import Finished
 
-    assert CODES == {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+    assert EXIT_CODES == {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
     stop = ["--set", "train.spikes.kind=stop"]
-    for why, options, code, said in (
+    for why, options, code, message in (
         ("asked to stop", [], 75, "--resume new"),
         ("spike", stop, 76, "spikes.kind=skip --accept config"),
         ("spike", [], 76, "spikes.most=20 --accept config"),
     ):
 
-        def stopped(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
+        def fake_fit(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
             folder.mkdir()
             codec.RUN_FILES().save(run, folder / "run.toml")
             return Finished(3, why, folder)
 
-        with mock.patch("regard.train.fit.fit", stopped):
-            done = regard(*PAIRS, *OUT, *options, code=code)
-        assert said in done.output
+        with mock.patch("regard.train.fit.fit", fake_fit):
+            done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *options, code=code)
+        assert message in done.output
         shutil.rmtree("new")
 
 
 @pytest.mark.usefixtures("corpus")
-def test_the_allocator_is_tuned_before_a_run_unless_told_otherwise() -> None:
+def test_the_allocator_is_tuned_before_a_run_unless_disabled() -> None:
     with mock.patch("regard.cli.train.tune_allocator", side_effect=Restarted) as tune:
-        for arguments in (["--dry-run"], [*OUT, "--set", "device.allocator=plain", "--preset", "nothing"]):
-            command("train", *PAIRS, *arguments)
+        for arguments in (["--dry-run"], [*OUT_OPTIONS, "--set", "device.allocator=plain", "--preset", "nothing"]):
+            run_command("train", *PAIR_OPTIONS, *arguments)
         assert not tune.called
         with pytest.raises(Restarted):
-            command("train", *PAIRS, *OUT)
-        regard(*PAIRS, *OUT, "--updates", "1", *TINY)
+            run_command("train", *PAIR_OPTIONS, *OUT_OPTIONS)
+        run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS)
         text = Path("new/run.toml").read_text(encoding="utf-8").replace('allocator = "plain"', 'allocator = "tuned"')
         Path("new/run.toml").write_text(text, encoding="utf-8")
         with pytest.raises(Restarted):
-            command("train", "--resume", "new", "--more", "1")
+            run_command("train", "--resume", "new", "--more", "1")
 
 
 @pytest.mark.usefixtures("corpus")
 def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], None]) -> None:
     """The command itself, in a process of its own: the allocator's restart, the signal, the code."""
-    arguments = ["train", *PAIRS, *OUT, "--updates", "100000", *TINY, "--set", "device.allocator=tuned"]
+    arguments = [
+        "train",
+        *PAIR_OPTIONS,
+        *OUT_OPTIONS,
+        "--updates",
+        "100000",
+        *TINY_OPTIONS,
+        "--set",
+        "device.allocator=tuned",
+    ]
     with subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "regard", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -316,13 +370,13 @@ def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], Non
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], bool]], None]:
-    def waited(happened: Callable[[], bool]) -> None:
+    def wait_until(happened: Callable[[], bool]) -> None:
         end = time.monotonic() + 120
         while not happened():
             assert time.monotonic() < end, "it never happened"
             time.sleep(0.05)
 
-    return waited
+    return wait_until
 
 
 @pytest.fixture
@@ -338,7 +392,7 @@ def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     monkeypatch.setattr(allocator, "_has_glibc", lambda: True)
     monkeypatch.setattr(sys, "argv", ["/bin/regard", "train"])
     monkeypatch.setattr(sys, "orig_argv", [sys.executable, "/bin/regard", "train"])
-    for name in (allocator.VARIABLE, allocator.MARK):
+    for name in (allocator.TUNABLES_VARIABLE, allocator.RESTART_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     return seen
 
@@ -346,13 +400,13 @@ def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Restarted):
         allocator.tune_allocator()
-    assert restarts[0][allocator.VARIABLE] == allocator.TUNABLES
+    assert restarts[0][allocator.TUNABLES_VARIABLE] == allocator.TUNABLES
     for name, value in restarts[0].items():
         monkeypatch.setenv(name, value)
     allocator.tune_allocator()  # the second start: no third
     assert len(restarts) == 1
-    assert allocator.VARIABLE not in os.environ
-    assert allocator.MARK not in os.environ
+    assert allocator.TUNABLES_VARIABLE not in os.environ
+    assert allocator.RESTART_VARIABLE not in os.environ
 
 
 def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,41 +417,41 @@ def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monke
 
 
 def test_no_restart_against_the_user(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(allocator.VARIABLE, "glibc.malloc.check=3")
+    monkeypatch.setenv(allocator.TUNABLES_VARIABLE, "glibc.malloc.check=3")
     allocator.tune_allocator()
-    monkeypatch.delenv(allocator.VARIABLE)
+    monkeypatch.delenv(allocator.TUNABLES_VARIABLE)
     monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
     allocator.tune_allocator()
     assert restarts == []
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_run_may_rest_at_an_update() -> None:
-    regard(*PAIRS, *OUT, "--updates", "4", "--pause-at", "2", *TINY, code=75)
-    assert "update 4/4" in regard("--resume", OUT[1]).output
+def test_a_run_pauses_at_an_update() -> None:
+    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "4", "--pause-at", "2", *TINY_OPTIONS, code=75)
+    assert "update 4/4" in run_train("--resume", OUT_OPTIONS[1]).output
 
 
 @pytest.mark.usefixtures("corpus")
-def test_languages_and_validation_of_ones_own_are_heard() -> None:
-    dry = regard(*PAIRS, "--dry-run", "--languages", "fr", "it", *TINY).output
+def test_languages_and_validation_options_are_used() -> None:
+    dry = run_train(*PAIR_OPTIONS, "--dry-run", "--languages", "fr", "it", *TINY_OPTIONS).output
     assert '"fr"' in dry
     assert '"it"' in dry
-    assert "of your own" in regard("--text", "book.txt", "--validation", "book.txt", "--dry-run").output
+    assert "of your own" in run_train("--text", "book.txt", "--validation", "book.txt", "--dry-run").output
 
 
 @pytest.mark.usefixtures("corpus")
-def test_an_unknown_board_is_named() -> None:
-    assert "'x'" in regard(*PAIRS, *OUT, "--track", "x", *TINY, code=1).errors
+def test_an_unknown_tracker_is_named() -> None:
+    assert "'x'" in run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--track", "x", *TINY_OPTIONS, code=1).errors
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_a_person_is_told_what_goes_on(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_is_shown_on_a_terminal_only(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=is_terminal, width=80)
     monkeypatch.setattr("regard.cli.train.Console", lambda *, stderr: console if stderr else None)
     monkeypatch.setenv("TERM", "xterm")
-    with _busy("looking"):
+    with _status("looking"):
         pass
-    with _busy("looking") as say:
-        say("timing")
+    with _status("looking") as set_status:
+        set_status("timing")
     assert [word in screen.getvalue() for word in ("looking...", "timing...")] == [is_terminal] * 2

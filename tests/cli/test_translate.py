@@ -18,7 +18,7 @@ from regard.pipeline.searches import Sampling
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.commands import command
+from tests.commands import run_command
 from tests.pipeline.made import (
     TEXTS,
     make_decoder_only,
@@ -30,11 +30,11 @@ from tests.pipeline.made import (
 )
 
 LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
-GNMT = ("--lengths", "gnmt", "--alpha", "0.6")
+GNMT_OPTIONS = ("--lengths", "gnmt", "--alpha", "0.6")
 
 
 @pytest.fixture(scope="module")
-def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
+def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("translate") / "model"
     settings = make_translator_settings()
     write_model(path, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings)), "card")
@@ -42,58 +42,58 @@ def translating(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def writing(tmp_path_factory: pytest.TempPathFactory) -> str:
+def generator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("generate") / "model"
     settings = make_generator_settings()
     write_model(path, settings, make_tokenizers(), get_weights(make_decoder_only(settings)), "card")
     return str(path)
 
 
-def expected(folder: str, texts: list[str], **options: Any) -> list[str]:
+def translate_expected(folder: str, texts: list[str], **options: Any) -> list[str]:
     translator = load(folder)
     assert isinstance(translator, Translator)
-    found = translator.translate(texts, max_length=7, **options)
-    return [one.text.replace("\r", " ").replace("\n", " ") for one in found]
+    translations = translator.translate(texts, max_length=7, **options)
+    return [translation.text.replace("\r", " ").replace("\n", " ") for translation in translations]
 
 
 def test_texts_on_the_command_line(translating: str) -> None:
-    done = command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "2")
+    done = run_command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "2")
     assert done.code == 0, done.errors
-    assert done.output.split("\n")[:-1] == expected(translating, TEXTS[:2], beam=2)
+    assert done.output.split("\n")[:-1] == translate_expected(translating, TEXTS[:2], beam=2)
 
 
 def test_line_n_of_a_file_becomes_line_n(translating: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes("\n".join(LINES).encode() + b"\n")
-    done = command("translate", translating, "--input", str(source), "--output", str(target), "--longest", "7")
+    done = run_command("translate", translating, "--input", str(source), "--output", str(target), "--longest", "7")
     assert done.code == 0, done.errors
     assert done.output == ""
     written = target.read_bytes().decode().split("\n")
     assert written[-1] == ""
-    assert written[:-1] == expected(translating, LINES)  # also: \u2028 and \x0b end no line
+    assert written[:-1] == translate_expected(translating, LINES)  # also: \u2028 and \x0b end no line
     assert written[0] == written[3] == written[6] == ""
 
 
 def test_standard_input_and_json(translating: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = "\ufefftwo men\r\n\r\nzwei".encode()  # a mark, Windows' line ends, no end of the last line
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    done = command("translate", translating, "--json", "--longest", "7")
+    done = run_command("translate", translating, "--json", "--longest", "7")
     assert done.code == 0, done.errors
-    found = [json.loads(line) for line in done.output.split("\n")[:-1]]
-    assert [one["source"] for one in found] == ["two men", "", "zwei"]
-    assert [one["text"].replace("\r", " ").replace("\n", " ") for one in found] == expected(
+    records = [json.loads(line) for line in done.output.split("\n")[:-1]]
+    assert [record["source"] for record in records] == ["two men", "", "zwei"]
+    assert [record["text"].replace("\r", " ").replace("\n", " ") for record in records] == translate_expected(
         translating, ["two men", "", "zwei"]
     )
-    assert found[0].keys() == {"source", "text", "score", "tokens", "pieces", "logs", "ended"}
-    assert len(found[0]["tokens"]) == len(found[0]["logs"]) > 0
+    assert records[0].keys() == {"source", "text", "score", "tokens", "pieces", "logs", "ended"}
+    assert len(records[0]["tokens"]) == len(records[0]["logs"]) > 0
 
 
-def test_many_windows_keep_the_order(translating: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_chunks_keep_the_order(translating: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.streams.WINDOW", 3)
     source = tmp_path / "in.txt"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
-    done = command("translate", translating, "--input", str(source), "--longest", "7", "--beam", "1")
-    assert done.output.split("\n")[:-1] == expected(translating, LINES, beam=1)
+    done = run_command("translate", translating, "--input", str(source), "--longest", "7", "--beam", "1")
+    assert done.output.split("\n")[:-1] == translate_expected(translating, LINES, beam=1)
 
 
 def test_a_person_gets_an_answer_to_each_line(translating: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,25 +104,25 @@ def test_a_person_gets_an_answer_to_each_line(translating: str, monkeypatch: pyt
     sizes: list[int] = []
     translate = Translator.translate
 
-    def watched(self: Translator, texts: list[str], **options: object) -> object:
+    def recording_translate(self: Translator, texts: list[str], **options: object) -> object:
         sizes.append(len(texts))
         return translate(self, texts, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Translator, "translate", watched)
+    monkeypatch.setattr(Translator, "translate", recording_translate)
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))
-    assert command("translate", translating, "--longest", "3").code == 0
+    assert run_command("translate", translating, "--longest", "3").code == 0
     assert sizes == [1, 1]
 
 
-def test_generate_writes_on(writing: str) -> None:
+def test_generate_continues_a_prompt(writing: str) -> None:
     options = ["--tokens", "9", "--temperature", "1.2", "--top-k", "20", "--top-p", "0.9", "--seed", "3"]
-    done = command("generate", writing, "Two young", *options)
+    done = run_command("generate", writing, "Two young", *options)
     assert done.code == 0, done.errors
     assert done.output.startswith("Two young")
     assert len(done.output) > len("Two young\n")
-    assert command("generate", writing, "Two young", *options).output == done.output
-    assert command("generate", writing, "Two young", *options[:-1], "4").output != done.output
-    searched = command("generate", writing, "Two young", "--tokens", "4", "--search", "beam", "--count", "2")
+    assert run_command("generate", writing, "Two young", *options).output == done.output
+    assert run_command("generate", writing, "Two young", *options[:-1], "4").output != done.output
+    searched = run_command("generate", writing, "Two young", "--tokens", "4", "--search", "beam", "--count", "2")
     assert searched.code == 0, searched.errors
     assert len(searched.output.splitlines()) == 2
 
@@ -137,7 +137,7 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
     write_model(encoder, settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
-    for arguments, told in (
+    for arguments, message in (
         (["translate", "nowhere", "text"], "There is no such folder"),
         (["generate", "nowhere", "text"], "There is no such folder"),
         (["translate", str(tmp_path), "text"], "neither a model nor a run"),
@@ -155,13 +155,13 @@ def test_mistakes_are_answered(translating: str, writing: str, tmp_path: Path) -
         (["generate", writing, "text", "--top-p", "0"], "Use a top_p above 0"),
         (["generate", writing, "text", "--search", "beam", "--top-k", "3"], "--top-k means nothing to it"),
         (["translate", translating, "text", "--search", "risk", "--alpha", "2"], "--alpha means nothing to it"),
-        (["translate", translating, "text", "--search", "stochastic", *GNMT], "weighs no lengths"),
+        (["translate", translating, "text", "--search", "stochastic", *GNMT_OPTIONS], "weighs no lengths"),
         (["score", writing, "text", "--into", "de"], "Leave `into` out"),
         (["score", translating, "text", "--of", "a", "--window", "9"], "Leave `window` out"),
     ):
-        done = command(*arguments)
+        done = run_command(*arguments)
         assert done.code == 1, arguments
-        assert told in done.errors, (arguments, done.errors)
+        assert message in done.errors, (arguments, done.errors)
         assert "Traceback" not in done.errors
     assert text.read_bytes() == b"good\nb\xe4d\n"
 
@@ -173,38 +173,40 @@ def test_an_old_output_outlives_an_input_that_cannot_be_read(
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes(b"b\xe4d\n")
     output.write_text("old")
-    assert command("translate", translating, "--input", str(source), "--output", str(output), *whole).code == 1
+    assert run_command("translate", translating, "--input", str(source), "--output", str(output), *whole).code == 1
     assert output.read_text() == "old"
 
 
 def test_a_document_keeps_its_white_space(translating: str, tmp_path: Path) -> None:
     folder = translating
     (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
-    done = command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--longest", "3")
+    done = run_command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--longest", "3")
     assert done.code == 0, done.errors
     assert done.output.startswith("\n  ")
     assert done.output.endswith("\n")
     assert "\n\n" in done.output[1:]
-    told = json.loads(command("translate", folder, "A bee. C dee!", "--document", "--json", "--longest", "3").output)
-    assert told["sources"] == ["A bee.", "C dee!"]
+    record = json.loads(
+        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--longest", "3").output
+    )
+    assert record["sources"] == ["A bee.", "C dee!"]
     options = ("translate", folder, "A bee.", "--document", "--longest", "3", "--beam", "1")
-    with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as asked:
-        command(*options, "--forbid", "bee")
-    assert asked.call_args.kwargs["wishes"].forbidden == ["bee"]
-    for wish in (("--begin", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
-        assert "translated as a whole" in command(*options, *wish).errors
+    with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as translate:
+        run_command(*options, "--forbid", "bee")
+    assert translate.call_args.kwargs["wishes"].forbidden == ["bee"]
+    for option in (("--begin", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
+        assert "translated as a whole" in run_command(*options, *option).errors
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    wrong = command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
+    wrong = run_command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
     assert "not UTF-8" in wrong.errors
 
 
-def test_many_ways_to_translate(translating: str) -> None:
-    done = command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "3", "--n-best", "2")
+def test_translate_searches_and_constraints(translating: str) -> None:
+    done = run_command("translate", translating, *TEXTS[:2], "--longest", "7", "--beam", "3", "--n-best", "2")
     assert done.code == 0, done.errors
     rows = [line.split("\t") for line in done.output.split("\n")[:-1]]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
     assert float(rows[0][1]) >= float(rows[1][1])
-    assert [row[2] for row in rows[::2]] == expected(translating, TEXTS[:2], beam=3)
+    assert [row[2] for row in rows[::2]] == translate_expected(translating, TEXTS[:2], beam=3)
     for options in (
         ["--search", "sample", "--top-p", "0.9", "--seed", "1"],
         ["--search", "risk", "--beam", "4", "--seed", "1"],
@@ -212,57 +214,63 @@ def test_many_ways_to_translate(translating: str) -> None:
         ["--search", "stochastic", "--seed", "2"],
         ["--with", translating],
     ):
-        first, second = (command("translate", translating, *TEXTS, "--longest", "7", *options) for _ in "12")
+        first, second = (run_command("translate", translating, *TEXTS, "--longest", "7", *options) for _ in "12")
         assert first.code == 0, first.errors
         assert first.output == second.output
         assert len(first.output.split("\n")) == len(TEXTS) + 1
-    one = json.loads(command("translate", translating, TEXTS[0], "--longest", "7", *GNMT, "--json").output)
-    assert one["score"] == pytest.approx(sum(one["logs"]) / ((5 + len(one["logs"])) / 6) ** 0.6)
-    greedy = command("translate", translating, *TEXTS, "--longest", "7", "--beam", "1").output
-    for draw in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
-        drawn = ["--beam", "1", "--search", "sample", *draw, "--seed", "1"]
-        assert command("translate", translating, *TEXTS, "--longest", "7", *drawn).output == greedy, draw
-    once = command("translate", translating, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1").output
+    gnmt_record = json.loads(
+        run_command("translate", translating, TEXTS[0], "--longest", "7", *GNMT_OPTIONS, "--json").output
+    )
+    assert gnmt_record["score"] == pytest.approx(sum(gnmt_record["logs"]) / ((5 + len(gnmt_record["logs"])) / 6) ** 0.6)
+    greedy = run_command("translate", translating, *TEXTS, "--longest", "7", "--beam", "1").output
+    for filter_options in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
+        sampling_options = ["--beam", "1", "--search", "sample", *filter_options, "--seed", "1"]
+        assert run_command("translate", translating, *TEXTS, "--longest", "7", *sampling_options).output == greedy, (
+            filter_options
+        )
+    once = run_command("translate", translating, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1").output
     # One draw, and not the likeliest of several.
-    assert once.split("\n")[:-1] == expected(translating, TEXTS, search=Sampling(), seed=1)
-    done = command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
-    found = json.loads(done.output)
-    assert found["text"].startswith("Ein")
-    assert found["alignment"]
-    assert all(len(pair) == 2 for pair in found["alignment"])
-    done = command("translate", translating, TEXTS[0], "--longest", "20", "--require", "Holz")
+    assert once.split("\n")[:-1] == translate_expected(translating, TEXTS, search=Sampling(), seed=1)
+    done = run_command("translate", translating, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align")
+    record = json.loads(done.output)
+    assert record["text"].startswith("Ein")
+    assert record["alignment"]
+    assert all(len(pair) == 2 for pair in record["alignment"])
+    done = run_command("translate", translating, TEXTS[0], "--longest", "20", "--require", "Holz")
     assert "Holz" in done.output
-    done = command("translate", translating, TEXTS[0], "--longest", "20", "--begin", "Holz", "--forbid", "Holz")
+    done = run_command("translate", translating, TEXTS[0], "--longest", "20", "--begin", "Holz", "--forbid", "Holz")
     assert (done.code, "forced and forbidden" in done.errors) == (1, True)
-    done = command("translate", translating, TEXTS[0], "--top-k", "3")
+    done = run_command("translate", translating, TEXTS[0], "--top-k", "3")
     assert (done.code, "--search sample" in done.errors) == (1, True)
 
 
-def test_many_ways_to_generate(writing: str) -> None:
+def test_generate_searches_and_filters(writing: str) -> None:
     basic = ["generate", writing, "Two young", "--tokens", "6", "--seed", "1"]
-    done = command(*basic, "--count", "3")
+    done = run_command(*basic, "--count", "3")
     assert done.code == 0, done.errors
     assert done.output.count("Two young") == 3
-    done = command(*basic, "--json", "--min-p", "0.1", "--typical", "0.9", "--repetition", "1.2", "--ngram", "2")
-    found = json.loads(done.output)
-    assert (found["prompt"], len(found["tokens"])) == ("Two young", len(found["logs"]))
-    plain = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0")
-    for draw in (["--top-k", "1"], ["--top-p", "0.0001"], ["--min-p", "1"]):
-        hot = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "1.5", *draw, "--seed", "1")
-        assert hot.output == plain.output, draw
-    once = json.loads(command(*basic, "--json", "--ngram", "1").output)["tokens"]
+    done = run_command(*basic, "--json", "--min-p", "0.1", "--typical", "0.9", "--repetition", "1.2", "--ngram", "2")
+    record = json.loads(done.output)
+    assert (record["prompt"], len(record["tokens"])) == ("Two young", len(record["logs"]))
+    plain = run_command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0")
+    for filter_options in (["--top-k", "1"], ["--top-p", "0.0001"], ["--min-p", "1"]):
+        hot = run_command(
+            "generate", writing, "Two young", "--tokens", "6", "--temperature", "1.5", *filter_options, "--seed", "1"
+        )
+        assert hot.output == plain.output, filter_options
+    once = json.loads(run_command(*basic, "--json", "--ngram", "1").output)["tokens"]
     assert len(set(once)) == len(once) > 1
-    drafted = command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0", "--draft", writing)
+    drafted = run_command("generate", writing, "Two young", "--tokens", "6", "--temperature", "0", "--draft", writing)
     assert drafted.output == plain.output
     assert "guesses taken" in drafted.errors
-    beam = command("generate", writing, "Two young", "--tokens", "6", "--search", "beam", "--count", "2")
+    beam = run_command("generate", writing, "Two young", "--tokens", "6", "--search", "beam", "--count", "2")
     assert beam.code == 0, beam.errors
 
 
 def test_packed_files_are_read(translating: str, tmp_path: Path) -> None:
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
-    done = command("translate", translating, "--input", str(source), "--longest", "7")
-    assert done.output.split("\n")[:-1] == expected(translating, LINES)
-    whole = command("translate", translating, "--input", str(source), "--longest", "7", "--document")
+    done = run_command("translate", translating, "--input", str(source), "--longest", "7")
+    assert done.output.split("\n")[:-1] == translate_expected(translating, LINES)
+    whole = run_command("translate", translating, "--input", str(source), "--longest", "7", "--document")
     assert whole.code == 0, whole.errors

@@ -13,7 +13,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from regard.base.errors import RegardError
-from regard.cli.lines import Log
+from regard.cli.lines import FileLog
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.fit import fit, resume
@@ -107,7 +107,7 @@ def _strike_runs(verdict: Verdict, folder: Path, faults: int) -> None:
         path.write_bytes(DAMAGES[rng.choice(list(DAMAGES))](path.read_bytes(), rng))
         broken = []
         try:
-            resume(copy, listeners=[Log(RunFolder(copy).log)])
+            resume(copy, listeners=[FileLog(RunFolder(copy).log)])
             broken += [] if compute_fingerprints(copy) == expected else ["the run ended otherwise"]
         except RegardError as error:
             broken.append(f"it cannot be resumed: {error.what}")

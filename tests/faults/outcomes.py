@@ -14,7 +14,7 @@ from unittest import mock
 
 import torch
 
-from regard.cli.train import CODES
+from regard.cli.train import EXIT_CODES
 from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model
 from regard.train.events import Event, Updated
@@ -76,7 +76,7 @@ def check_stopped(world: World) -> Violations:
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "stop"}})
     checkpoints = sorted(path.name for path in (world.copy_folder / "checkpoints").iterdir())
     return list_failures({
-        "it stops before the spike, with code 76": (end.reason, end.update, CODES[end.reason]) == ("spike", 4, 76),
+        "it stops before the spike, with code 76": (end.reason, end.update, EXIT_CODES[end.reason]) == ("spike", 4, 76),
         "the spike is told": len(spikes) == 1 and spikes[0].action.startswith("stopped"),
         "what was learned is saved": checkpoints[-1] == "step-00000004",
     })  # fmt: skip

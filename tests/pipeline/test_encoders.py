@@ -21,7 +21,7 @@ from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.vocabularies import TokenizerPair
 from regard.train.fit import fit
-from tests.commands import command
+from tests.commands import run_command
 from tests.train.runs import make_small_run, write_corpus
 
 SHORT_TRAINING: dict[str, Any] = {
@@ -120,10 +120,10 @@ def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
     assert whole.probabilities == pytest.approx(exact.probabilities)
     (pair,) = classifier.classify(["bad cat"], [long])
     assert pair.is_truncated
-    shown = command("label", str(models["classify"]), long, "bad cat", long)
+    shown = run_command("label", str(models["classify"]), long, "bad cat", long)
     assert (shown.code, len(shown.output.split("\n"))) == (0, 4)
     assert "2 texts longer than the model reads" in shown.errors
-    assert command("label", str(models["classify"]), "bad cat").errors == ""
+    assert run_command("label", str(models["classify"]), "bad cat").errors == ""
 
 
 def test_words_get_tags(models: dict[str, Path]) -> None:
@@ -139,24 +139,26 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
 
 
 def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
-    filled = command("fill", str(models["fill"]), "red dog ___ blue cat", "--best", "2")
+    filled = run_command("fill", str(models["fill"]), "red dog ___ blue cat", "--best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")
-    labelled = command("label", str(models["classify"]), "good dog 7", "--json")
+    labelled = run_command("label", str(models["classify"]), "good dog 7", "--json")
     assert json.loads(labelled.output)["label"] == "yes"
     classifier = regard.load(models["classify"])
     assert isinstance(classifier, Classifier)
     (beside,) = classifier.classify(["good dog 7"], ["bad cat"])
-    paired = command("label", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
+    paired = run_command("label", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
     assert json.loads(paired.output)["probability"] == pytest.approx(beside.probability)
     (tmp_path / "beside.txt").write_text("bad cat\n")
-    by_file = command("label", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json")
+    by_file = run_command(
+        "label", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json"
+    )
     assert by_file == paired
-    assert "words have no pair" in command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
-    tagged = command("label", str(models["tag"]), "the dog sees")
+    assert "words have no pair" in run_command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
+    tagged = run_command("label", str(models["tag"]), "the dog sees")
     assert tagged.output == "the/D dog/N sees/V\n"
-    wrong = command("translate", str(models["tag"]), "the dog")
+    wrong = run_command("translate", str(models["tag"]), "the dog")
     assert wrong.code == 1
     assert "regard label" in wrong.errors
     assert Translator.__name__ not in wrong.errors

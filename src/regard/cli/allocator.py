@@ -9,19 +9,19 @@ import sys
 from pathlib import Path
 
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
-VARIABLE, MARK = "GLIBC_TUNABLES", "REGARD_STARTED_AGAIN"
+TUNABLES_VARIABLE, RESTART_VARIABLE = "GLIBC_TUNABLES", "REGARD_STARTED_AGAIN"
 
 
 def tune_allocator() -> None:
     """Start this very command again, once, where that helps: on Linux with glibc, and not inside another program."""
-    if os.environ.pop(MARK, None) is not None:  # this is the second start
-        os.environ.pop(VARIABLE, None)  # it has been read, and programs started from here need none of it
+    if os.environ.pop(RESTART_VARIABLE, None) is not None:  # this is the second start
+        os.environ.pop(TUNABLES_VARIABLE, None)  # it has been read, and programs started from here need none of it
         return
-    if VARIABLE in os.environ or not _has_glibc() or not is_this_command(sys.orig_argv, sys.argv):
+    if TUNABLES_VARIABLE in os.environ or not _has_glibc() or not is_this_command(sys.orig_argv, sys.argv):
         return
     sys.stdout.flush()
     sys.stderr.flush()
-    environment = {**os.environ, VARIABLE: TUNABLES, MARK: "1"}
+    environment = {**os.environ, TUNABLES_VARIABLE: TUNABLES, RESTART_VARIABLE: "1"}
     os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - the same program, no shell
 
 
@@ -33,11 +33,11 @@ def is_this_command(original: list[str], arguments: list[str]) -> bool:
     >>> is_this_command(["python", "-m", "pytest", "tests"], ["regard", "train"])
     False
     """
-    given = arguments[1:]
-    before = original[: len(original) - len(given)]
-    if not given or original[len(before) :] != given:
+    user_arguments = arguments[1:]
+    program = original[: len(original) - len(user_arguments)]
+    if not user_arguments or original[len(program) :] != user_arguments:
         return False
-    return before[-2:] == ["-m", "regard"] or (len(before) > 1 and Path(before[-1]).name == "regard")
+    return program[-2:] == ["-m", "regard"] or (len(program) > 1 and Path(program[-1]).name == "regard")
 
 
 def _has_glibc() -> bool:

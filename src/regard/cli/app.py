@@ -52,8 +52,8 @@ def main() -> None:
         sys.exit(1)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"regard {regard.__version__}")
         raise typer.Exit
 

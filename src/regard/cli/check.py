@@ -14,12 +14,12 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
-from regard.data.doctor import Diagnosis, choose, examine
-from regard.data.doctor.clean import write
-from regard.data.doctor.explain import samples
-from regard.data.doctor.lingua import Lingua
-from regard.data.doctor.report import page
-from regard.data.doctor.words import plural, summary
+from regard.data.doctor import Diagnosis, examine, select_rules
+from regard.data.doctor.clean import write_cleaned
+from regard.data.doctor.explain import sample_flagged
+from regard.data.doctor.lingua import LinguaJudge
+from regard.data.doctor.report import render_page
+from regard.data.doctor.words import pluralize, summarize
 from regard.data.example import Defects, Example
 from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
@@ -28,19 +28,19 @@ Paths = Annotated[
     list[str] | None,
     typer.Argument(metavar="[FILE]...", help="A file of any kind, or two aligned files.", show_default=False),
 ]
-Rules = list[str] | None
+RuleNames = list[str] | None
 
 
-class Reread:
+class RereadableCorpus:
     """Sources that can be read again and again; what the readers met is counted in the first reading only."""
 
     def __init__(self, *sources: AnySource) -> None:
         self.sources = sources
         self.defects = Defects()
-        self._first = True
+        self._is_first_reading = True
 
     def __iter__(self) -> Iterator[Example]:
-        defects, self._first = (self.defects if self._first else Defects()), False
+        defects, self._is_first_reading = (self.defects if self._is_first_reading else Defects()), False
         for source in self.sources:
             yield from read(source, defects)
 
@@ -57,14 +57,14 @@ def check(
     test_source: Annotated[str | None, typer.Option(help="Test data: a file of any kind, or its source side.")] = None,
     test_target: Annotated[str | None, typer.Option(help="The target side of the test data.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to read in a browser.")] = None,
-    write_to: Annotated[
+    output_folder: Annotated[
         Path | None, typer.Option("--write", metavar="DIR", help="Write the cleaned corpus and the quarantine file.")
     ] = None,
     remove: Annotated[
-        Rules, typer.Option(metavar="RULE", help="Leave out lines of this rule, too. Repeat for more.")
+        RuleNames, typer.Option(metavar="RULE", help="Leave out lines of this rule, too. Repeat for more.")
     ] = None,
-    keep: Annotated[Rules, typer.Option(metavar="RULE", help="Keep lines of this rule. Repeat for more.")] = None,
-    near: Annotated[bool, typer.Option(help="Look for near duplicates (80 bytes of memory a line).")] = True,
+    keep: Annotated[RuleNames, typer.Option(metavar="RULE", help="Keep lines of this rule. Repeat for more.")] = None,
+    near_duplicates: Annotated[bool, typer.Option(help="Look for near duplicates (80 bytes of memory a line).")] = True,
     lingua: Annotated[
         bool, typer.Option("--lingua", help="Tell languages by lingua instead of by the corpus.")
     ] = False,
@@ -73,44 +73,46 @@ def check(
 
     Ends with code 0 whatever it finds, unless the corpus cannot be read to its end.
     """
-    _refuse_early(report, write_to)
-    corpus = Reread(_source(files or [], source, target, languages))
+    _check_outputs(report, output_folder)
+    corpus = RereadableCorpus(_make_source(files or [], source, target, languages))
     held_out = {
-        name: Reread(_source([], first, second, languages))
-        for name, first, second in (
+        name: RereadableCorpus(_make_source([], source_path, target_path, languages))
+        for name, source_path, target_path in (
             ("validation", validation_source, validation_target),
             ("test", test_source, test_target),
         )
-        if first is not None or second is not None
+        if source_path is not None or target_path is not None
     }
-    judge = Lingua(_languages(corpus)) if lingua else None
-    rules = choose(tuple(remove or ()), tuple(keep or ()))
-    with _progress() as progress:
+    judge = LinguaJudge(_require_languages(corpus)) if lingua else None
+    rules = select_rules(tuple(remove or ()), tuple(keep or ()))
+    with _make_progress() as progress:
         task = progress.add_task("reading", total=None)
 
         def advance(stage: str, lines: int) -> None:
             progress.update(task, description=stage, advance=lines)
 
-        found = examine(corpus, held_out, rules=rules, near=near, judge=judge, progress=advance)
-    written = []  # files first: whoever reads only the top of the table gets them all the same
-    if report is not None:
-        name = " · ".join(path for source in corpus.sources for path in _paths(source))
-        content = page(name, found, samples(found, corpus), corpus.defects)
-        write_atomic(report, content.encode("utf-8", "backslashreplace"))
-        written.append(f"Report: {report}")
-    if write_to is not None and found.broken is None:
-        done = write(found, corpus.sources, corpus, write_to)
-        written.append(
-            f"Written to {write_to}: {plural(done.kept, 'line')} kept, {done.removed:,} in {QUARANTINE_FILE}."
+        diagnosis = examine(
+            corpus, held_out, rules=rules, near_duplicates=near_duplicates, judge=judge, progress=advance
         )
-    _show(found, corpus.defects)
-    for line in written:
+    messages = []  # files first: whoever reads only the top of the table gets them all the same
+    if report is not None:
+        name = " · ".join(path for source in corpus.sources for path in _list_paths(source))
+        content = render_page(name, diagnosis, sample_flagged(diagnosis, corpus), corpus.defects)
+        write_atomic(report, content.encode("utf-8", "backslashreplace"))
+        messages.append(f"Report: {report}")
+    if output_folder is not None and diagnosis.read_error is None:
+        result = write_cleaned(diagnosis, corpus.sources, corpus, output_folder)
+        messages.append(
+            f"Written to {output_folder}: {pluralize(result.kept, 'line')} kept, {result.removed:,} in {QUARANTINE_FILE}."
+        )
+    _print_diagnosis(diagnosis, corpus.defects)
+    for line in messages:
         typer.echo(line)
-    if found.broken is not None:
-        raise found.broken
+    if diagnosis.read_error is not None:
+        raise diagnosis.read_error
 
 
-def _refuse_early(report: Path | None, folder: Path | None) -> None:
+def _check_outputs(report: Path | None, folder: Path | None) -> None:
     """What could not be written is said before a long examination, not after it."""
     for path in (report, folder):
         if path is not None and not path.absolute().parent.is_dir():
@@ -121,92 +123,96 @@ def _refuse_early(report: Path | None, folder: Path | None) -> None:
         raise RegardError("The folder exists already.", where=str(folder), fix="Choose another name or remove it.")
 
 
-def _source(files: list[str], source: str | None, target: str | None, languages: tuple[str, str] | None) -> AnySource:
+def _make_source(
+    files: list[str], source: str | None, target: str | None, languages: tuple[str, str] | None
+) -> AnySource:
     """What was given as files or by name, as a source."""
     if target is not None and source is None:
         raise RegardError(f"{target} has no partner.", fix="Give the source side, too.")
-    named = [path for path in (source, target) if path is not None]
-    if bool(files) == bool(named):
+    named_paths = [path for path in (source, target) if path is not None]
+    if bool(files) == bool(named_paths):
         raise RegardError("Which corpus?", fix="Give a file, two aligned files, or --source and --target.")
-    guessed = detect_source(files or named)
-    return guessed.model_copy(update={"languages": languages}) if languages else guessed
+    detected = detect_source(files or named_paths)
+    return detected.model_copy(update={"languages": languages}) if languages else detected
 
 
-def _languages(corpus: Reread) -> tuple[str, ...]:
-    known = corpus.sources[0].languages
-    if not known:
+def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
+    languages = corpus.sources[0].languages
+    if not languages:
         raise RegardError("lingua must know the languages.", fix="Give them: --languages en de.")
-    return known
+    return languages
 
 
-def _paths(source: AnySource) -> list[str]:
+def _list_paths(source: AnySource) -> list[str]:
     fields = ("source", "target") if source.kind == "lines" else ("path",)
     return [path for path in (getattr(source, field) for field in fields) if path]
 
 
-def _show(found: Diagnosis, defects: Defects) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:
     console = Console()
-    told = summary(found)
-    style = {"good": "bold green", "fair": "bold yellow", "bad": "bold red"}[told.mood]
-    console.print(Text(told.verdict, style=style))
-    share = told.removed / max(told.rows, 1)
+    corpus_summary = summarize(diagnosis)
+    style = {"good": "bold green", "fair": "bold yellow", "bad": "bold red"}[corpus_summary.grade]
+    console.print(Text(corpus_summary.verdict, style=style))
+    share = corpus_summary.removed / max(corpus_summary.rows, 1)
     console.print(
-        f"{plural(told.rows, 'line')}: {told.removed:,} to leave out ({share:.2%}), {told.noticed:,} more to look at",
+        f"{pluralize(corpus_summary.rows, 'line')}: {corpus_summary.removed:,} to leave out ({share:.2%}), {corpus_summary.noticed:,} more to look at",
         highlight=False,
     )
-    for line in told.advice:
+    for line in corpus_summary.advice:
         console.print(Text(f"- {line}"), soft_wrap=True)
     console.print()
-    console.print(_table(found))
+    console.print(_make_rule_table(diagnosis))
     console.print()
-    console.print(_sides(found))
+    console.print(_make_side_table(diagnosis))
     console.print()
-    if found.leaks:
-        console.print(_leaks(found))
+    if diagnosis.leaks:
+        console.print(_make_leak_table(diagnosis))
         console.print()
-    for line in (*found.remarks, *str(defects).split("\n")):
+    for line in (*diagnosis.remarks, *str(defects).split("\n")):
         if line:
             console.print(Text(line), soft_wrap=True)
 
 
-def _table(found: Diagnosis) -> Table:
+def _make_rule_table(diagnosis: Diagnosis) -> Table:
     table = Table("rule", "", "lines", "share", "first", box=None, pad_edge=False)
     for column in (2, 3):
         table.columns[column].justify = "right"
-    for rule in found.rules:
-        rows = found.rows(rule.name)
+    for rule in diagnosis.rules:
+        rows = diagnosis.find_rows(rule.name)
         if len(rows):
             style = "red" if rule.severity == "remove" else "yellow"
-            first = found.places[int(rows[0])]
-            where = Text(f"{PurePath(first.file).name}:{first.line}", overflow="fold")  # whole paths fill the screen
-            share = f"{len(rows) / len(found.verdicts):.2%}"
-            table.add_row(rule.name, Text(rule.severity, style=style), f"{len(rows):,}", share, where)
+            first_location = diagnosis.locations[int(rows[0])]
+            location_text = Text(
+                f"{PurePath(first_location.file).name}:{first_location.line}", overflow="fold"
+            )  # whole paths fill the screen
+            share = f"{len(rows) / len(diagnosis.verdicts):.2%}"
+            table.add_row(rule.name, Text(rule.severity, style=style), f"{len(rows):,}", share, location_text)
     if not table.row_count:
         table.add_row("nothing found", "", "", "", "")
     return table
 
 
-def _sides(found: Diagnosis) -> Table:
+def _make_side_table(diagnosis: Diagnosis) -> Table:
     table = Table("", "characters", "words", "shortest", "median", "longest", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for side in found.statistics.sides:
+    for side in diagnosis.statistics.sides:
         numbers = (side.characters, side.words, side.shortest, round(side.median), side.longest)
         table.add_row(side.name, *(f"{number:,}" for number in numbers))
     return table
 
 
-def _leaks(found: Diagnosis) -> Table:
+def _make_leak_table(diagnosis: Diagnosis) -> Table:
     table = Table("shared lines", "of", "same pair", "same source", "same target", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for leak in found.leaks:
+    for leak in diagnosis.leaks:
         numbers = (leak.lines, leak.pairs, leak.sources, leak.targets)
         table.add_row(f"{leak.held_out} in {leak.corpus}", *(f"{number:,}" for number in numbers))
     return table
 
 
-def _progress() -> Progress:
+def _make_progress() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} lines"), TimeElapsedColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

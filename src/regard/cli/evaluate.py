@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.findings import show
-from regard.cli.opened import opened
-from regard.cli.streams import lines_of, progress, refuse_early
+from regard.cli.findings import print_evaluation
+from regard.cli.opened import load_as
+from regard.cli.streams import check_paths, read_lines, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import Scorer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluateOptions:
     """What a person asked for."""
 
     folder: Path | None
@@ -29,19 +29,19 @@ class Asked:
     other_output: Path | None
     text: Path | None
     train: Path | None
-    fitted: Path | None
+    fit_temperature: Path | None
     output: Path | None
     probes: bool
     beam: int
-    alpha: float
-    into: str | None
+    length_penalty: float
+    target_language: str | None
     window: int | None
     samples: int
     seed: int
 
 
 @dataclass(frozen=True)
-class Corpus:
+class EvaluationData:
     """The files that were named, line by line; what was not named is None."""
 
     sources: list[str] | None
@@ -52,7 +52,7 @@ class Corpus:
     texts: list[str] | None
 
 
-Facts = dict[str, Any]  # what was found, by name: the object of --json
+Evaluation = dict[str, Any]  # what was found, by name: the object of --json
 
 
 def evaluate(
@@ -79,7 +79,7 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Target text of the training, to tell rare words by.")
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Beginnings that are tried together; 1 is greedy.")] = 5,
-    alpha: Annotated[float, typer.Option(min=0.0, help="score / length^alpha.")] = 1.0,
+    length_penalty: Annotated[float, typer.Option(min=0.0, help="score / length^alpha.")] = 1.0,
     into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
     window: Annotated[int | None, typer.Option(min=2, help="Tokens of a text that a writer reads at once.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Drawings of the paired bootstrap.")] = 1000,
@@ -97,7 +97,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object with everything.")] = False,
 ) -> None:
     """Measure a model, or a file of translations, against references."""
-    asked = Asked(
+    options = EvaluateOptions(
         folder=folder,
         source=source,
         reference=reference or [],
@@ -106,189 +106,236 @@ def evaluate(
         other_output=other_output,
         text=text,
         train=train,
-        fitted=fit_temperature,
+        fit_temperature=fit_temperature,
         output=output,
         probes=probes,
         beam=beam,
-        alpha=alpha,
-        into=into,
+        length_penalty=length_penalty,
+        target_language=into,
         window=window,
         samples=samples,
         seed=seed,
     )
-    _refuse(asked)
-    corpus = _read(asked, lines)
-    facts: Facts = {}
-    if asked.text is not None:
-        _read_text(asked, corpus, facts)
+    _check(options)
+    data = _read_files(options, lines)
+    evaluation: Evaluation = {}
+    if options.text is not None:
+        _evaluate_text(options, data, evaluation)
     else:
-        _system(asked, corpus, facts)
+        _evaluate_system(options, data, evaluation)
     if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
+        typer.echo(json.dumps(evaluation, ensure_ascii=False))
     else:
-        show(facts)
+        print_evaluation(evaluation)
 
 
-def _refuse(asked: Asked) -> None:
+def _check(options: EvaluateOptions) -> None:
     """What cannot be read, and what does not go together, is said before any work."""
-    for file in (asked.source, asked.hypotheses, asked.other_output, asked.text, asked.train, *asked.reference):
-        refuse_early(None, file, asked.output)
-    by_file, by_text = asked.hypotheses is not None, asked.text is not None
-    second = asked.other is not None or asked.other_output is not None
-    pairs = asked.source is not None or bool(asked.reference) or by_file or asked.probes or second
-    for wrong, what, fix in (
-        (asked.folder is None and not by_file, "There is nothing to evaluate.", "Name a model, or give --hypotheses."),
+    for file in (
+        options.source,
+        options.hypotheses,
+        options.other_output,
+        options.text,
+        options.train,
+        *options.reference,
+    ):
+        check_paths(None, file, options.output)
+    has_hypotheses, has_text = options.hypotheses is not None, options.text is not None
+    has_other = options.other is not None or options.other_output is not None
+    needs_pairs = options.source is not None or bool(options.reference) or has_hypotheses or options.probes or has_other
+    for is_wrong, what, fix in (
         (
-            asked.folder is not None and by_file,
+            options.folder is None and not has_hypotheses,
+            "There is nothing to evaluate.",
+            "Name a model, or give --hypotheses.",
+        ),
+        (
+            options.folder is not None and has_hypotheses,
             "A model and --hypotheses were both given.",
             "Give one of them; two systems are compared with --other or --other-output.",
         ),
-        (by_file and (asked.probes or asked.fitted is not None), "Probes and temperatures need a model.", "Name one."),
         (
-            not by_text and not asked.reference and (asked.output is not None or asked.train is not None),
+            has_hypotheses and (options.probes or options.fit_temperature is not None),
+            "Probes and temperatures need a model.",
+            "Name one.",
+        ),
+        (
+            not has_text and not options.reference and (options.output is not None or options.train is not None),
             "Nothing is translated without --reference.",
             "Give it, or leave out --output and --train.",
         ),
-        (by_file and asked.output is not None, "The translations are in a file already.", "Leave out --output."),
         (
-            by_text and (pairs or asked.output is not None),
+            has_hypotheses and options.output is not None,
+            "The translations are in a file already.",
+            "Leave out --output.",
+        ),
+        (
+            has_text and (needs_pairs or options.output is not None),
             "--text is for a model that writes on, and stands alone.",
             "Give --source and --reference for a model that translates.",
         ),
         (
-            not by_text and not asked.reference and (by_file or second or asked.fitted or not asked.probes),
+            not has_text
+            and not options.reference
+            and (has_hypotheses or has_other or options.fit_temperature or not options.probes),
             "There is nothing to compare with.",
             "Give --reference; --text for a model that writes on.",
         ),
         (
-            not by_text and asked.source is None and (not by_file or asked.other is not None),
+            not has_text and options.source is None and (not has_hypotheses or options.other is not None),
             "There is nothing to translate.",
             "Give --source.",
         ),
-        (not by_text and asked.window is not None, "A window is for long texts: --text.", "Leave out --window."),
-        (by_text and asked.into is not None, "--into is for a model that translates.", "Leave out --into."),
-        (asked.other is not None and asked.other_output is not None, "Two others were given.", "Give one at a time."),
-        (asked.fitted is not None and asked.fitted.exists(), f"{asked.fitted} exists already.", "Choose another name."),
+        (not has_text and options.window is not None, "A window is for long texts: --text.", "Leave out --window."),
+        (
+            has_text and options.target_language is not None,
+            "--into is for a model that translates.",
+            "Leave out --into.",
+        ),
+        (
+            options.other is not None and options.other_output is not None,
+            "Two others were given.",
+            "Give one at a time.",
+        ),
+        (
+            options.fit_temperature is not None and options.fit_temperature.exists(),
+            f"{options.fit_temperature} exists already.",
+            "Choose another name.",
+        ),
     ):
-        if wrong:
+        if is_wrong:
             raise RegardError(what, fix=fix)
 
 
-def _read(asked: Asked, lines: bool) -> Corpus:
+def _read_files(options: EvaluateOptions, lines: bool) -> EvaluationData:
     """All files; those whose lines belong together have the same number of them."""
-    texts = _lines(asked.text)
-    corpus = Corpus(
-        sources=_lines(asked.source),
-        references=_references(asked.reference),
-        hypotheses=_lines(asked.hypotheses),
-        other_output=_lines(asked.other_output),
-        train=_lines(asked.train),
+    texts = _read_lines(options.text)
+    data = EvaluationData(
+        sources=_read_lines(options.source),
+        references=_read_references(options.reference),
+        hypotheses=_read_lines(options.hypotheses),
+        other_output=_read_lines(options.other_output),
+        train=_read_lines(options.train),
         texts=texts if texts is None or lines else ["\n".join(texts)],
     )
-    count = None if corpus.references is None else len(corpus.references)
-    for name, some in (
-        ("--source", corpus.sources),
-        ("--hypotheses", corpus.hypotheses),
-        ("--other-output", corpus.other_output),
+    count = None if data.references is None else len(data.references)
+    for name, file_lines in (
+        ("--source", data.sources),
+        ("--hypotheses", data.hypotheses),
+        ("--other-output", data.other_output),
     ):
-        if some is not None and count is not None and len(some) != count:
+        if file_lines is not None and count is not None and len(file_lines) != count:
             raise RegardError(
-                f"{name} has {len(some)} lines, --reference has {count}.",
+                f"{name} has {len(file_lines)} lines, --reference has {count}.",
                 fix="Line n of every file must belong to the same text.",
             )
-    return corpus
+    return data
 
 
-def _system(asked: Asked, corpus: Corpus, facts: Facts) -> None:
+def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     """Measure what a model or a file says."""
     from regard.pipeline.evaluate import compare, score_translations  # torch: only when it is needed
     from regard.pipeline.translator import Translator
 
     # Both are opened before one of them works for hours, and what was translated is kept before anything is measured.
-    translator, rival = (None if one is None else opened(one, Translator) for one in (asked.folder, asked.other))
-    written = corpus.hypotheses or []
-    if corpus.references is not None:
+    translator, other_translator = (
+        None if item is None else load_as(item, Translator) for item in (options.folder, options.other)
+    )
+    translations = data.hypotheses or []
+    if data.references is not None:
         if translator is not None:
-            written = _translated(translator, asked, corpus)
-        _keep(asked.output, written)
-        facts |= asdict(score_translations(written, corpus.references, corpus.sources, corpus.train))
+            translations = _translate(translator, options, data)
+        _write_translations(options.output, translations)
+        evaluation |= asdict(score_translations(translations, data.references, data.sources, data.train))
         if translator is not None:
-            _certain_of_pairs(translator, asked, corpus, facts)
-        other = corpus.other_output
-        if rival is not None:
-            other = _translated(rival, asked, corpus)
-        if other is not None:
-            found = compare(written, other, corpus.references, asked.samples, asked.seed)
-            facts["comparisons"] = [asdict(one) for one in found]
-    if translator is not None and asked.probes:
+            _add_pair_likelihood(translator, options, data, evaluation)
+        other_translations = data.other_output
+        if other_translator is not None:
+            other_translations = _translate(other_translator, options, data)
+        if other_translations is not None:
+            comparisons = compare(translations, other_translations, data.references, options.samples, options.seed)
+            evaluation["comparisons"] = [asdict(item) for item in comparisons]
+    if translator is not None and options.probes:
         from regard.pipeline.probes import probe
 
-        facts["probes"] = asdict(probe(translator, corpus.sources or [], asked.beam, asked.into))
+        evaluation["probes"] = asdict(probe(translator, data.sources or [], options.beam, options.target_language))
 
 
-def _keep(output: Path | None, written: list[str]) -> None:
+def _write_translations(output: Path | None, translations: list[str]) -> None:
     if output is not None:
-        told = [line.replace("\r", " ").replace("\n", " ") for line in written]
-        output.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", newline="\n")
+        single_lines = [line.replace("\r", " ").replace("\n", " ") for line in translations]
+        output.write_text("".join(f"{line}\n" for line in single_lines), encoding="utf-8", newline="\n")
 
 
-def _certain_of_pairs(translator: "Translator", asked: Asked, corpus: Corpus, facts: Facts) -> None:
+def _add_pair_likelihood(
+    translator: "Translator", options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation
+) -> None:
     from regard.pipeline.scorer import Scorer
     from regard.pipeline.temperature import read_temperature
     from regard.store.model_folder import find_model
 
-    assert asked.folder is not None  # noqa: S101 - there is a translator
-    scorer = Scorer.from_pipeline(translator, read_temperature(find_model(asked.folder)))
-    _certain(scorer, [several[0] for several in corpus.references or []], asked, corpus.sources, facts)
+    assert options.folder is not None  # noqa: S101 - there is a translator
+    scorer = Scorer.from_pipeline(translator, read_temperature(find_model(options.folder)))
+    _add_likelihood(scorer, [references[0] for references in data.references or []], options, data.sources, evaluation)
 
 
-def _read_text(asked: Asked, corpus: Corpus, facts: Facts) -> None:
+def _evaluate_text(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     from regard.pipeline.scorer import Scorer
 
-    assert asked.folder is not None  # noqa: S101 - `_refuse` has seen to it
-    scorer = Scorer.load(asked.folder)
+    assert options.folder is not None  # noqa: S101 - `_refuse` has seen to it
+    scorer = Scorer.load(options.folder)
     if scorer.settings.family != "decoder_only":
-        raise RegardError("This model translates.", where=str(asked.folder), fix="Give --source and --reference.")
-    facts["texts"] = len(corpus.texts or [])
-    _certain(scorer, corpus.texts or [], asked, None, facts)
+        raise RegardError("This model translates.", where=str(options.folder), fix="Give --source and --reference.")
+    evaluation["texts"] = len(data.texts or [])
+    _add_likelihood(scorer, data.texts or [], options, None, evaluation)
 
 
-def _certain(scorer: "Scorer", texts: list[str], asked: Asked, sources: list[str] | None, facts: Facts) -> None:
+def _add_likelihood(
+    scorer: "Scorer", texts: list[str], options: EvaluateOptions, sources: list[str] | None, evaluation: Evaluation
+) -> None:
     """Surprise and calibration; before and after, if a temperature is fitted."""
     from regard.pipeline.evaluate import calibrate_scorer, summarize_likelihood
     from regard.pipeline.temperature import write_temperature
 
-    def measured(scorer: "Scorer") -> Facts:
-        scored = scorer.score(texts, sources, target_language=asked.into, window=asked.window)
-        return asdict(summarize_likelihood(scored, scorer.temperature))
+    def measure(scorer: "Scorer") -> Evaluation:
+        scored_texts = scorer.score(texts, sources, target_language=options.target_language, window=options.window)
+        return asdict(summarize_likelihood(scored_texts, scorer.temperature))
 
-    facts["certainty"] = measured(scorer)
-    if asked.fitted is not None and asked.folder is not None:
-        mended = calibrate_scorer(scorer, texts, sources, target_language=asked.into, window=asked.window)
-        facts["fitted"] = measured(mended)
-        write_temperature(asked.folder, asked.fitted, mended.temperature, facts["fitted"]["tokens"])
-
-
-def _translated(translator: "Translator", asked: Asked, corpus: Corpus) -> list[str]:
-    sources = corpus.sources or []
-    with progress("translating", len(sources), hidden=False) as told:
-        found = translator.translate(
-            sources, beam_size=asked.beam, length_penalty=asked.alpha, target_language=asked.into, report=told
+    evaluation["certainty"] = measure(scorer)
+    if options.fit_temperature is not None and options.folder is not None:
+        calibrated_scorer = calibrate_scorer(
+            scorer, texts, sources, target_language=options.target_language, window=options.window
         )
-    return [one.text for one in found]
+        evaluation["fitted"] = measure(calibrated_scorer)
+        write_temperature(
+            options.folder, options.fit_temperature, calibrated_scorer.temperature, evaluation["fitted"]["tokens"]
+        )
 
 
-def _lines(path: Path | None) -> list[str] | None:
+def _translate(translator: "Translator", options: EvaluateOptions, data: EvaluationData) -> list[str]:
+    sources = data.sources or []
+    with show_progress("translating", len(sources), hidden=False) as advance:
+        translations = translator.translate(
+            sources,
+            beam_size=options.beam,
+            length_penalty=options.length_penalty,
+            target_language=options.target_language,
+            report=advance,
+        )
+    return [translation.text for translation in translations]
+
+
+def _read_lines(path: Path | None) -> list[str] | None:
     if path is None:
         return None
-    return list(lines_of(None, path)[0])
+    return list(read_lines(None, path)[0])
 
 
-def _references(paths: list[Path]) -> list[tuple[str, ...]] | None:
+def _read_references(paths: list[Path]) -> list[tuple[str, ...]] | None:
     """The references of each text: always the first file's, and of the others what is not empty."""
     if not paths:
         return None
-    files = [_lines(path) or [] for path in paths]
+    files = [_read_lines(path) or [] for path in paths]
     for path, file in zip(paths, files, strict=True):
         if len(file) != len(files[0]):
             raise RegardError(

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.opened import opened
-from regard.cli.streams import lines_of, refuse_early
+from regard.cli.opened import load_as
+from regard.cli.streams import check_paths, read_lines
 
 GAP = "___"
 
@@ -17,10 +17,10 @@ GAP = "___"
 def fill(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help=f"Texts with gaps: {GAP}")] = None,
-    source: Annotated[
+    input_file: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Fill the gaps of every line of a file instead.")
     ] = None,
-    best: Annotated[int, typer.Option(min=1, help="Candidates for each gap.")] = 5,
+    n_best: Annotated[int, typer.Option(min=1, help="Candidates for each gap.")] = 5,
     gap: Annotated[str, typer.Option(help="What stands for a gap.")] = GAP,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
@@ -28,16 +28,16 @@ def fill(
     from regard.pipeline.batches import chunks  # torch: only when it is needed
     from regard.pipeline.filler import FillMask
 
-    refuse_early(texts, source, None)
-    filler = opened(folder, FillMask)
-    lines, _, window = lines_of(texts, source)
-    for some in chunks(lines, window):
-        for text, found in zip(some, filler.fill(some, n_best=best, gap=gap), strict=True):
+    check_paths(texts, input_file, None)
+    fill_mask = load_as(folder, FillMask)
+    lines, _, chunk_size = read_lines(texts, input_file)
+    for chunk in chunks(lines, chunk_size):
+        for text, filled in zip(chunk, fill_mask.fill(chunk, n_best=n_best, gap=gap), strict=True):
             if as_json:
-                sys.stdout.write(json.dumps({"source": text, **asdict(found)}, ensure_ascii=False) + "\n")
+                sys.stdout.write(json.dumps({"source": text, **asdict(filled)}, ensure_ascii=False) + "\n")
                 continue
-            sys.stdout.write(f"{found.text}\n")
-            for candidates in found.gaps:
-                told = ", ".join(f"{one.text} {one.probability:.1%}" for one in candidates)
-                sys.stdout.write(f"  {told}\n")
+            sys.stdout.write(f"{filled.text}\n")
+            for candidates in filled.gaps:
+                candidates_text = ", ".join(f"{candidate.text} {candidate.probability:.1%}" for candidate in candidates)
+                sys.stdout.write(f"  {candidates_text}\n")
         sys.stdout.flush()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.opened import opened
-from regard.cli.streams import lines_of, refuse_early, with_partners
+from regard.cli.opened import load_as
+from regard.cli.streams import check_paths, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.labeller import Classification, TaggedText
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def label(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to label.")] = None,
-    source: Annotated[
+    input_file: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Label every line of a file instead.")
     ] = None,
     pair: Annotated[
@@ -35,38 +35,38 @@ def label(
     from regard.pipeline.batches import chunks  # torch: only when it is needed
     from regard.pipeline.labeller import Classification, Classifier, TaggedText
 
-    refuse_early(texts, source, None)
-    refuse_early(None, pair, None)
+    check_paths(texts, input_file, None)
+    check_paths(None, pair, None)
     if pair is not None and pair_text is not None:
         raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
-    labeller = opened(folder, Classifier)
-    tags = labeller.settings.task != "classify"
-    if tags and (pair is not None or pair_text is not None):
+    classifier = load_as(folder, Classifier)
+    is_tagger = classifier.settings.task != "classify"
+    if is_tagger and (pair is not None or pair_text is not None):
         raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
-    lines, _, window = lines_of(texts, source)
-    cut = 0
+    lines, _, chunk_size = read_lines(texts, input_file)
+    truncated_count = 0
     try:
-        for some, partners in with_partners(chunks(lines, window), pair, pair_text):
-            found: Sequence[Classification | TaggedText] = (
-                labeller.tag(some) if tags else labeller.classify(some, partners)
+        for chunk, pair_texts in zip_file(chunks(lines, chunk_size), pair, pair_text):
+            predictions: Sequence[Classification | TaggedText] = (
+                classifier.tag(chunk) if is_tagger else classifier.classify(chunk, pair_texts)
             )
-            for text, one in zip(some, found, strict=True):
-                cut += isinstance(one, Classification) and one.is_truncated
-                _write(text, one, as_json)
+            for text, prediction in zip(chunk, predictions, strict=True):
+                truncated_count += isinstance(prediction, Classification) and prediction.is_truncated
+                _write(text, prediction, as_json)
             sys.stdout.flush()
     finally:  # also where a later line is refused
-        if cut:
-            told = f"{cut:,} text{'s' * (cut != 1)} longer than the model reads: only the beginning counted."
-            typer.echo(told, err=True)
+        if truncated_count:
+            message = f"{truncated_count:,} text{'s' * (truncated_count != 1)} longer than the model reads: only the beginning counted."
+            typer.echo(message, err=True)
 
 
-def _write(text: str, one: "Classification | TaggedText", as_json: bool) -> None:
+def _write(text: str, prediction: "Classification | TaggedText", as_json: bool) -> None:
     from regard.pipeline.labeller import TaggedText  # torch: only when it is needed
 
     if as_json:
-        sys.stdout.write(json.dumps({"source": text, **asdict(one)}, ensure_ascii=False) + "\n")
-    elif isinstance(one, TaggedText):
-        words = zip(one.words, one.tags, strict=True)
-        sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in words) + "\n")
+        sys.stdout.write(json.dumps({"source": text, **asdict(prediction)}, ensure_ascii=False) + "\n")
+    elif isinstance(prediction, TaggedText):
+        tagged_words = zip(prediction.words, prediction.tags, strict=True)
+        sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in tagged_words) + "\n")
     else:
-        sys.stdout.write(f"{one.label}\t{one.probability:.1%}\t{text}\n")
+        sys.stdout.write(f"{prediction.label}\t{prediction.probability:.1%}\t{text}\n")

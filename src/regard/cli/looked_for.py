@@ -12,77 +12,84 @@ if TYPE_CHECKING:
     from regard.decode.lengths import LengthPenalty
     from regard.pipeline.searches import Search
 
-DRAWN = "Drawing words"  # the heading of these options in the help
+SAMPLING_PANEL = "Drawing words"  # the heading of these options in the help
 
-TopK = Annotated[int | None, typer.Option(min=1, help="The k likeliest words only.", rich_help_panel=DRAWN)]
+TopK = Annotated[int | None, typer.Option(min=1, help="The k likeliest words only.", rich_help_panel=SAMPLING_PANEL)]
 TopP = Annotated[
     float | None,
-    typer.Option(min=0.0, max=1.0, help="The likeliest words that together reach p.", rich_help_panel=DRAWN),
+    typer.Option(min=0.0, max=1.0, help="The likeliest words that together reach p.", rich_help_panel=SAMPLING_PANEL),
 ]
 MinP = Annotated[
     float | None,
-    typer.Option(min=0.0, max=1.0, help="Words of at least this share of the likeliest.", rich_help_panel=DRAWN),
+    typer.Option(
+        min=0.0, max=1.0, help="Words of at least this share of the likeliest.", rich_help_panel=SAMPLING_PANEL
+    ),
 ]
-Typical = Annotated[
+TypicalP = Annotated[
     float | None,
-    typer.Option(min=0.0, max=1.0, help="The least surprising words that reach this.", rich_help_panel=DRAWN),
+    typer.Option(min=0.0, max=1.0, help="The least surprising words that reach this.", rich_help_panel=SAMPLING_PANEL),
 ]
-Repetition = Annotated[
-    float, typer.Option(min=0.0, help="Above 1: words that were written become rarer.", rich_help_panel=DRAWN)
+RepetitionPenalty = Annotated[
+    float, typer.Option(min=0.0, help="Above 1: words that were written become rarer.", rich_help_panel=SAMPLING_PANEL)
 ]
-Ngram = Annotated[
-    int | None, typer.Option(min=1, help="Never the same n tokens in a row twice.", rich_help_panel=DRAWN)
+NoRepeatNgram = Annotated[
+    int | None, typer.Option(min=1, help="Never the same n tokens in a row twice.", rich_help_panel=SAMPLING_PANEL)
 ]
-Seed = Annotated[int | None, typer.Option(help="The same seed draws the same text.", rich_help_panel=DRAWN)]
+Seed = Annotated[int | None, typer.Option(help="The same seed draws the same text.", rich_help_panel=SAMPLING_PANEL)]
 Temperature = Annotated[
     float,
     typer.Option(
-        min=0.0, help="0 takes the likeliest word; 1 draws as the model says; more is wilder.", rich_help_panel=DRAWN
+        min=0.0,
+        help="0 takes the likeliest word; 1 draws as the model says; more is wilder.",
+        rich_help_panel=SAMPLING_PANEL,
     ),
 ]
 
 
-class Way(StrEnum):
+class SearchKind(StrEnum):
     """The searches, as the command line names them."""
 
     beam = "beam"
     sample = "sample"
     diverse = "diverse"
     stochastic = "stochastic"
-    risk = "risk"
+    mbr = "risk"
 
 
-DRAWING = (Way.sample, Way.risk)  # the others draw no words
-BY_LENGTH = (Way.beam, Way.diverse)  # the others do not divide by it
-FILTERS = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition", "ngram")
-LENGTHS = ("alpha", "lengths")
+SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the others draw no words
+LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the others do not divide by it
+SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition", "ngram")
+LENGTH_OPTIONS = ("alpha", "lengths")
 
 
-class Lengths(StrEnum):
+class LengthNormalization(StrEnum):
     """The forms of `regard.decode.lengths`."""
 
     power = "power"
     gnmt = "gnmt"
 
 
-def length_of(form: Lengths, alpha: float) -> "LengthPenalty":
+def make_length_penalty(normalization: LengthNormalization, length_penalty: float) -> "LengthPenalty":
     """What log p is divided by."""
     from regard.decode.lengths import gnmt
 
-    return gnmt(alpha) if form is Lengths.gnmt else alpha
+    return gnmt(length_penalty) if normalization is LengthNormalization.gnmt else length_penalty
 
 
-def usual(way: Way, best: int) -> int:
+def default_count(kind: SearchKind, n_best: int) -> int:
     """How many beginnings or draws a search has, unless it is said."""
-    return {Way.sample: best, Way.risk: 32}.get(way, 5)
+    return {SearchKind.sample: n_best, SearchKind.mbr: 32}.get(kind, 5)
 
 
-def refuse_unused(context: typer.Context, way: Way) -> None:
+def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
     """Options that a search would ignore are refused; a seed is not: it promises the same text again."""
-    for names, ways, lacks in ((FILTERS, DRAWING, "draws no words"), (LENGTHS, BY_LENGTH, "weighs no lengths")):
-        if way not in ways and (given := [name for name in names if _is_given(context, name)]):
-            what = f"A search by '{way}' {lacks}: --{given[0].replace('_', '-')} means nothing to it."
-            raise RegardError(what, fix=f"Leave it out, or say --search {ways[0]} or --search {ways[1]}.")
+    for names, kinds, lacks in (
+        (SAMPLING_OPTIONS, SAMPLING_KINDS, "draws no words"),
+        (LENGTH_OPTIONS, LENGTH_PENALTY_KINDS, "weighs no lengths"),
+    ):
+        if kind not in kinds and (given_options := [name for name in names if _is_given(context, name)]):
+            what = f"A search by '{kind}' {lacks}: --{given_options[0].replace('_', '-')} means nothing to it."
+            raise RegardError(what, fix=f"Leave it out, or say --search {kinds[0]} or --search {kinds[1]}.")
 
 
 def _is_given(context: typer.Context, option: str) -> bool:
@@ -90,19 +97,19 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def search_of(way: Way, count: int, alpha: "LengthPenalty", filters: "Filters") -> "Search":
+def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters") -> "Search":
     """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
     from regard.decode.filters import Filters
     from regard.pipeline import searches  # torch: only when it is needed
 
-    makers: dict[Way, Any] = {
-        Way.beam: lambda: searches.Beam(count, alpha),
-        Way.sample: lambda: searches.Sampling(count, filters),
-        Way.diverse: lambda: searches.DiverseBeam(groups=count, length_penalty=alpha),
-        Way.stochastic: lambda: searches.StochasticBeam(count),
-        Way.risk: lambda: (
+    factories: dict[SearchKind, Any] = {
+        SearchKind.beam: lambda: searches.Beam(count, length_penalty),
+        SearchKind.sample: lambda: searches.Sampling(count, filters),
+        SearchKind.diverse: lambda: searches.DiverseBeam(groups=count, length_penalty=length_penalty),
+        SearchKind.stochastic: lambda: searches.StochasticBeam(count),
+        SearchKind.mbr: lambda: (
             searches.MinimumBayesRisk(count) if filters == Filters() else searches.MinimumBayesRisk(count, filters)
         ),
     }
-    found: Search = makers[way]()
-    return found
+    search: Search = factories[kind]()
+    return search

@@ -14,8 +14,8 @@ from regard.config.model import AnyModel
 
 app = typer.Typer(help="Look at a model before it exists: knobs, costs, exports.", no_args_is_help=True)
 
-Which = Annotated[str, typer.Argument(metavar="MODEL", help="A preset's name, or a model.toml.")]
-Settings = Annotated[
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A preset's name, or a model.toml.")]
+SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. encoder.layers=2. Repeat for more."),
 ]
@@ -34,19 +34,19 @@ def presets() -> None:
         size = cost(model, batch_size=1, source=1, target=1).parameters.total()
         shape = (layers, str(model.width), f"{stack.placement} {stack.norm.kind}", stack.position.kind)
         table.add_row(name, model.family, *shape, f"{size:,}")
-    _print(table)
+    _print_table(table)
 
 
 @app.command()
-def show(model: Which, settings: Settings = None) -> None:
+def show(model: ModelArgument, settings: SettingsOption = None) -> None:
     """Print a model's configuration as TOML, with every value."""
-    typer.echo(codec.dumps(_load(model, settings)), nl=False)
+    typer.echo(codec.dumps(_load_model(model, settings)), nl=False)
 
 
 @app.command()
-def exports(model: Which, settings: Settings = None) -> None:
+def exports(model: ModelArgument, settings: SettingsOption = None) -> None:
     """Say which engines hold this model exactly, and what keeps the others from it."""
-    for verdict in exportable_to(_load(model, settings)):
+    for verdict in exportable_to(_load_model(model, settings)):
         typer.echo(f"{'yes' if verdict.is_exact else 'no '}  {verdict.target}")
         for obstacle in verdict.obstacles:
             typer.echo(f"       - {obstacle}")
@@ -54,39 +54,39 @@ def exports(model: Which, settings: Settings = None) -> None:
 
 @app.command()
 def cost(
-    model: Which,
-    settings: Settings = None,
-    batch: Annotated[int, typer.Option(min=1, help="Rows.")] = 1,
+    model: ModelArgument,
+    settings: SettingsOption = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows.")] = 1,
     source: Annotated[int, typer.Option(min=0, help="Vectors read (source, prefix).")] = 100,
     target: Annotated[int, typer.Option(min=0, help="Tokens written.")] = 100,
 ) -> None:
     """Predict parameters, arithmetic and memory, part by part."""
     from regard.models import cost as costs  # torch: only when it is needed
 
-    config = _load(model, settings)
+    config = _load_model(model, settings)
     if config.family == "encoder_only":
         target = 0
     if config.family == "decoder_only" and config.prefix is None:
         source = 0
-    known = costs.cost(config, batch_size=batch, source=source, target=target)
-    typer.echo(f"{batch} x {source} vectors read, {batch} x {target} tokens written, float32\n")
+    model_cost = costs.cost(config, batch_size=batch_size, source=source, target=target)
+    typer.echo(f"{batch_size} x {source} vectors read, {batch_size} x {target} tokens written, float32\n")
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     table.columns[1].justify = "right"
     for name, parts, unit in (
-        ("parameters", known.parameters, ""),
-        ("training, forward and backward", known.training, "FLOP"),
-        ("writing, with the cache", known.decoding, "FLOP"),
-        ("writing, without it", known.decoding_uncached, "FLOP"),
-        ("activations kept for training", known.activations, "B"),
-        ("attention weights of a layer, if written out", known.attention_weights, "B"),
-        ("cache", known.kv_cache, "B"),
+        ("parameters", model_cost.parameters, ""),
+        ("training, forward and backward", model_cost.training, "FLOP"),
+        ("writing, with the cache", model_cost.decoding, "FLOP"),
+        ("writing, without it", model_cost.decoding_uncached, "FLOP"),
+        ("activations kept for training", model_cost.activations, "B"),
+        ("attention weights of a layer, if written out", model_cost.attention_weights, "B"),
+        ("cache", model_cost.kv_cache, "B"),
     ):
         if parts.total():
-            table.add_row(name, _short(parts.total(), unit), style="bold")
+            table.add_row(name, _format_quantity(parts.total(), unit), style="bold")
         for part, count in parts.items():
             if count:
-                table.add_row(f"  {part}", _short(count, unit))
-    _print(table)
+                table.add_row(f"  {part}", _format_quantity(count, unit))
+    _print_table(table)
 
 
 @app.command()
@@ -95,22 +95,22 @@ def schema() -> None:
     typer.echo(codec.schema(), nl=False)
 
 
-def _load(which: str, settings: list[str] | None) -> AnyModel:
+def _load_model(name: str, settings: list[str] | None) -> AnyModel:
     changes = codec.parse_settings(settings or [])
-    if which in codec.list_presets():
-        return codec.preset(which, changes)
-    path = Path(which)
+    if name in codec.list_presets():
+        return codec.preset(name, changes)
+    path = Path(name)
     if path.is_dir():
         path = path / "model.toml"
     if not path.is_file():
         raise RegardError(
-            f"There is no preset and no file '{which}'.",
+            f"There is no preset and no file '{name}'.",
             fix=f"Presets: {', '.join(codec.list_presets())}; or a model.toml.",
         )
     return codec.load(path, changes)
 
 
-def _short(count: float, unit: str) -> str:
+def _format_quantity(count: float, unit: str) -> str:
     for prefix in ("", "k", "M", "G", "T"):
         if count < 1000 or prefix == "T":
             break
@@ -119,5 +119,5 @@ def _short(count: float, unit: str) -> str:
     return f"{number} {prefix}{unit}".rstrip()
 
 
-def _print(table: Table) -> None:
+def _print_table(table: Table) -> None:
     Console().print(table)

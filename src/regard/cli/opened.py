@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from regard.base.errors import RegardError
 
-Kind = TypeVar("Kind")
-VERBS = {  # by pipeline: what it does, what one that is not of the kind does not do, and the verb
+Pipeline = TypeVar("Kind")
+PIPELINE_VERBS = {  # by pipeline: what it does, what one that is not of the kind does not do, and the verb
     "Translator": ("translates", "translate", "translate"),
     "Writer": ("writes on", "write on", "generate"),
     "Filler": ("fills gaps", "fill gaps", "fill"),
@@ -14,16 +14,16 @@ VERBS = {  # by pipeline: what it does, what one that is not of the kind does no
 }
 
 
-def opened(folder: Path, wanted: type[Kind]) -> Kind:
+def load_as(folder: Path, pipeline_class: type[Pipeline]) -> Pipeline:
     """The model of a folder as this pipeline."""
     from regard.pipeline.load import load  # torch: only when it is needed
 
-    found = load(folder)
-    if not isinstance(found, wanted):
-        does, _, verb = VERBS[type(found).__name__]
+    pipeline = load(folder)
+    if not isinstance(pipeline, pipeline_class):
+        does, _, verb = PIPELINE_VERBS[type(pipeline).__name__]
         raise RegardError(
-            f"This model {does}; it does not {VERBS[wanted.__name__][1]}.",
+            f"This model {does}; it does not {PIPELINE_VERBS[pipeline_class.__name__][1]}.",
             where=str(folder),
             fix=f'Use `regard {verb} {folder} "..."`.',
         )
-    return found
+    return pipeline

@@ -21,75 +21,75 @@ if TYPE_CHECKING:
 def prepare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run file: TOML with a table `data`.")],
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the shards go; what is there is kept.")],
-    vocabulary: Annotated[Path, typer.Option(help="A folder with tokenizer.json, or source.json and target.json.")],
+    tokenizer: Annotated[Path, typer.Option(help="A folder with tokenizer.json, or source.json and target.json.")],
     workers: Annotated[int, typer.Option(min=1, help="Processes that cut text into tokens.")] = 1,
     size: Annotated[float, typer.Option(min=0.001, help="Million characters of text a shard.")] = 8.0,
 ) -> None:
     """Write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
     from regard.text.vocabularies import TokenizerPair  # only when it is needed: tokenizers, numpy
 
-    data = _load(run)
-    vocabularies = TokenizerPair.load(vocabulary)
-    for name, corpus in _parts(data).items():
-        _prepare_part(name, corpus, vocabularies, out / name, workers, int(size * 1e6))
-    vocabularies.save(out)
+    data = _load_data(run)
+    tokenizers = TokenizerPair.load(tokenizer)
+    for name, corpus in _make_corpora(data).items():
+        _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
+    tokenizers.save(out)
 
 
-def _parts(data: Data) -> "dict[str, Corpus]":
+def _make_corpora(data: Data) -> "dict[str, Corpus]":
     from regard.data.corpus import Corpus
     from regard.data.held_out import train_validation_split
 
-    parts = {"train": data.train, "validation": data.validation, "test": data.test}
-    found = {name: Corpus(sources) for name, sources in parts.items() if sources}
-    if "train" not in found:
+    sources_by_split = {"train": data.train, "validation": data.validation, "test": data.test}
+    corpora = {name: Corpus(sources) for name, sources in sources_by_split.items() if sources}
+    if "train" not in corpora:
         raise RegardError("The run file names no text to train on.", fix="Give it a [[data.train]].")
     if data.held_out:
         if data.validation:
             raise RegardError("data.held_out is given beside a validation corpus.", fix="Leave one of the two out.")
-        found["train"], found["validation"] = train_validation_split(found["train"], data.held_out, data.seed)
-    return found
+        corpora["train"], corpora["validation"] = train_validation_split(corpora["train"], data.held_out, data.seed)
+    return corpora
 
 
-def _prepare_part(
-    name: str, corpus: "Corpus", vocabularies: "TokenizerPair", folder: Path, workers: int, size: int
+def _prepare_split(
+    name: str, corpus: "Corpus", tokenizers: "TokenizerPair", folder: Path, workers: int, size: int
 ) -> None:
     from regard.data import prepare as room
     from regard.data.example import Defects
 
     defects = Defects()
-    seen: list[ShardDone] = []
-    with _progress() as bar:
+    shards: list[ShardDone] = []
+    with _make_progress() as bar:
         task = bar.add_task(name, total=None, figures="reading")
 
-        def show(done: "ShardDone") -> None:
-            seen.append(done)
-            bar.update(task, figures=_figures(seen))
+        def report_shard(shard: "ShardDone") -> None:
+            shards.append(shard)
+            bar.update(task, figures=_format_counts(shards))
 
-        room.prepare(corpus, vocabularies, folder, defects, workers=workers, shard_size=size, report=show)
-    kept = sum(done.reused for done in seen)
-    typer.echo(f"{name}: {_figures(seen)}{f'; {kept} were there already' if kept else ''}")
+        room.prepare(corpus, tokenizers, folder, defects, workers=workers, shard_size=size, report=report_shard)
+    kept_count = sum(shard.reused for shard in shards)
+    typer.echo(f"{name}: {_format_counts(shards)}{f'; {kept_count} were there already' if kept_count else ''}")
     if defects.counts:
         typer.echo("\n".join(["met on the way:", *(f"  {line}" for line in str(defects).split("\n"))]))
 
 
-def _figures(finished: "list[ShardDone]") -> str:
-    samples, tokens = sum(done.samples for done in finished), sum(done.tokens for done in finished)
-    return f"{samples:,} samples, {tokens:,} tokens, {len(finished)} shard{'s' * (len(finished) != 1)}"
+def _format_counts(shards: "list[ShardDone]") -> str:
+    samples, tokens = sum(shard.samples for shard in shards), sum(shard.tokens for shard in shards)
+    return f"{samples:,} samples, {tokens:,} tokens, {len(shards)} shard{'s' * (len(shards) != 1)}"
 
 
-def _progress() -> Progress:
+def _make_progress() -> Progress:
     """The length of a corpus is unknown until it is read, so the bar only moves, and the figures count."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
     return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
 
 
-def _load(path: Path) -> Data:
+def _load_data(path: Path) -> Data:
     if not path.is_file():
         raise RegardError("There is no such run file.", where=str(path), fix="Write a TOML file with [data].")
-    return SettingsFile[Part](Part).parse({"data": read_toml(path).get("data", {})}, where=str(path)).data
+    return SettingsFile[DataFile](DataFile).parse({"data": read_toml(path).get("data", {})}, where=str(path)).data
 
 
-class Part(Frozen):
+class DataFile(Frozen):
     """What this verb needs of a run file."""
 
     data: Data

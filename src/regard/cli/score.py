@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.streams import lines_of, progress, refuse_early, with_partners
+from regard.cli.streams import check_paths, read_lines, show_progress, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText
@@ -21,13 +21,13 @@ def score(
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts to score; for a translator, translations.")
     ] = None,
-    given: Annotated[
+    input_file: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Score every line of a file instead.")
     ] = None,
     source: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For a translator: what line n of the texts translates.")
     ] = None,
-    of: Annotated[
+    source_text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="For a translator: the one source of all texts.")
     ] = None,
     into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
@@ -40,26 +40,28 @@ def score(
     Line n of what comes out belongs to line n of what goes in: the log-probability of the text in nats, a tab, and the
     number of its tokens, END counted in both.
     """
-    refuse_early(texts, given, None)
-    refuse_early(None, source, None)
-    if source is not None and of is not None:
+    check_paths(texts, input_file, None)
+    check_paths(None, source, None)
+    if source is not None and source_text is not None:
         raise RegardError("--source and --of were both given.", fix="Give one of them.")
     from regard.pipeline.batches import chunks  # torch: only when it is needed
     from regard.pipeline.scorer import Scorer
 
     scorer = Scorer.load(folder)
     with ExitStack() as stack:
-        lines, total, size = lines_of(texts, given)
-        told = stack.enter_context(progress("scoring", total, hidden=size == 1 or sys.stdout.isatty()))
-        for some, partners in with_partners(chunks(lines, size), source, of):
-            for one in scorer.score(some, partners, target_language=into, window=window, batch_tokens=batch_tokens):
-                _write(one, as_json)
+        lines, total, chunk_size = read_lines(texts, input_file)
+        advance = stack.enter_context(show_progress("scoring", total, hidden=chunk_size == 1 or sys.stdout.isatty()))
+        for chunk, chunk_sources in zip_file(chunks(lines, chunk_size), source, source_text):
+            for scored in scorer.score(
+                chunk, chunk_sources, target_language=into, window=window, batch_tokens=batch_tokens
+            ):
+                _write(scored, as_json)
             sys.stdout.flush()
-            told(len(some))
+            advance(len(chunk))
 
 
-def _write(one: "ScoredText", as_json: bool) -> None:
+def _write(scored: "ScoredText", as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({**asdict(one), "total": one.total_logprob}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**asdict(scored), "total": scored.total_logprob}, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"{one.total_logprob:.4f}\t{len(one.logprobs)}\n")
+        sys.stdout.write(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n")

@@ -11,74 +11,76 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from regard.base.errors import RegardError
 
-WINDOW = 2048  # lines that are read, sorted by length and worked on together
+CHUNK_LINES = 2048  # lines that are read, sorted by length and worked on together
 
 
-def refuse_early(texts: list[str] | None, source: Path | None, output: Path | None) -> None:
+def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None) -> None:
     """What cannot be read or written is said before the model is opened."""
-    if texts and source is not None:
+    if texts and input_file is not None:
         raise RegardError("Texts and --input were both given.", fix="Give one of them.")
-    if source is not None and not source.is_file():
-        raise RegardError("There is no such file.", where=str(source), fix="Give a text file, one sentence a line.")
-    if output is None:
+    if input_file is not None and not input_file.is_file():
+        raise RegardError("There is no such file.", where=str(input_file), fix="Give a text file, one sentence a line.")
+    if output_file is None:
         return
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        raise RegardError("This file cannot be written.", where=str(output), fix="Name a file in a folder that exists.")
-    if source is not None and output.exists() and output.samefile(source):
-        raise RegardError("The output would overwrite the input.", where=str(output), fix="Choose another name.")
+    if output_file.is_dir() or not output_file.absolute().parent.is_dir():
+        raise RegardError(
+            "This file cannot be written.", where=str(output_file), fix="Name a file in a folder that exists."
+        )
+    if input_file is not None and output_file.exists() and output_file.samefile(input_file):
+        raise RegardError("The output would overwrite the input.", where=str(output_file), fix="Choose another name.")
 
 
-def lines_of(texts: list[str] | None, source: Path | None) -> tuple[Iterable[str], int | None, int]:
+def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterable[str], int | None, int]:
     """The texts, how many there are (None: nobody knows), and how many lines to take at a time."""
     if texts:
-        return texts, len(texts), WINDOW
-    if source is None:
-        one = sys.stdin.isatty()  # a person waits for every line
-        return _decoded(sys.stdin.buffer), None, 1 if one else WINDOW
+        return texts, len(texts), CHUNK_LINES
+    if input_file is None:
+        is_interactive = sys.stdin.isatty()  # a person waits for every line
+        return _decode_lines(sys.stdin.buffer), None, 1 if is_interactive else CHUNK_LINES
     from regard.data.example import Defects
     from regard.data.open import iter_lines  # also .gz, .xz and .zst
 
-    total = sum(len(block.lines) for block in iter_lines(str(source), Defects()))
-    return (line for block in iter_lines(str(source), Defects()) for line in block.lines), total, WINDOW
+    total = sum(len(block.lines) for block in iter_lines(str(input_file), Defects()))
+    return (line for block in iter_lines(str(input_file), Defects()) for line in block.lines), total, CHUNK_LINES
 
 
-def with_partners(
-    windows: Iterable[list[str]], file: Path | None, one: str | None
+def zip_file(
+    chunks: Iterable[list[str]], file: Path | None, shared_text: str | None
 ) -> Iterator[tuple[list[str], list[str] | None]]:
     """Texts, and what belongs to each of them: line n of a file, one text for all, or nothing."""
-    lines = None if file is None else iter(lines_of(None, file)[0])
+    lines = None if file is None else iter(read_lines(None, file)[0])
     count, fix = 0, "Line n of both must belong together."
-    for some in windows:
-        partners = None if one is None else [one] * len(some)
+    for chunk in chunks:
+        partners = None if shared_text is None else [shared_text] * len(chunk)
         if lines is not None:
-            partners = [line for _, line in zip(some, lines, strict=False)]
-            if len(partners) < len(some):
+            partners = [line for _, line in zip(chunk, lines, strict=False)]
+            if len(partners) < len(chunk):
                 what = f"There are more texts than the {count + len(partners)} lines of this file."
                 raise RegardError(what, where=str(file), fix=fix)
-        count += len(some)
-        yield some, partners
+        count += len(chunk)
+        yield chunk, partners
     if lines is not None and next(lines, None) is not None:
         raise RegardError(f"The file has more lines than the {count} texts.", where=str(file), fix=fix)
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """A line feed inside a text would shift all lines after it, so it becomes a space."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
-def whole_text(source: Path | None) -> str:
+def read_text(input_file: Path | None) -> str:
     """A file, or standard input, as one text."""
     from regard.data.open import read_decompressed  # also .gz, .xz and .zst
 
-    content = sys.stdin.buffer.read() if source is None else b"".join(read_decompressed(str(source)))
+    content = sys.stdin.buffer.read() if input_file is None else b"".join(read_decompressed(str(input_file)))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        where = "standard input" if source is None else str(source)
+        where = "standard input" if input_file is None else str(input_file)
         raise RegardError(f"The text is not UTF-8: {error.reason}.", where=where, fix="Convert it to UTF-8.") from error
 
 
-def _decoded(lines: BinaryIO) -> Iterator[str]:
+def _decode_lines(lines: BinaryIO) -> Iterator[str]:
     """Standard input, line by line as it comes; lines end as in every file that Regard reads (`regard.data.open`)."""
     for number, line in enumerate(lines, 1):
         try:
@@ -90,10 +92,10 @@ def _decoded(lines: BinaryIO) -> Iterator[str]:
 
 
 @contextmanager
-def progress(doing: str, total: int | None, *, hidden: bool) -> Iterator[Callable[[int], None]]:
+def show_progress(description: str, total: int | None, *, is_hidden: bool) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal; what comes out is told how many more are done."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as bar:
-        task = bar.add_task(doing, total=total)
+    with Progress(*columns, console=console, transient=True, disable=is_hidden or not console.is_terminal) as bar:
+        task = bar.add_task(description, total=total)
         yield lambda count: bar.advance(task, count)

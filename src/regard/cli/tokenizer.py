@@ -21,9 +21,9 @@ from regard.text.tokenizer import Tokenizer
 
 app = typer.Typer(help="Learn a vocabulary, look at it, check it on a corpus.", no_args_is_help=True)
 
-Which = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="A tokenizer.json, or a folder with one.")]
+TokenizerArgument = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="A tokenizer.json, or a folder with one.")]
 KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
-SMALL = 200  # different words: more cannot be followed by eye
+MAX_WORDS = 200  # different words: more cannot be followed by eye
 
 
 @app.command()
@@ -38,67 +38,69 @@ def learn(
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="E.g. normalise.lowercase=true, specials.pad=[PAD]."),
     ] = None,
-    show_steps: Annotated[bool, typer.Option("--steps", help="Print each merge and the words after it.")] = False,
+    show_merges: Annotated[bool, typer.Option("--steps", help="Print each merge and the words after it.")] = False,
 ) -> None:
     """Learn a vocabulary from text and write it to a file."""
-    wanted = _settings(kind, vocabulary, language, extra, settings)
-    if show_steps and not isinstance(wanted, ByteBpe | Bpe):
+    tokenizer_settings = _make_settings(kind, vocabulary, language, extra, settings)
+    if show_merges and not isinstance(tokenizer_settings, ByteBpe | Bpe):
         raise RegardError(
-            f"The kind {wanted.kind} learns by no merges.", fix="Leave --steps out, or use bpe or byte_bpe."
+            f"The kind {tokenizer_settings.kind} learns by no merges.", fix="Leave --steps out, or use bpe or byte_bpe."
         )
     if out.is_dir():
         raise RegardError("This is a folder.", where=str(out), fix=f"Name the file: --out {out / 'tokenizer.json'}")
     if not out.absolute().parent.is_dir():
         raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Make it first.")
     defects = Defects()
-    tokenizer = learn_from((text for _, text in _lines(files, defects)), wanted)
+    tokenizer = learn_from((text for _, text in _read_texts(files, defects)), tokenizer_settings)
     tokenizer.save(out)
-    if show_steps:
-        _show_steps(tokenizer, files)
+    if show_merges:
+        _show_merges(tokenizer, files)
     _show_defects(defects)
-    learned = "" if vocabulary in (None, tokenizer.size) else f" (of {vocabulary:,}: the text gives no more)"
-    typer.echo(f"{out}: {wanted.kind}, {tokenizer.size:,} pieces{learned}, sha256 {tokenizer.fingerprint[:12]}")
+    size_note = "" if vocabulary in (None, tokenizer.size) else f" (of {vocabulary:,}: the text gives no more)"
+    typer.echo(
+        f"{out}: {tokenizer_settings.kind}, {tokenizer.size:,} pieces{size_note}, sha256 {tokenizer.fingerprint[:12]}"
+    )
 
 
 @app.command()
 def show(
-    tokenizer: Which,
+    path: TokenizerArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Text to cut.")] = None,
     corpus: Annotated[list[str] | None, typer.Option(help="Count pieces in this file. Repeat for more.")] = None,
     number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest pieces.")] = 10,
 ) -> None:
     """Show how a vocabulary cuts text, how much it shortens it, and which pieces are long or rare."""
-    known = _load(tokenizer)
-    control = ", ".join(f"{known.vocabulary[token]} {token}" for token in sorted(known.specials.control))
-    typer.echo(f"{known.size:,} pieces; special: {control}")
+    tokenizer = _load(path)
+    special_tokens = ", ".join(f"{tokenizer.vocabulary[token]} {token}" for token in sorted(tokenizer.specials.control))
+    typer.echo(f"{tokenizer.size:,} pieces; special: {special_tokens}")
     for text in texts or []:
-        ids = known.encode_ids([text])[0]
-        typer.echo(f"\n{' '.join(show_token(known, token) for token in ids)}\n{' '.join(map(str, ids))}")
+        ids = tokenizer.encode_ids([text])[0]
+        typer.echo(f"\n{' '.join(show_token(tokenizer, token) for token in ids)}\n{' '.join(map(str, ids))}")
         _show_compression(len(text), len(text.encode()), len(ids))
     if corpus:
-        _show_survey(known, check_round_trip(known, _lines(corpus, Defects())), number)
+        _show_corpus(tokenizer, check_round_trip(tokenizer, _read_texts(corpus, Defects())), number)
 
 
 @app.command()
 def check(
-    tokenizer: Which,
+    path: TokenizerArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Text, one sentence a line.")],
 ) -> None:
     """Encode and decode every line: all must come back. Ends with code 1 if one does not."""
-    known = _load(tokenizer)
+    tokenizer = _load(path)
     defects = Defects()
-    result = check_round_trip(known, _lines(files, defects))
+    round_trip = check_round_trip(tokenizer, _read_texts(files, defects))
     _show_defects(defects)
-    typer.echo(f"{_count(result.lines, 'line')}, {_count(result.tokens, 'token')}")
-    _show_found("unknown", result.unknown, _count(result.unknown.tokens, "unknown token"))
-    _show_found("changed", result.changed, "they do not come back as they were")
-    _show_found("normalised", result.normalised, "as the vocabulary's own normalisation wants it")
-    if not result.is_lossless:
+    typer.echo(f"{_pluralize(round_trip.lines, 'line')}, {_pluralize(round_trip.tokens, 'token')}")
+    _show_tally("unknown", round_trip.unknown, _pluralize(round_trip.unknown.tokens, "unknown token"))
+    _show_tally("changed", round_trip.changed, "they do not come back as they were")
+    _show_tally("normalised", round_trip.normalised, "as the vocabulary's own normalisation wants it")
+    if not round_trip.is_lossless:
         raise typer.Exit(1)
     typer.echo("every line comes back")
 
 
-def _settings(
+def _make_settings(
     kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
 ) -> AnyTokenizer:
     """The table [tokenizer] that these options describe."""
@@ -116,11 +118,11 @@ def _settings(
     try:
         return TypeAdapter(AnyTokenizer).validate_python(table)
     except ValidationError as error:
-        faults = [Fault(".".join(map(str, one["loc"][1:])) or "kind", f"{one['msg']}.") for one in error.errors()]
+        faults = [Fault(".".join(map(str, entry["loc"][1:])) or "kind", f"{entry['msg']}.") for entry in error.errors()]
         raise ConfigError(faults, where="options") from None
 
 
-def _lines(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
+def _read_texts(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
     for file in files:
         for example in read(Lines(source=file), defects):
             yield example.where, example.source
@@ -130,70 +132,76 @@ def _load(path: Path) -> Tokenizer:
     return Tokenizer.load(path / "tokenizer.json" if path.is_dir() else path)
 
 
-def _show_steps(tokenizer: Tokenizer, files: list[str]) -> None:
+def _show_merges(tokenizer: Tokenizer, files: list[str]) -> None:
     def texts() -> Iterator[str]:
-        return (text for _, text in _lines(files, Defects()))
+        return (text for _, text in _read_texts(files, Defects()))
 
     words = count_words(tokenizer, texts())
-    if len(words) > SMALL:
+    if len(words) > MAX_WORDS:
         raise RegardError(
             f"The text has {len(words):,} different words, too many to print at each step.",
-            fix=f"Show --steps on a text with at most {SMALL}.",
+            fix=f"Show --steps on a text with at most {MAX_WORDS}.",
         )
-    ids = {piece: token for token, piece in enumerate(tokenizer.vocabulary)}
+    ids = {token: token_id for token_id, token in enumerate(tokenizer.vocabulary)}
 
-    def shown(pieces: list[str]) -> str:
-        return " ".join(show_token(tokenizer, ids[piece]) for piece in pieces)
+    def format_tokens(tokens: list[str]) -> str:
+        return " ".join(show_token(tokenizer, ids[token]) for token in tokens)
 
-    typer.echo(f"start: {'   '.join(shown(list(word)) for word in words)}\n")
-    for step in replay_merges(tokenizer, texts()):
-        _show_step(step, shown)
+    typer.echo(f"start: {'   '.join(format_tokens(list(word)) for word in words)}\n")
+    for merge in replay_merges(tokenizer, texts()):
+        _show_merge(merge, format_tokens)
     typer.echo()
 
 
-def _show_step(step: Merge, shown: Callable[[list[str]], str]) -> None:
-    typer.echo(f"{step.number}. {shown([step.left])} + {shown([step.right])} = {shown([step.merged])}  ({step.count}x)")
-    typer.echo(f"   {'   '.join(shown(word) for word in step.words)}")
+def _show_merge(merge: Merge, format_tokens: Callable[[list[str]], str]) -> None:
+    typer.echo(
+        f"{merge.number}. {format_tokens([merge.left])} + {format_tokens([merge.right])} = {format_tokens([merge.merged])}  ({merge.count}x)"
+    )
+    typer.echo(f"   {'   '.join(format_tokens(word) for word in merge.words)}")
 
 
 def _show_compression(characters: int, size: int, tokens: int) -> None:
     if tokens:
         typer.echo(
-            f"{_count(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
+            f"{_pluralize(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
         )
 
 
-def _show_survey(known: Tokenizer, result: RoundTripReport[Location], number: int) -> None:
-    typer.echo(f"\n{_count(result.lines, 'line')}, {result.characters:,} characters, {result.bytes:,} bytes")
-    _show_compression(result.characters, result.bytes, result.tokens)
-    pieces = [token for token in range(known.size) if token not in known.specials.control]
-    unused = sum(token not in result.token_counts for token in pieces)
-    typer.echo(f"{unused:,} of {len(pieces):,} pieces are not used; unknown: {result.unknown.tokens:,}\n")
-    seen = [token for token in pieces if token in result.token_counts]
-    longest = sorted(seen, key=lambda token: (-len(known.token_bytes.bytes[token]), token))[:number]
-    rarest = sorted(seen, key=lambda token: (result.token_counts[token], -token))[:number]
+def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], number: int) -> None:
+    typer.echo(
+        f"\n{_pluralize(round_trip.lines, 'line')}, {round_trip.characters:,} characters, {round_trip.bytes:,} bytes"
+    )
+    _show_compression(round_trip.characters, round_trip.bytes, round_trip.tokens)
+    token_ids = [token_id for token_id in range(tokenizer.size) if token_id not in tokenizer.specials.control]
+    unused_count = sum(token_id not in round_trip.token_counts for token_id in token_ids)
+    typer.echo(f"{unused_count:,} of {len(token_ids):,} pieces are not used; unknown: {round_trip.unknown.tokens:,}\n")
+    used_ids = [token_id for token_id in token_ids if token_id in round_trip.token_counts]
+    longest = sorted(used_ids, key=lambda token_id: (-len(tokenizer.token_bytes.bytes[token_id]), token_id))[:number]
+    rarest = sorted(used_ids, key=lambda token_id: (round_trip.token_counts[token_id], -token_id))[:number]
     table = Table("longest", "seen", "rarest", "seen", box=None, pad_edge=False)
     table.columns[1].justify = table.columns[3].justify = "right"
     for long, rare in zip(longest, rarest, strict=True):
-        cells = [(show_token(known, token), f"{result.token_counts[token]:,}") for token in (long, rare)]
+        cells = [
+            (show_token(tokenizer, token_id), f"{round_trip.token_counts[token_id]:,}") for token_id in (long, rare)
+        ]
         table.add_row(*cells[0], *cells[1])
     Console().print(table, markup=False)
 
 
-def _show_found(name: str, found: LineTally[Location], what: str) -> None:
-    if found.lines:
-        text, back = found.example
-        typer.echo(f"{name}: {_count(found.lines, 'line')}, {what}; first at {found.first_place}")
-        typer.echo(f"  text: {_short(text)}\n  back: {_short(back)}")
+def _show_tally(name: str, tally: LineTally[Location], description: str) -> None:
+    if tally.lines:
+        text, decoded = tally.example
+        typer.echo(f"{name}: {_pluralize(tally.lines, 'line')}, {description}; first at {tally.first_place}")
+        typer.echo(f"  text: {_shorten(text)}\n  back: {_shorten(decoded)}")
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _pluralize(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _short(text: str) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 100 else f"{shown[:97]}..."
+def _shorten(text: str) -> str:
+    quoted = repr(text)
+    return quoted if len(quoted) <= 100 else f"{quoted[:97]}..."
 
 
 def _show_defects(defects: Defects) -> None:

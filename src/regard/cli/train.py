@@ -18,7 +18,7 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
 from regard.base.times import format_duration
 from regard.cli.allocator import tune_allocator
-from regard.cli.order import Order, Texts, UsageError
+from regard.cli.order import StringList, TrainOptions, UsageError
 from regard.config import codec
 from regard.config.run import Run
 
@@ -26,27 +26,33 @@ if TYPE_CHECKING:
     from regard.train.choose import AutoRun
     from regard.train.events import Finished, Listener
 
-CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
-RUN = "run.toml"  # store.model_folder has it too, and imports torch
-LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
+EXIT_CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+RUN_FILE = "run.toml"  # store.model_folder has it too, and imports torch
+DEFAULT_LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
 
 
 def train(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run file, if you have one.")] = None,
-    source: Annotated[Texts, typer.Option(metavar="FILE", help="The source side, one sentence a line.")] = None,
-    target: Annotated[Texts, typer.Option(metavar="FILE", help="The target side: line n translates line n.")] = None,
-    text: Annotated[Texts, typer.Option(metavar="FILE", help="Running text: a file or a folder. Repeat.")] = None,
+    source: Annotated[StringList, typer.Option(metavar="FILE", help="The source side, one sentence a line.")] = None,
+    target: Annotated[
+        StringList, typer.Option(metavar="FILE", help="The target side: line n translates line n.")
+    ] = None,
+    text: Annotated[StringList, typer.Option(metavar="FILE", help="Running text: a file or a folder. Repeat.")] = None,
     data: Annotated[
-        Texts, typer.Option(metavar="FILE", help="Any corpus: .tsv, .jsonl, .tmx, .conllu... Repeat.")
+        StringList, typer.Option(metavar="FILE", help="Any corpus: .tsv, .jsonl, .tmx, .conllu... Repeat.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where the run and its model go.")] = None,
     languages: Annotated[tuple[str, str] | None, typer.Option(help="The languages of both sides, e.g. en de.")] = None,
-    validation: Annotated[Texts, typer.Option(metavar="FILE", help="Validation data as --data or --text.")] = None,
-    validation_source: Annotated[Texts, typer.Option(metavar="FILE", help="The source side of validation.")] = None,
-    validation_target: Annotated[Texts, typer.Option(metavar="FILE", help="The target side of validation.")] = None,
+    validation: Annotated[StringList, typer.Option(metavar="FILE", help="Validation data as --data or --text.")] = None,
+    validation_source: Annotated[
+        StringList, typer.Option(metavar="FILE", help="The source side of validation.")
+    ] = None,
+    validation_target: Annotated[
+        StringList, typer.Option(metavar="FILE", help="The target side of validation.")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="The model's preset, instead of the one that suits.")] = None,
     settings: Annotated[
-        Texts, typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. train.clip=0.5. Repeat for more.")
+        StringList, typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. train.clip=0.5. Repeat for more.")
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="About how long it may take.")] = None,
     updates: Annotated[int | None, typer.Option(help="Steps of the whole run, counted from its beginning.")] = None,
@@ -54,11 +60,11 @@ def train(
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with a run.")] = None,
     more: Annotated[int | None, typer.Option(help="With --resume: so many steps beyond the old total.")] = None,
     accept: Annotated[
-        Texts, typer.Option(metavar="data|config", help="With --resume: go on though it changed.")
+        StringList, typer.Option(metavar="data|config", help="With --resume: go on though it changed.")
     ] = None,
     pause_at: Annotated[int | None, typer.Option(help="Save and rest at this step, to be resumed later.")] = None,
     track: Annotated[
-        Texts, typer.Option(metavar="BOARD", help="Also tell tensorboard, wandb or mlflow. Repeat.")
+        StringList, typer.Option(metavar="BOARD", help="Also tell tensorboard, wandb or mlflow. Repeat.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and what it costs.")] = False,
 ) -> None:
@@ -67,91 +73,97 @@ def train(
     Ctrl-C saves and stops; --resume goes on as if nothing had happened.
     """
     try:
-        order = Order(
+        options = TrainOptions(
             run, source, target, text, data, out, languages, validation, validation_source, validation_target, preset,
             settings, minutes, updates, seed, resume, more, accept, pause_at, track, dry_run,
         )  # fmt: skip
-        order.check()
-        finished = _resume(order) if order.resume is not None else _start(order)
+        options.check()
+        finished = _resume(options) if options.resume is not None else _start(options)
     except UsageError as error:
         Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
         raise typer.Exit(2) from None
     if finished is not None:
-        _say_goodbye(finished)
-        raise typer.Exit(CODES[finished.reason])
+        _print_next_steps(finished)
+        raise typer.Exit(EXIT_CODES[finished.reason])
 
 
-def _resume(order: Order) -> "Finished":
-    folder = order.resume
+def _resume(options: TrainOptions) -> "Finished":
+    folder = options.resume
     assert folder is not None  # noqa: S101 - `train` asked
-    if not (folder / RUN).is_file():
-        what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN}."
+    if not (folder / RUN_FILE).is_file():
+        what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN_FILE}."
         raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
-    if codec.RUN_FILES().load(folder / RUN).device.allocator == "tuned":
+    if codec.RUN_FILES().load(folder / RUN_FILE).device.allocator == "tuned":
         tune_allocator()
 
     from regard.train.fit import resume  # torch: only when it is needed
 
-    with _watched(folder, (), order.track) as listeners:
+    with _listeners(folder, (), options.track) as listeners:
         return resume(
             folder,
-            changes=order.changes,
-            updates=order.updates,
-            more=order.more,
-            accept=order.accept or (),
+            changes=options.changes,
+            updates=options.updates,
+            more=options.more,
+            accept=options.accept or (),
             listeners=listeners,
-            pause_at=order.pause_at,
+            pause_at=options.pause_at,
         )
 
 
-def _start(order: Order) -> "Finished | None":
-    changes = order.changes
-    if order.out is not None:
-        _refuse_folder(order.out)
-    given = None if order.run is None else _read_run(order.run, changes)
-    tuned = changes.get("device.allocator", "tuned") == "tuned" if given is None else given.device.allocator == "tuned"
-    if tuned and not order.dry_run:
+def _start(options: TrainOptions) -> "Finished | None":
+    changes = options.changes
+    if options.out is not None:
+        _check_output_folder(options.out)
+    given_run = None if options.run is None else _read_run(options.run, changes)
+    should_tune = (
+        changes.get("device.allocator", "tuned") == "tuned"
+        if given_run is None
+        else given_run.device.allocator == "tuned"
+    )
+    if should_tune and not options.dry_run:
         tune_allocator()
-    choice = _choose(order, changes) if given is None else None
-    run = choice.run if choice is not None else given
+    auto_run = _configure(options, changes) if given_run is None else None
+    run = auto_run.run if auto_run is not None else given_run
     assert run is not None  # noqa: S101 - one of the two is there
-    told = [*(choice.reasons if choice is not None else ()), _cost(run, choice)]
-    _show(told)
-    if order.dry_run:
-        _show([_duration(run, choice)])
+    reasons = [*(auto_run.reasons if auto_run is not None else ()), _describe_cost(run, auto_run)]
+    _print_lines(reasons)
+    if options.dry_run:
+        _print_lines([_describe_duration(run, auto_run)])
         typer.echo(f"\n{codec.RUN_FILES().dumps(run)}", nl=False)
         return None
-    assert order.out is not None  # noqa: S101 - checked
+    assert options.out is not None  # noqa: S101 - checked
 
     from regard.train.fit import fit  # torch: only when it is needed
 
-    with _watched(order.out, told, order.track) as listeners:
-        return fit(run, order.out, listeners=listeners, pause_at=order.pause_at)
+    with _listeners(options.out, reasons, options.track) as listeners:
+        return fit(run, options.out, listeners=listeners, pause_at=options.pause_at)
 
 
-def _choose(order: Order, changes: dict[str, Any]) -> "AutoRun":
+def _configure(options: TrainOptions, changes: dict[str, Any]) -> "AutoRun":
     from regard.train.choose import configure, measure_update  # only when it is needed
 
-    with _busy("looking at the corpus") as say:
+    with _status("looking at the corpus") as set_status:
 
-        def paced(run: Run, length: int) -> float:
-            say("timing a few steps")
+        def time_update(run: Run, length: int) -> float:
+            set_status("timing a few steps")
             return measure_update(run, length)
 
         return configure(
-            order.sources,
-            validation=order.validation_sources,
-            preset=order.preset,
-            minutes=order.minutes,
+            options.sources,
+            validation=options.validation_sources,
+            preset=options.preset,
+            minutes=options.minutes,
             changes=changes,
-            timer=paced,
+            timer=time_update,
         )
 
 
 def _read_run(path: Path, changes: dict[str, Any]) -> Run:
     if path.is_dir():
         fix = (
-            f"Say --resume {path}." if (path / RUN).is_file() else "Give a run file, or a corpus with --text or --data."
+            f"Say --resume {path}."
+            if (path / RUN_FILE).is_file()
+            else "Give a run file, or a corpus with --text or --data."
         )
         raise RegardError("This is a folder, not a run file.", where=str(path), fix=fix)
     try:
@@ -163,95 +175,95 @@ def _read_run(path: Path, changes: dict[str, Any]) -> Run:
         raise RegardError("This is no run file: it is not TOML.", where=str(path), fix=fix) from None
 
 
-def _refuse_folder(out: Path) -> None:
+def _check_output_folder(out: Path) -> None:
     """What cannot be written is said before a long reading, not after it."""
     for parent in out.absolute().parents:
         if parent.exists() and not parent.is_dir():
             raise RegardError("A folder cannot be inside a file.", where=str(parent), fix="Choose another --out.")
     if out.exists() and not out.is_dir():
         raise RegardError("--out is a file, and a model needs a folder.", where=str(out), fix="Choose another name.")
-    if (out / RUN).is_file():
+    if (out / RUN_FILE).is_file():
         fix = f"Go on with it: --resume {out}. Or choose another folder."
         raise RegardError("There is a run in this folder already.", where=str(out), fix=fix)
     if out.is_dir() and not all(map(is_leftover, out.iterdir())):
         raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
 
 
-def _cost(run: Run, choice: "AutoRun | None") -> str:
+def _describe_cost(run: Run, auto_run: "AutoRun | None") -> str:
     """What a run will cost, before it runs."""
     from regard.models.cost import cost  # torch: only when it is needed
 
-    length = _length(run, choice)
-    rows = max(1, run.data.batch_tokens // length)
+    length = _estimate_length(run, auto_run)
+    batch_size = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
-    known = cost(run.model, batch_size=rows, source=source, target=target)
-    parameters, flops = known.parameters.total(), known.training.total() * run.accumulate * run.train.updates
-    memory = 16 * parameters + known.activations.total()  # weights, gradients and two moments, and the activations
+    model_cost = cost(run.model, batch_size=batch_size, source=source, target=target)
+    parameters, flops = model_cost.parameters.total(), model_cost.training.total() * run.accumulate * run.train.updates
+    memory = 16 * parameters + model_cost.activations.total()  # weights, gradients and two moments, and the activations
     return (
         f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, and about "
         f"{memory / 1e9:.1f} GB of memory for weights and activations."
     )
 
 
-def _duration(run: Run, choice: "AutoRun | None") -> str:
+def _describe_duration(run: Run, auto_run: "AutoRun | None") -> str:
     from regard.train.choose import measure_update  # only when it is needed
 
-    with _busy("timing a few steps"):
-        seconds = measure_update(run, _length(run, choice))
-    whole = format_duration(seconds * run.train.updates)
-    return f"Time: about {whole} on this machine, {seconds:.3g} s an update (measured with a few)."
+    with _status("timing a few steps"):
+        seconds = measure_update(run, _estimate_length(run, auto_run))
+    total_time = format_duration(seconds * run.train.updates)
+    return f"Time: about {total_time} on this machine, {seconds:.3g} s an update (measured with a few)."
 
 
 @contextmanager
-def _busy(doing: str) -> Iterator[Callable[[str], None]]:
+def _status(description: str) -> Iterator[Callable[[str], None]]:
     """A word on a terminal while nothing else is to be seen; what comes out changes it."""
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
         yield lambda _: None
         return
-    with console.status(f"{doing}...") as shown:
-        yield lambda now: shown.update(f"{now}...")
+    with console.status(f"{description}...") as status:
+        yield lambda now: status.update(f"{now}...")
 
 
-def _length(run: Run, choice: "AutoRun | None") -> int:
-    if choice is not None:
-        return min(choice.typical_length, run.data.max_length)
-    return run.data.max_length if run.model.task == "continue" else min(LENGTH, run.data.max_length)
+def _estimate_length(run: Run, auto_run: "AutoRun | None") -> int:
+    if auto_run is not None:
+        return min(auto_run.typical_length, run.data.max_length)
+    return run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
 
 
 @contextmanager
-def _watched(folder: Path, told: Sequence[str], boards: Texts) -> "Iterator[list[Listener]]":
+def _listeners(folder: Path, header: Sequence[str], tracker_names: StringList) -> "Iterator[list[Listener]]":
     """Whoever hears of the run: a live display on a terminal, lines elsewhere, boards, and always log.txt."""
-    from regard.cli.lines import Lines, Log  # only when they are needed
+    from regard.cli.lines import FileLog, LineLogger  # only when they are needed
     from regard.store.run_folder import RunFolder
     from regard.train.trackers import make_tracker
 
-    trackers = [make_tracker(board, folder) for board in boards or ()]
+    trackers = [make_tracker(name, folder) for name in tracker_names or ()]
 
-    log = Log(RunFolder(folder).log, before=told)
+    file_log = FileLog(RunFolder(folder).log, header=header)
     console = Console()
     if sys.stdout.isatty() and not console.is_dumb_terminal:
         from regard.cli.display import Display
 
         with Display(console) as display:
-            yield [display, log, *trackers]
+            yield [display, file_log, *trackers]
     else:
-        yield [Lines(typer.echo), log, *trackers]
+        yield [LineLogger(typer.echo), file_log, *trackers]
 
 
-def _show(lines: Sequence[str]) -> None:
+def _print_lines(lines: Sequence[str]) -> None:
     console = Console()
     width = console.width if console.is_terminal else 1 << 20
     for line in lines:
         typer.echo(textwrap.fill(f"- {line}", width, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def _say_goodbye(finished: "Finished") -> None:
+def _print_next_steps(finished: "Finished") -> None:
     folder = finished.folder
     if finished.reason == "asked to stop":
         typer.echo(f"Go on with: regard train --resume {folder}")
     elif finished.reason == "spike":
-        policy = codec.RUN_FILES().load(folder / RUN).train.spikes
+        policy = codec.RUN_FILES().load(folder / RUN_FILE).train.spikes
         change, what = "kind=skip", "without the update that spiked"
         if policy.kind != "stop":
             change, what = (

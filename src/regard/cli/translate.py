@@ -11,25 +11,25 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import looked_for
-from regard.cli.looked_for import Lengths, Way
-from regard.cli.opened import opened
-from regard.cli.streams import lines_of, one_line, progress, refuse_early, whole_text
+from regard.cli.looked_for import LengthNormalization, SearchKind
+from regard.cli.opened import load_as
+from regard.cli.streams import check_paths, join_lines, read_lines, read_text, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.answers import Translation
     from regard.pipeline.translator import Translator
 
-WISHES = "What the translations must be like"
+CONSTRAINTS_PANEL = "What the translations must be like"
 
 
 def translate(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to translate.")] = None,
-    source: Annotated[
+    input_file: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Translate every line of a file instead.")
     ] = None,
-    output: Annotated[
+    output_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
     ] = None,
     beam: Annotated[
@@ -40,20 +40,21 @@ def translate(
             show_default="5; sample: as many as --n-best; risk: 32",
         ),
     ] = None,
-    alpha: Annotated[
+    length_penalty: Annotated[
         float, typer.Option(min=0.0, help="How strongly long texts are favoured: score / length^alpha.")
     ] = 1.0,
-    lengths: Annotated[
-        Lengths, typer.Option(help="The form of that: length^alpha, or ((5 + length) / 6)^alpha.")
-    ] = Lengths.power,
+    length_normalization: Annotated[
+        LengthNormalization, typer.Option(help="The form of that: length^alpha, or ((5 + length) / 6)^alpha.")
+    ] = LengthNormalization.power,
     search: Annotated[
-        Way, typer.Option(help="How texts are looked for; risk: the one of many draws that is most like the others.")
-    ] = Way.beam,
-    best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each line: line, score and text.")] = 1,
-    others: Annotated[
+        SearchKind,
+        typer.Option(help="How texts are looked for; risk: the one of many draws that is most like the others."),
+    ] = SearchKind.beam,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each line: line, score and text.")] = 1,
+    ensemble: Annotated[
         list[Path] | None, typer.Option("--with", metavar="FOLDER", help="Models that translate together. Repeat.")
     ] = None,
-    longest: Annotated[
+    max_length: Annotated[
         int | None, typer.Option(min=1, help="The most tokens of a translation; else as in training, + 50.")
     ] = None,
     into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
@@ -63,14 +64,16 @@ def translate(
     ] = False,
     align: Annotated[bool, typer.Option("--align", help="With --json: which source word each word looks at.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens...")] = False,
-    begin: Annotated[
-        str, typer.Option(metavar="TEXT", help="How every translation begins.", rich_help_panel=WISHES)
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="How every translation begins.", rich_help_panel=CONSTRAINTS_PANEL)
     ] = "",
     require: Annotated[
-        list[str] | None, typer.Option(metavar="PHRASE", help="Must be in it. Repeat.", rich_help_panel=WISHES)
+        list[str] | None,
+        typer.Option(metavar="PHRASE", help="Must be in it. Repeat.", rich_help_panel=CONSTRAINTS_PANEL),
     ] = None,
     forbid: Annotated[
-        list[str] | None, typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.", rich_help_panel=WISHES)
+        list[str] | None,
+        typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.", rich_help_panel=CONSTRAINTS_PANEL),
     ] = None,
     temperature: looked_for.Temperature = 1.0,
     top_k: looked_for.TopK = None,
@@ -82,89 +85,105 @@ def translate(
 
     Line n of what comes out belongs to line n of what goes in; empty lines stay empty.
     """
-    refuse_early(texts, source, output)
-    looked_for.refuse_unused(context, search)
+    check_paths(texts, input_file, output_file)
+    looked_for.check_unused_options(context, search)
     if align and not as_json:
         raise RegardError("--align shows nothing without --json.", fix="Give both.")
-    if document and (best > 1 or align or begin or require):
+    if document and (n_best > 1 or align or prefix or require):
         fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
         raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
     from regard.pipeline.batches import chunk_seed, chunks
     from regard.pipeline.wishes import Constraints
 
-    divide_by = looked_for.length_of(lengths, alpha)
+    penalty = looked_for.make_length_penalty(length_normalization, length_penalty)
     filters = Filters(temperature, top_k, top_p, min_p)
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
-        "longest": longest,
+        "longest": max_length,
         "into": into,
-        "search": looked_for.search_of(search, beam or looked_for.usual(search, best), divide_by, filters),
-        "best": best,
+        "search": looked_for.make_search(search, beam or looked_for.default_count(search, n_best), penalty, filters),
+        "best": n_best,
         "seed": seed,
     }
     # What cannot be read is said before an old output is written over.
-    documents = texts or [whole_text(source)] if document else []
-    lines, total, window = ([], 0, 1) if document else lines_of(texts, source)
-    translator = _opened(folder, others or [])
+    documents = texts or [read_text(input_file)] if document else []
+    lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
+    translator = _load_translator(folder, ensemble or [])
     with ExitStack() as stack:
-        out = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8", newline="\n"))
+        out = (
+            sys.stdout
+            if output_file is None
+            else stack.enter_context(output_file.open("w", encoding="utf-8", newline="\n"))
+        )
         if document:
             options["wishes"] = Constraints(forbidden=forbid or ())
-            _translate_whole(translator, documents, out, as_json, ends=bool(texts) and not as_json, options=options)
-            return
-        told = stack.enter_context(
-            progress("translating", total, hidden=window == 1 or (out is sys.stdout and out.isatty()))
-        )
-        count = 0
-        for number, some in enumerate(chunks(lines, window)):
-            options["seed"] = chunk_seed(seed, number)  # else the same chance would come again with every window
-            wishes = Constraints(
-                [begin] * len(some) if begin else None, [require] * len(some) if require else None, forbid or ()
+            _translate_documents(
+                translator, documents, out, as_json, should_end_line=bool(texts) and not as_json, options=options
             )
-            found = translator.translate(some, report=told, constraints=wishes, **options)
+            return
+        advance = stack.enter_context(
+            show_progress("translating", total, hidden=chunk_size == 1 or (out is sys.stdout and out.isatty()))
+        )
+        line_number = 0
+        for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
+            options["seed"] = chunk_seed(seed, chunk_index)  # else the same chance would come again with every window
+            constraints = Constraints(
+                [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
+            )
+            translations = translator.translate(chunk, report=advance, constraints=constraints, **options)
             if align:
                 from regard.pipeline.word_alignment import with_alignment
 
-                found = with_alignment(translator, some, found, target_language=into)
-            for text, translation in zip(some, found, strict=True):
-                count += 1
-                _write(out, count, text, translation, as_json, best)
+                translations = with_alignment(translator, chunk, translations, target_language=into)
+            for text, translation in zip(chunk, translations, strict=True):
+                line_number += 1
+                _write(out, line_number, text, translation, as_json, n_best)
             out.flush()
 
 
-def _opened(folder: Path, others: list[Path]) -> "Translator":
+def _load_translator(folder: Path, ensemble: list[Path]) -> "Translator":
     from regard.pipeline.together import EnsembleTranslator
     from regard.pipeline.translator import Translator
 
-    first = opened(folder, Translator)
-    return EnsembleTranslator([first, *(opened(other, Translator) for other in others)]) if others else first
+    translator = load_as(folder, Translator)
+    return (
+        EnsembleTranslator([translator, *(load_as(path, Translator) for path in ensemble)]) if ensemble else translator
+    )
 
 
-def _translate_whole(
-    translator: "Translator", documents: list[str], out: TextIO, as_json: bool, *, ends: bool, options: dict[str, Any]
+def _translate_documents(
+    translator: "Translator",
+    documents: list[str],
+    out: TextIO,
+    as_json: bool,
+    *,
+    should_end_line: bool,
+    options: dict[str, Any],
 ) -> None:
     """Every text is a document of its own; one that has no line end of its own `ends` with one."""
     from regard.pipeline.documents import translate_document  # torch: only when it is needed
 
     for text in documents:
-        found = translate_document(translator, text, **options)
-        out.write(json.dumps(asdict(found), ensure_ascii=False) + "\n" if as_json else found.text)
-        if ends:
+        translation = translate_document(translator, text, **options)
+        out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n" if as_json else translation.text)
+        if should_end_line:
             out.write("\n")
 
 
-def _write(out: TextIO, number: int, source: str, found: "Translation", as_json: bool, best: int) -> None:
+def _write(out: TextIO, line_number: int, source: str, translation: "Translation", as_json: bool, n_best: int) -> None:
     if as_json:
-        out.write(json.dumps({"source": source, **_plain(found)}, ensure_ascii=False) + "\n")
-    elif best == 1:
-        out.write(one_line(found.text) + "\n")
+        out.write(json.dumps({"source": source, **_to_dict(translation)}, ensure_ascii=False) + "\n")
+    elif n_best == 1:
+        out.write(join_lines(translation.text) + "\n")
     else:
-        for one in (found, *found.alternatives):
-            out.write(f"{number}\t{one.score:.4f}\t{one_line(one.text)}\n")
+        for candidate in (translation, *translation.alternatives):
+            out.write(f"{line_number}\t{candidate.score:.4f}\t{join_lines(candidate.text)}\n")
 
 
-def _plain(found: "Translation") -> dict[str, Any]:
+def _to_dict(translation: "Translation") -> dict[str, Any]:
     """What is not known or was not asked for is left out."""
-    empty = {"utility": None, "alternatives": (), "alignment": None}
-    return {name: value for name, value in asdict(found).items() if name not in empty or value != empty[name]}
+    defaults = {"utility": None, "alternatives": (), "alignment": None}
+    return {
+        name: value for name, value in asdict(translation).items() if name not in defaults or value != defaults[name]
+    }

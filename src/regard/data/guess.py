@@ -14,8 +14,8 @@ from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import CorpusError, Defects
 from regard.data.open import iter_lines, list_files, open_binary, strip_compression
-from regard.data.readers.table import rows
-from regard.data.readers.tmx import units
+from regard.data.readers.table import read_rows
+from regard.data.readers.tmx import read_units
 
 # Two or three letters, and perhaps a region: "en", "gsw", "pt-BR". Suffixes that look like one and are none:
 _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
@@ -71,7 +71,7 @@ def _detect_language(path: str) -> str | None:
 
 
 def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]) -> Table:
-    first_rows = [row.fields for row in islice(rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
+    first_rows = [row.fields for row in islice(read_rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
     names = first_rows[0]
     if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)):
         return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
@@ -161,7 +161,7 @@ def _read_parquet_columns(path: str) -> list[str]:
 def _read_tmx_languages(path: str) -> tuple[str, ...]:
     """Those of the first unit that has two."""
     languages: tuple[str, ...] = ()
-    for unit in islice(units(path, Defects()), _MAX_ROWS):
+    for unit in islice(read_units(path, Defects()), _MAX_ROWS):
         languages = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
         if len(languages) == 2:
             break

@@ -12,207 +12,207 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Kind:
+class DefectKind:
     """A defect: where it can be planted, how, and the rule that finds it."""
 
     name: str
     rule: str
-    plant: Callable[[Pair, "Garden"], Pair | None]
+    plant: Callable[[Pair, "PlantingContext"], Pair | None]
 
 
 @dataclass
-class Garden:
+class PlantingContext:
     """What planting needs: the corpus, chance, sentences of a third language, and pairs of the test data."""
 
     pairs: list[Pair]
-    chance: random.Random
+    rng: random.Random
     foreign: list[str]
     test: list[Pair]
 
-    def other(self) -> Pair:
-        return self.chance.choice(self.pairs)
+    def sample_pair(self) -> Pair:
+        return self.rng.choice(self.pairs)
 
 
 @dataclass
-class Planted:
+class PlantedCorpus:
     """The corpus with defects, and in which rows each kind was planted."""
 
     examples: list[Example]
     rows: dict[str, list[int]]
 
 
-def _empty(pair: Pair, garden: Garden) -> Pair | None:
-    return (pair[0], "") if garden.chance.random() < 0.5 else ("  ", pair[1])
+def _plant_empty(pair: Pair, context: PlantingContext) -> Pair | None:
+    return (pair[0], "") if context.rng.random() < 0.5 else ("  ", pair[1])
 
 
-def _duplicate(pair: Pair, garden: Garden) -> Pair | None:
-    return garden.other()
+def _plant_duplicate(pair: Pair, context: PlantingContext) -> Pair | None:
+    return context.sample_pair()
 
 
-def _near(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_near_duplicate(pair: Pair, context: PlantingContext) -> Pair | None:
     """A pair that stands elsewhere, with one word of the source left out or doubled."""
-    source, target = garden.other()
+    source, target = context.sample_pair()
     words = source.split(" ")
     if len(words) < 10:
         return None
-    place = garden.chance.randrange(len(words))
-    changed = words[:place] + ([words[place]] * 2 if garden.chance.random() < 0.5 else []) + words[place + 1 :]
+    index = context.rng.randrange(len(words))
+    changed = words[:index] + ([words[index]] * 2 if context.rng.random() < 0.5 else []) + words[index + 1 :]
     return " ".join(changed), target
 
 
-def _leaked(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_leak(pair: Pair, context: PlantingContext) -> Pair | None:
     """A pair of the test data, in other case and spacing."""
-    source, target = garden.chance.choice(garden.test)
-    return garden.chance.choice([(source, target), (source.upper(), f"{target} "), (source.replace(" ", "  "), target)])
+    source, target = context.rng.choice(context.test)
+    return context.rng.choice([(source, target), (source.upper(), f"{target} "), (source.replace(" ", "  "), target)])
 
 
-def _copy(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_copy(pair: Pair, context: PlantingContext) -> Pair | None:
     return (pair[0], pair[0]) if len(pair[0].split()) >= 4 else None
 
 
-def _untranslated(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_untranslated(pair: Pair, context: PlantingContext) -> Pair | None:
     """The target is another sentence in the source's language, about as long."""
-    other = garden.other()[0]
-    return (pair[0], other) if 0.8 < len(other) / len(pair[0]) < 1.5 and other != pair[0] else None
+    other_source = context.sample_pair()[0]
+    return (pair[0], other_source) if 0.8 < len(other_source) / len(pair[0]) < 1.5 and other_source != pair[0] else None
 
 
-def _foreign(pair: Pair, garden: Garden) -> Pair | None:
-    text = garden.chance.choice(garden.foreign)
-    return (pair[0], text) if garden.chance.random() < 0.5 else (text, pair[1])
+def _plant_foreign(pair: Pair, context: PlantingContext) -> Pair | None:
+    text = context.rng.choice(context.foreign)
+    return (pair[0], text) if context.rng.random() < 0.5 else (text, pair[1])
 
 
-def _swapped(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_swap(pair: Pair, context: PlantingContext) -> Pair | None:
     return pair[1], pair[0]
 
 
-def _mojibake(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_mojibake(pair: Pair, context: PlantingContext) -> Pair | None:
     """The target's UTF-8 read as Windows-1252 or as Latin-1."""
     if pair[1].isascii():
         return None
-    read = "latin-1" if garden.chance.random() < 0.5 else "cp1252"
-    text = pair[1].encode().decode(read, "ignore")
+    encoding = "latin-1" if context.rng.random() < 0.5 else "cp1252"
+    text = pair[1].encode().decode(encoding, "ignore")
     return pair[0], text
 
 
-def _lost(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_lost_characters(pair: Pair, context: PlantingContext) -> Pair | None:
     """The target written as Latin-1 and read as UTF-8."""
     text = pair[1].encode("latin-1", "replace").decode("utf-8", "replace")
     return (pair[0], text) if "\ufffd" in text else None
 
 
-def _control(pair: Pair, garden: Garden) -> Pair | None:
-    sign = garden.chance.choice("\x00\x02\x08\x0b\x0c\x1b\x7f\x85\x96\r")
-    place = garden.chance.randrange(1, len(pair[1]))
-    return pair[0], pair[1][:place] + sign + pair[1][place:]
+def _plant_control(pair: Pair, context: PlantingContext) -> Pair | None:
+    character = context.rng.choice("\x00\x02\x08\x0b\x0c\x1b\x7f\x85\x96\r")
+    index = context.rng.randrange(1, len(pair[1]))
+    return pair[0], pair[1][:index] + character + pair[1][index:]
 
 
-def _entity(pair: Pair, garden: Garden) -> Pair | None:
-    text = re.sub("[\"'„“]", "&quot;", pair[1], count=1) if garden.chance.random() < 0.5 else pair[1]
+def _plant_entity(pair: Pair, context: PlantingContext) -> Pair | None:
+    text = re.sub("[\"'„“]", "&quot;", pair[1], count=1) if context.rng.random() < 0.5 else pair[1]
     if text == pair[1]:
         text = re.sub("[äöüß]", lambda match: f"&#{ord(match[0])};", pair[1], count=1)
     return (pair[0], text) if text != pair[1] else None
 
 
-def _number(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_number(pair: Pair, context: PlantingContext) -> Pair | None:
     """One digit of the target becomes another one, where both sides have numbers."""
-    places = [match.start() for match in re.finditer("[0-9]", pair[1])]
-    if not places or not re.search("[0-9]", pair[0]):
+    positions = [match.start() for match in re.finditer("[0-9]", pair[1])]
+    if not positions or not re.search("[0-9]", pair[0]):
         return None
-    place = garden.chance.choice(places)
-    digit = garden.chance.choice([digit for digit in "123456789" if digit != pair[1][place]])
-    return pair[0], pair[1][:place] + digit + pair[1][place + 1 :]
+    position = context.rng.choice(positions)
+    digit = context.rng.choice([digit for digit in "123456789" if digit != pair[1][position]])
+    return pair[0], pair[1][:position] + digit + pair[1][position + 1 :]
 
 
-def _link(pair: Pair, garden: Garden) -> Pair | None:
-    link = f"https://www.example.org/{garden.chance.randrange(1000)}"
-    other = garden.chance.choice(["", link + "0", "mail@example.org"])
-    return f"{pair[0]} {link}", f"{pair[1]} {other}".rstrip()
+def _plant_link(pair: Pair, context: PlantingContext) -> Pair | None:
+    link = f"https://www.example.org/{context.rng.randrange(1000)}"
+    other_link = context.rng.choice(["", link + "0", "mail@example.org"])
+    return f"{pair[0]} {link}", f"{pair[1]} {other_link}".rstrip()
 
 
-def _bracket(pair: Pair, garden: Garden) -> Pair | None:
-    places = [match.start() for match in re.finditer("[()]", pair[1])]
-    if not places or pair[0].count("(") != pair[1].count("("):
+def _plant_bracket(pair: Pair, context: PlantingContext) -> Pair | None:
+    positions = [match.start() for match in re.finditer("[()]", pair[1])]
+    if not positions or pair[0].count("(") != pair[1].count("("):
         return None
-    place = garden.chance.choice(places)
-    return pair[0], pair[1][:place] + pair[1][place + 1 :]
+    position = context.rng.choice(positions)
+    return pair[0], pair[1][:position] + pair[1][position + 1 :]
 
 
-def _cut(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_cut(pair: Pair, context: PlantingContext) -> Pair | None:
     """Most of one side is lost."""
     if min(map(len, pair)) < 60:
         return None
     source, target = pair
-    keep = garden.chance.uniform(0.05, 0.25)
+    keep = context.rng.uniform(0.05, 0.25)
     return (
         (source, target[: int(len(target) * keep)])
-        if garden.chance.random() < 0.5
+        if context.rng.random() < 0.5
         else (source[: int(len(source) * keep)], target)
     )
 
 
-def _long(pair: Pair, garden: Garden) -> Pair | None:
+def _plant_long(pair: Pair, context: PlantingContext) -> Pair | None:
     """Thirty pairs in one line."""
-    others = [garden.other() for _ in range(30)]
-    return " ".join(source for source, _ in others), " ".join(target for _, target in others)
+    sampled_pairs = [context.sample_pair() for _ in range(30)]
+    return " ".join(source for source, _ in sampled_pairs), " ".join(target for _, target in sampled_pairs)
 
 
-KINDS = (
-    Kind("empty side", "empty", _empty),
-    Kind("duplicate", "duplicate", _duplicate),
-    Kind("near duplicate", "near-duplicate", _near),
-    Kind("leaked test pair", "leaked-pair", _leaked),
-    Kind("copy", "copy", _copy),
-    Kind("untranslated", "wrong-language", _untranslated),
-    Kind("third language", "wrong-language", _foreign),
-    Kind("swapped", "swapped-languages", _swapped),
-    Kind("mojibake", "mojibake", _mojibake),
-    Kind("lost characters", "replacement-character", _lost),
-    Kind("control character", "control-character", _control),
-    Kind("HTML code", "html-entity", _entity),
-    Kind("number", "numbers", _number),
-    Kind("address", "links", _link),
-    Kind("bracket", "brackets", _bracket),
-    Kind("cut off", "ratio", _cut),
-    Kind("far too long", "too-long", _long),
+DEFECT_KINDS = (
+    DefectKind("empty side", "empty", _plant_empty),
+    DefectKind("duplicate", "duplicate", _plant_duplicate),
+    DefectKind("near duplicate", "near-duplicate", _plant_near_duplicate),
+    DefectKind("leaked test pair", "leaked-pair", _plant_leak),
+    DefectKind("copy", "copy", _plant_copy),
+    DefectKind("untranslated", "wrong-language", _plant_untranslated),
+    DefectKind("third language", "wrong-language", _plant_foreign),
+    DefectKind("swapped", "swapped-languages", _plant_swap),
+    DefectKind("mojibake", "mojibake", _plant_mojibake),
+    DefectKind("lost characters", "replacement-character", _plant_lost_characters),
+    DefectKind("control character", "control-character", _plant_control),
+    DefectKind("HTML code", "html-entity", _plant_entity),
+    DefectKind("number", "numbers", _plant_number),
+    DefectKind("address", "links", _plant_link),
+    DefectKind("bracket", "brackets", _plant_bracket),
+    DefectKind("cut off", "ratio", _plant_cut),
+    DefectKind("far too long", "too-long", _plant_long),
 )
 
 
-def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, seed: int = 1) -> Planted:
+def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, seed: int = 1) -> PlantedCorpus:
     """Plant every kind `each` times in rows of its own; duplicates stand after what they repeat."""
-    garden = Garden(pairs, random.Random(seed), foreign, test)
+    context = PlantingContext(pairs, random.Random(seed), foreign, test)
     free = list(range(len(pairs)))
-    garden.chance.shuffle(free)
-    grown, rows = dict[int, Pair](), dict[str, list[int]]()
-    for kind in KINDS:
+    context.rng.shuffle(free)
+    planted, rows = dict[int, Pair](), dict[str, list[int]]()
+    for kind in DEFECT_KINDS:
         rows[kind.name] = []
-        for row in free if kind.plant not in (_duplicate, _near) else ():
-            defect = kind.plant(pairs[row], garden)
-            if defect is not None and row not in grown:
-                grown[row] = defect
+        for row in free if kind.plant not in (_plant_duplicate, _plant_near_duplicate) else ():
+            defect = kind.plant(pairs[row], context)
+            if defect is not None and row not in planted:
+                planted[row] = defect
                 rows[kind.name].append(row)
             if len(rows[kind.name]) == each:
                 break
-        free = [row for row in free if row not in grown]
-    mixed = [grown.get(row, pair) for row, pair in enumerate(pairs)]
-    garden.pairs = [pairs[row] for row in free]  # what a repeat repeats must stand in the corpus, and before it
-    for kind in KINDS:
-        if kind.plant in (_duplicate, _near):
+        free = [row for row in free if row not in planted]
+    corpus = [planted.get(row, pair) for row, pair in enumerate(pairs)]
+    context.pairs = [pairs[row] for row in free]  # what a repeat repeats must stand in the corpus, and before it
+    for kind in DEFECT_KINDS:
+        if kind.plant in (_plant_duplicate, _plant_near_duplicate):
             while len(rows[kind.name]) < each:
-                defect = kind.plant(("", ""), garden)
+                defect = kind.plant(("", ""), context)
                 if defect is not None:
-                    rows[kind.name].append(len(mixed))
-                    mixed.append(defect)
-    examples = [Example(Location("train.en", row + 1), *pair) for row, pair in enumerate(mixed)]
-    return Planted(examples, rows)
+                    rows[kind.name].append(len(corpus))
+                    corpus.append(defect)
+    examples = [Example(Location("train.en", row + 1), *pair) for row, pair in enumerate(corpus)]
+    return PlantedCorpus(examples, rows)
 
 
-def clean_rows(planted: Planted) -> list[int]:
+def clean_rows(planted: PlantedCorpus) -> list[int]:
     """The rows in which nothing was planted."""
     bad = {row for rows in planted.rows.values() for row in rows}
     return [row for row in range(len(planted.examples)) if row not in bad]
 
 
-def slipped(examples: list[Example], at: int, by: int = 1) -> list[Example]:
+def shift_targets(examples: list[Example], at: int, by: int = 1) -> list[Example]:
     """The corpus as two files of which the second lost `by` lines before row `at` (from 0)."""
     targets = [example.target for example in examples]
     del targets[at : at + by]

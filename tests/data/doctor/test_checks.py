@@ -6,12 +6,14 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.data.doctor import agreement, characters, lengths
-from regard.data.doctor.examine import Learned
-from regard.data.doctor.rules import BIT, RULES, choose
+from regard.data.doctor.examine import CorpusProfile
+from regard.data.doctor.rules import RULE_BITS, RULES, select_rules
 from regard.data.example import Example, Location
 
-CHECKS = Learned(lengths.Usual((500, 500), ratio=1.1, times=2.0), None, pairs=True).checks()
-LONG = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
+CHECKS = CorpusProfile(
+    lengths.LengthStatistics((500, 500), ratio=1.1, ratio_factor=2.0), None, has_pairs=True
+).make_checks()
+LONG_SENTENCE = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
 
 
 @pytest.mark.parametrize(
@@ -34,9 +36,9 @@ LONG = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
         ("control-character", "a\x00b", "ab"),
         ("control-character", "ab", "a\rb"),
         ("control-character", "ab", "a\x85b"),
-        ("too-long", "word " * 101, LONG),
-        ("ratio", LONG, LONG * 3),
-        ("ratio", LONG * 2, "Kurz."),
+        ("too-long", "word " * 101, LONG_SENTENCE),
+        ("ratio", LONG_SENTENCE, LONG_SENTENCE * 3),
+        ("ratio", LONG_SENTENCE * 2, "Kurz."),
         ("numbers", "In 1999", "1998"),
         ("numbers", "13 people", "viele Leute"),
         ("numbers", "3 people", "4 Leute"),
@@ -55,12 +57,12 @@ LONG = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
         ("long-word", "x" * 101, "x"),
     ],
 )
-def test_speaks(rule: str, source: str, target: str) -> None:
+def test_rule_reports(rule: str, source: str, target: str) -> None:
     finding = CHECKS[rule](Example(Location("a", 1), source, target))
     assert finding is not None
     assert finding.rule == rule
     assert finding.reason
-    for text, spans in ((source, finding.source), (target, finding.target)):
+    for text, spans in ((source, finding.source_spans), (target, finding.target_spans)):
         assert all(0 <= start < end <= len(text) for start, end in spans)
 
 
@@ -92,17 +94,17 @@ def test_speaks(rule: str, source: str, target: str) -> None:
         ("long-word", "x" * 100, "x"),
     ],
 )
-def test_leaves_in_peace(rule: str, source: str, target: str) -> None:
+def test_rule_accepts(rule: str, source: str, target: str) -> None:
     assert CHECKS[rule](Example(Location("a", 1), source, target)) is None
 
 
 def test_the_offending_part_is_marked() -> None:
-    found = agreement.numbers(Example(Location("a", 1), "In 1999 and 2,000", "2.000 und 1998"))
-    assert found is not None
-    assert (found.source, found.target) == (((3, 7),), ((10, 14),))
-    garbled = characters.mojibake(Example(Location("a", 1), "ok", "fÃ¼r und fÃ¼r"))
+    finding = agreement.check_numbers(Example(Location("a", 1), "In 1999 and 2,000", "2.000 und 1998"))
+    assert finding is not None
+    assert (finding.source_spans, finding.target_spans) == (((3, 7),), ((10, 14),))
+    garbled = characters.check_mojibake(Example(Location("a", 1), "ok", "fÃ¼r und fÃ¼r"))
     assert garbled is not None
-    assert garbled.target == ((1, 3), (10, 12))
+    assert garbled.target_spans == ((1, 3), (10, 12))
 
 
 @pytest.mark.parametrize(
@@ -119,40 +121,40 @@ def test_the_offending_part_is_marked() -> None:
     ids=["digits", "groups", "word", "signs", "brackets", "ampersands", "garbled"],
 )
 def test_lines_without_end_are_no_trouble(text: str) -> None:
-    begin = time.process_time()
+    start = time.process_time()
     for check in CHECKS.values():
         finding = check(Example(Location("a", 1), text, "Eine 1."))
         assert finding is None or len(finding.reason) < 400
-    assert time.process_time() - begin < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_language_without_spaces_has_no_long_words() -> None:
     sides = [["这是一个没有空格的句子。" * 5] * 50, ["This is a sentence with spaces."] * 50]
-    usual = lengths.learn(sides)
-    assert usual.long_word(Example(Location("a", 1), "长" * 200, "Long.")) is None
-    assert usual.long_word(Example(Location("a", 1), "长", "x" * 200)) is not None
+    statistics = lengths.learn_lengths(sides)
+    assert statistics.check_long_word(Example(Location("a", 1), "长" * 200, "Long.")) is None
+    assert statistics.check_long_word(Example(Location("a", 1), "长", "x" * 200)) is not None
 
 
 def test_usual_lengths_are_learned_from_the_many() -> None:
     pairs = [("source text " * (4 + row % 7), "target side text " * (4 + row % 7)) for row in range(500)]
     pairs[7] = ("x" * 1_000_000, "y")
-    usual = lengths.learn([[source for source, _ in pairs], [target for _, target in pairs]])
-    assert 1.2 < usual.ratio < 1.5
-    assert 2.0 <= usual.times < 3.0
-    assert usual.longest[0] < 2000
-    assert usual.too_long(Example(Location("a", 1), *pairs[7])) is not None
+    statistics = lengths.learn_lengths([[source for source, _ in pairs], [target for _, target in pairs]])
+    assert 1.2 < statistics.ratio < 1.5
+    assert 2.0 <= statistics.ratio_factor < 3.0
+    assert statistics.max_lengths[0] < 2000
+    assert statistics.check_too_long(Example(Location("a", 1), *pairs[7])) is not None
 
 
 def test_rules_have_all_that_people_need() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES) <= 32
-    assert all(rule.title and rule.why.endswith(".") for rule in RULES)
-    assert set(CHECKS) <= set(BIT)
+    assert all(rule.title and rule.explanation.endswith(".") for rule in RULES)
+    assert set(CHECKS) <= set(RULE_BITS)
 
 
 def test_severities_can_be_changed() -> None:
-    changed = {rule.name: rule.severity for rule in choose(remove=("numbers",), keep=("copy",))}
+    changed = {rule.name: rule.severity for rule in select_rules(remove=("numbers",), keep=("copy",))}
     assert (changed["numbers"], changed["copy"], changed["empty"]) == ("remove", "notice", "remove")
     with pytest.raises(RegardError, match="no rule 'nothing'"):
-        choose(remove=("nothing",))
+        select_rules(remove=("nothing",))
     with pytest.raises(RegardError, match="removed and kept"):
-        choose(remove=("copy",), keep=("copy",))
+        select_rules(remove=("copy",), keep=("copy",))

@@ -12,17 +12,17 @@ from regard.base.errors import RegardError
 from regard.base.files import verify
 from regard.config.run import AnySource, Documents, Jsonl, Lines, Table
 from regard.data.doctor import examine
-from regard.data.doctor.clean import Written, write
+from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
 
 ENGLISH = [b"one line", b"", b"three &amp; lines", b"four \x00 lines", b"one line", b"f\xc3\x83\xc2\xbcr six", b"seven"]
 GERMAN = [b"eine Zeile", b"zwei", b"drei Zeilen", b"vier Zeilen", b"eine Zeile", b"sechs Zeilen", b"sieben"]
-KEPT = [0, 2, 6]
+KEPT_ROWS = [0, 2, 6]
 
 
-class Corpus:
+class RereadableSource:
     """A source that can be read again."""
 
     def __init__(self, source: AnySource) -> None:
@@ -32,12 +32,12 @@ class Corpus:
         return read(self.source, Defects())
 
 
-def cleaned(source: AnySource, folder: Path) -> Written:
-    corpus = Corpus(source)
-    return write(examine(corpus), [source], corpus, folder)
+def clean_corpus(source: AnySource, folder: Path) -> CleanResult:
+    corpus = RereadableSource(source)
+    return write_cleaned(examine(corpus), [source], corpus, folder)
 
 
-def quarantine(folder: Path) -> list[dict[str, object]]:
+def read_quarantine(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / QUARANTINE_FILE).read_bytes().split(b"\n")[:-1]]
 
 
@@ -48,17 +48,17 @@ def test_clean_and_quarantine_are_the_input(tmp_path: Path, suffix: str, end: by
         pytest.importorskip("zstandard")
     paths = [tmp_path / f"train.{name}{suffix}" for name in ("en", "de")]
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
-        path.write_bytes(packed(end.join(lines) + end, suffix))
-    done = cleaned(Lines(source=str(paths[0]), target=str(paths[1])), tmp_path / "out")
-    assert (done.kept, done.removed) == (3, 4)
+        path.write_bytes(compress(end.join(lines) + end, suffix))
+    result = clean_corpus(Lines(source=str(paths[0]), target=str(paths[1])), tmp_path / "out")
+    assert (result.kept, result.removed) == (3, 4)
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
-        content = unpacked((tmp_path / "out" / path.name).read_bytes(), suffix)
-        assert content == b"".join(lines[row] + end for row in KEPT)
-    removed = quarantine(tmp_path / "out")
+        content = decompress((tmp_path / "out" / path.name).read_bytes(), suffix)
+        assert content == b"".join(lines[row] + end for row in KEPT_ROWS)
+    removed = read_quarantine(tmp_path / "out")
     assert [row["where"] for row in removed] == [f"{paths[0]}:{line}" for line in (2, 4, 5, 6)]
     assert [list(row["reasons"]) for row in removed] == [["empty"], ["control-character"], ["duplicate"], ["mojibake"]]  # type: ignore[call-overload]
     texts = {str(row["where"]).rsplit(":", 1)[1]: (row["source"], row["target"]) for row in removed}
-    kept = {str(row + 1): (ENGLISH[row].decode(), GERMAN[row].decode()) for row in KEPT}
+    kept = {str(row + 1): (ENGLISH[row].decode(), GERMAN[row].decode()) for row in KEPT_ROWS}
     everything = {str(row + 1): (ENGLISH[row].decode(), GERMAN[row].decode()) for row in range(7)}
     assert texts | kept == everything
     assert not texts.keys() & kept.keys()
@@ -67,7 +67,7 @@ def test_clean_and_quarantine_are_the_input(tmp_path: Path, suffix: str, end: by
 
 def test_a_last_line_without_newline_stays_without(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\none\ntwo")
-    cleaned(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
+    clean_corpus(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
     assert (tmp_path / "out" / "a.txt").read_bytes() == b"one\ntwo"
 
 
@@ -76,17 +76,17 @@ def test_tables_keep_their_header_and_rows_of_several_lines(tmp_path: Path) -> N
     table = b'source,target,note\nfish,Fisch,"a, ""b"""\n"two\nlines","zwei\nZeilen",x\n' + again + b"end,Ende,z\n"
     (tmp_path / "a.csv").write_bytes(table)
     source = Table(path=str(tmp_path / "a.csv"), delimiter="comma", header=True, source="source", target="target")
-    done = cleaned(source, tmp_path / "out")
-    assert (done.kept, done.removed) == (3, 1)
+    result = clean_corpus(source, tmp_path / "out")
+    assert (result.kept, result.removed) == (3, 1)
     assert (tmp_path / "out" / "a.csv").read_bytes() == table.replace(again, b"")
 
 
 def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     lines = [b'{"source": "one", "id": 1}\n', b'{"source": " ", "id": 2}\n', b"\n", b'{"id": 3, "source": "two"}\n']
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
-    cleaned(Jsonl(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
+    clean_corpus(Jsonl(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
     assert (tmp_path / "out" / "a.jsonl").read_bytes() == lines[0] + lines[3]
-    assert quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
+    assert read_quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
 
 
 @pytest.mark.parametrize("path", ["books", "./books", "books/", "{}/books"])
@@ -96,10 +96,12 @@ def test_documents_are_written_as_jsonl(path: str, tmp_path: Path, monkeypatch: 
     folder.mkdir()
     for name, text in (("a", "one\ntwo"), ("b", "one\ntwo"), ("c", "three")):
         (folder / f"{name}.txt").write_text(text)
-    done = cleaned(Documents(path=path.format(tmp_path)), tmp_path / "out")
-    assert (done.kept, done.removed) == (2, 1)
+    result = clean_corpus(Documents(path=path.format(tmp_path)), tmp_path / "out")
+    assert (result.kept, result.removed) == (2, 1)
     kept = [json.loads(line)["source"] for line in (tmp_path / "out" / "books.jsonl").read_text().split("\n")[:-1]]
-    assert sorted([*kept, str(quarantine(tmp_path / "out")[0]["source"])]) == sorted(["one\ntwo", "one\ntwo", "three"])
+    assert sorted([*kept, str(read_quarantine(tmp_path / "out")[0]["source"])]) == sorted(
+        ["one\ntwo", "one\ntwo", "three"]
+    )
 
 
 def test_folders_of_partners(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_folders_of_partners(tmp_path: Path) -> None:
         (tmp_path / side).mkdir()
         (tmp_path / side / f"x.{side}").write_bytes(b"\n".join(lines[:4]) + b"\n")
         (tmp_path / side / f"y.{side}").write_bytes(b"\n".join(lines[4:]) + b"\n")
-    cleaned(Lines(source=str(tmp_path / "en"), target=str(tmp_path / "de")), tmp_path / "out")
+    clean_corpus(Lines(source=str(tmp_path / "en"), target=str(tmp_path / "de")), tmp_path / "out")
     assert (tmp_path / "out" / "x.de").read_bytes() == b"eine Zeile\ndrei Zeilen\n"
     assert (tmp_path / "out" / "y.en").read_bytes() == b"seven\n"
 
@@ -118,7 +120,7 @@ def test_files_of_the_same_name_are_refused_before_anything_is_written(tmp_path:
         (tmp_path / name / "train.txt").write_bytes(b"one\ntwo\n")
     source = Lines(source=str(tmp_path / "en" / "train.txt"), target=str(tmp_path / "de" / "train.txt"))
     with pytest.raises(RegardError, match=r"Two files would be called 'train\.txt'"):
-        cleaned(source, tmp_path / "out")
+        clean_corpus(source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -126,7 +128,7 @@ def test_half_a_corpus_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_bytes(b"one\ntwo\nthree\n")
     (tmp_path / "a.de").write_bytes(b"eins\nzwei\n")
     with pytest.raises(CorpusError, match="not aligned"):
-        cleaned(Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de")), tmp_path / "out")
+        clean_corpus(Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de")), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -134,10 +136,10 @@ def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\n")
     (tmp_path / "out").mkdir()
     with pytest.raises(RegardError, match="exists already"):
-        cleaned(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
+        clean_corpus(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
 
 
-def packed(content: bytes, suffix: str) -> bytes:
+def compress(content: bytes, suffix: str) -> bytes:
     match suffix:
         case ".gz":
             return gzip.compress(content)
@@ -150,7 +152,7 @@ def packed(content: bytes, suffix: str) -> bytes:
     return content
 
 
-def unpacked(content: bytes, suffix: str) -> bytes:
+def decompress(content: bytes, suffix: str) -> bytes:
     match suffix:
         case ".gz":
             return gzip.decompress(content)

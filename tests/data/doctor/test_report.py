@@ -7,27 +7,27 @@ from html.parser import HTMLParser
 import pytest
 
 from regard.data.doctor import examine
-from regard.data.doctor.explain import samples
-from regard.data.doctor.report import page, visible
+from regard.data.doctor.explain import sample_flagged
+from regard.data.doctor.report import escape_visibly, render_page
 from regard.data.example import Defects, Example, Location
-from tests.data.doctor.test_examine import GOOD
+from tests.data.doctor.test_examine import GOOD_EXAMPLES
 
 NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> \x00\u202e & \"quotes' 13"
 
 
-def report(corpus: list[Example], name: str = "a.en · a.de") -> str:
+def render_report(corpus: list[Example], name: str = "a.en · a.de") -> str:
     defects = Defects()
     defects.add("<odd>", Location("<b>", 1))
     diagnosis = examine(corpus, {"test": corpus[3:5]})
-    return page(name, diagnosis, samples(diagnosis, corpus), defects)
+    return render_page(name, diagnosis, sample_flagged(diagnosis, corpus), defects)
 
 
-class Tags(HTMLParser):
+class TagCollector(HTMLParser):
     """All tags and attributes of a page, and whether they close."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[str] = []
+        self.open_tags: list[str] = []
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
 
@@ -35,27 +35,27 @@ class Tags(HTMLParser):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
         if tag not in ("meta", "br"):
-            self.open.append(tag)
+            self.open_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        assert self.open_tags.pop() == tag
 
 
 @pytest.fixture(scope="module")
 def nasty() -> str:
-    corpus = list(GOOD)
+    corpus = list(GOOD_EXAMPLES)
     corpus[7] = replace(corpus[7], source=NASTY, target=NASTY.replace("13", "14"))
     corpus[9] = replace(corpus[9], source="  ", where=Location(f"{NASTY}.en", 10))
     corpus[11] = replace(
         corpus[11], source="lone \ud800 surrogate", target="x" * 3000 + " f\u00c3\u00bcr " + "y" * 3000
     )
-    return report(corpus, name=NASTY)
+    return render_report(corpus, name=NASTY)
 
 
 def test_nothing_in_the_corpus_becomes_markup(nasty: str) -> None:
-    tags = Tags()
+    tags = TagCollector()
     tags.feed(nasty)
-    assert tags.open == []
+    assert tags.open_tags == []
     assert not tags.tags & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
     assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"src", "href"})
     assert "<script" not in nasty
@@ -91,14 +91,14 @@ def test_it_says_what_was_found(nasty: str) -> None:
 
 
 def test_a_clean_corpus_says_so() -> None:
-    diagnosis = examine(GOOD, near=False)
-    told = page("a", diagnosis, samples(diagnosis, GOOD), Defects())
-    assert "A clean corpus." in told
-    assert "What to do first" not in told
-    assert "Met while reading" not in told
+    diagnosis = examine(GOOD_EXAMPLES, near_duplicates=False)
+    html = render_page("a", diagnosis, sample_flagged(diagnosis, GOOD_EXAMPLES), Defects())
+    assert "A clean corpus." in html
+    assert "What to do first" not in html
+    assert "Met while reading" not in html
 
 
 def test_visible() -> None:
-    assert visible("a < b & c") == "a &lt; b &amp; c"
-    assert visible("a\tb\n\u00a0") == "a\tb\n\u00a0"
-    assert visible("\x7f") == '<span class="code">U+007F</span>'
+    assert escape_visibly("a < b & c") == "a &lt; b &amp; c"
+    assert escape_visibly("a\tb\n\u00a0") == "a\tb\n\u00a0"
+    assert escape_visibly("\x7f") == '<span class="code">U+007F</span>'

@@ -18,33 +18,33 @@ from regard.data.readers import read
 
 Row = tuple[str, str]
 SEPARATOR = "<<< next >>>"
-MEMORY_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4"><header srclang="en"/>\n<body>\n'
+TMX_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4"><header srclang="en"/>\n<body>\n'
 
 
 @dataclass(frozen=True)
-class Form:
+class Format:
     """A format: its bytes for given rows, the source that reads them, and on which line a row stands."""
 
     name: str
     suffix: str
     encode: Callable[[Sequence[Row]], bytes]
     source: Callable[[str], AnySource]
-    line: Callable[[int], int]  # of row i, from 0
-    single: bool = False  # one text a row, no target
+    line_of_row: Callable[[int], int]  # of row i, from 0
+    is_single: bool = False  # one text a row, no target
 
     def write(self, folder: Path, rows: Sequence[Row]) -> Path:
         path = folder / f"{self.name}{self.suffix}"
         path.write_bytes(self.encode(rows))
         return path
 
-    def expected(self, rows: Sequence[Row]) -> list[Row]:
-        return [(text, "") for text, _ in rows] if self.single else list(rows)
+    def expected_rows(self, rows: Sequence[Row]) -> list[Row]:
+        return [(text, "") for text, _ in rows] if self.is_single else list(rows)
 
     def __str__(self) -> str:
         return self.name
 
 
-def rows_of(examples: Sequence[Example]) -> list[Row]:
+def to_rows(examples: Sequence[Example]) -> list[Row]:
     return [(example.source, example.target or " ".join(example.tags or ())) for example in examples]
 
 
@@ -53,49 +53,49 @@ def read_all(source: AnySource) -> tuple[list[Example], Defects]:
     return list(read(source, defects)), defects
 
 
-def refused(source: AnySource) -> tuple[list[Row], CorpusError]:
+def read_until_error(source: AnySource) -> tuple[list[Row], CorpusError]:
     """What a reader gives before it refuses to go on, and what it says then."""
-    given: list[Row] = []
+    rows: list[Row] = []
     try:
         for example in read(source, Defects()):
-            given += rows_of([example])
+            rows += to_rows([example])
     except CorpusError as error:
-        return given, error
-    raise AssertionError(f"nothing was refused, {len(given)} examples were read")
+        return rows, error
+    raise AssertionError(f"nothing was refused, {len(rows)} examples were read")
 
 
-def lines(rows: Sequence[Row]) -> bytes:
+def encode_lines(rows: Sequence[Row]) -> bytes:
     return "".join(f"{text}\n" for text, _ in rows).encode()
 
 
-def tabs(rows: Sequence[Row]) -> bytes:
+def encode_tabs(rows: Sequence[Row]) -> bytes:
     return "".join(f"{text}\t{target}\n" for text, target in rows).encode()
 
 
-def commas(rows: Sequence[Row]) -> bytes:
+def encode_commas(rows: Sequence[Row]) -> bytes:
     return "".join(f"{text},{target}\n" for text, target in rows).encode()
 
 
-def quoted_commas(rows: Sequence[Row]) -> bytes:
+def encode_quoted_commas(rows: Sequence[Row]) -> bytes:
     file = io.StringIO(newline="")
     csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     return file.getvalue().encode()
 
 
-def objects(rows: Sequence[Row]) -> bytes:
+def encode_jsonl(rows: Sequence[Row]) -> bytes:
     records = ({"source": text, "target": target} for text, target in rows)
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
 
 
-def raw_objects(rows: Sequence[Row]) -> bytes:
+def encode_raw_jsonl(rows: Sequence[Row]) -> bytes:
     return "".join(f'{{"source": "{text}", "target": "{target}"}}\n' for text, target in rows).encode()
 
 
-def escaped_objects(rows: Sequence[Row]) -> bytes:
+def encode_escaped_jsonl(rows: Sequence[Row]) -> bytes:
     return "".join(json.dumps({"source": text, "target": target}) + "\n" for text, target in rows).encode()
 
 
-def columns(rows: Sequence[Row]) -> bytes:
+def encode_parquet(rows: Sequence[Row]) -> bytes:
     names = {"source": [text for text, _ in rows], "target": [target for _, target in rows]}
     table = pyarrow.table({name: pyarrow.array(texts, pyarrow.string()) for name, texts in names.items()})
     sink = io.BytesIO()
@@ -103,21 +103,21 @@ def columns(rows: Sequence[Row]) -> bytes:
     return sink.getvalue()
 
 
-def memory(rows: Sequence[Row]) -> bytes:
+def encode_tmx(rows: Sequence[Row]) -> bytes:
     """One unit a line, from line 4 on."""
 
     def segment(language: str, text: str) -> str:
         return f'<tuv xml:lang="{language}"><seg>{escape(text, {chr(13): "&#13;"})}</seg></tuv>'
 
     body = "".join(f"<tu>{segment('en', text)}{segment('de', target)}</tu>\n" for text, target in rows)
-    return f"{MEMORY_HEAD}{body}</body></tmx>\n".encode()
+    return f"{TMX_HEAD}{body}</body></tmx>\n".encode()
 
 
-def raw_memory(rows: Sequence[Row]) -> bytes:
-    return memory(rows).replace(b"&#13;", b"\r")
+def encode_raw_tmx(rows: Sequence[Row]) -> bytes:
+    return encode_tmx(rows).replace(b"&#13;", b"\r")
 
 
-def catalogue(rows: Sequence[Row]) -> bytes:
+def encode_po(rows: Sequence[Row]) -> bytes:
     """Three lines an entry, from line 4 on."""
 
     def string(text: str) -> str:
@@ -127,7 +127,7 @@ def catalogue(rows: Sequence[Row]) -> bytes:
     return (head + "".join(f"msgid {string(text)}\nmsgstr {string(target)}\n\n" for text, target in rows)).encode()
 
 
-def binary_catalogue(rows: Sequence[Row]) -> bytes:
+def encode_mo(rows: Sequence[Row]) -> bytes:
     """A header, then an entry a row: row i is entry i + 2."""
     texts = [("", "Content-Type: text/plain; charset=UTF-8\n"), *rows]
     start = 28 + 16 * len(texts)
@@ -141,48 +141,54 @@ def binary_catalogue(rows: Sequence[Row]) -> bytes:
     return head + tables[0] + tables[1] + strings
 
 
-def sentences(rows: Sequence[Row]) -> bytes:
+def encode_conll(rows: Sequence[Row]) -> bytes:
     """Each row a sentence of one word, with a blank line after it."""
     return "".join(f"{text}\t{target}\n\n" for text, target in rows).encode()
 
 
-def documents(rows: Sequence[Row]) -> bytes:
+def encode_documents(rows: Sequence[Row]) -> bytes:
     return f"{SEPARATOR}\n".join(f"{text}\n" for text, _ in rows).encode()
 
 
-def _pair_source(path: str) -> AnySource:
+def _make_pair_source(path: str) -> AnySource:
     return Lines(source=path, target=path.replace("pairs.en", "pairs.de"))
 
 
-class Pairs(Form):
+class PairFormat(Format):
     """Two aligned files."""
 
     def write(self, folder: Path, rows: Sequence[Row]) -> Path:
-        (folder / "pairs.de").write_bytes(lines([(target, "") for _, target in rows]))
+        (folder / "pairs.de").write_bytes(encode_lines([(target, "") for _, target in rows]))
         return super().write(folder, rows)
 
 
 LANGUAGES = ("en", "de")
-FORMS = [
-    Form("lines", ".txt", lines, lambda path: Lines(source=path), lambda i: i + 1, single=True),
-    Pairs("pairs", ".en", lines, _pair_source, lambda i: i + 1),
-    Form("tsv", ".tsv", tabs, lambda path: Table(path=path, target=2), lambda i: i + 1),
-    Form("csv", ".csv", commas, lambda path: Table(path=path, delimiter="comma", target=2), lambda i: i + 1),
-    Form("quoted", ".csv", quoted_commas, lambda path: Table(path=path, delimiter="comma", target=2), lambda i: i + 1),
-    Form("json", ".jsonl", raw_objects, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
-    Form("escaped", ".jsonl", escaped_objects, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
-    Form("parquet", ".parquet", columns, lambda path: Parquet(path=path, target="target"), lambda i: i + 1),
-    Form("tmx", ".tmx", raw_memory, lambda path: Tmx(path=path, languages=LANGUAGES), lambda i: i + 4),
-    Form("po", ".po", catalogue, lambda path: Gettext(path=path), lambda i: 3 * i + 4),
-    Form("mo", ".mo", binary_catalogue, lambda path: Gettext(path=path), lambda i: i + 2),
-    Form("conll", ".conll", sentences, lambda path: Conll(path=path), lambda i: 2 * i + 1),
-    Form(
+FORMATS = [
+    Format("lines", ".txt", encode_lines, lambda path: Lines(source=path), lambda i: i + 1, is_single=True),
+    PairFormat("pairs", ".en", encode_lines, _make_pair_source, lambda i: i + 1),
+    Format("tsv", ".tsv", encode_tabs, lambda path: Table(path=path, target=2), lambda i: i + 1),
+    Format("csv", ".csv", encode_commas, lambda path: Table(path=path, delimiter="comma", target=2), lambda i: i + 1),
+    Format(
+        "quoted",
+        ".csv",
+        encode_quoted_commas,
+        lambda path: Table(path=path, delimiter="comma", target=2),
+        lambda i: i + 1,
+    ),
+    Format("json", ".jsonl", encode_raw_jsonl, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
+    Format("escaped", ".jsonl", encode_escaped_jsonl, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
+    Format("parquet", ".parquet", encode_parquet, lambda path: Parquet(path=path, target="target"), lambda i: i + 1),
+    Format("tmx", ".tmx", encode_raw_tmx, lambda path: Tmx(path=path, languages=LANGUAGES), lambda i: i + 4),
+    Format("po", ".po", encode_po, lambda path: Gettext(path=path), lambda i: 3 * i + 4),
+    Format("mo", ".mo", encode_mo, lambda path: Gettext(path=path), lambda i: i + 2),
+    Format("conll", ".conll", encode_conll, lambda path: Conll(path=path), lambda i: 2 * i + 1),
+    Format(
         "documents",
         ".md",
-        documents,
+        encode_documents,
         lambda path: Documents(path=path, separator=SEPARATOR),
         lambda i: 2 * i + 1,
-        single=True,
+        is_single=True,
     ),
 ]
-BY_NAME = {form.name: form for form in FORMS}
+BY_NAME = {form.name: form for form in FORMATS}

@@ -4,25 +4,30 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Conll
-from tests.data.readers.forms import read_all, refused
+from tests.data.readers.forms import read_all, read_until_error
 
 SHARED = Path(__file__).parents[3] / "../shared/data"
 
 
-def conll(tmp_path: Path, content: str) -> str:
+def write_conll(tmp_path: Path, content: str) -> str:
     path = tmp_path / "a.conll"
     path.write_text(content)
     return str(path)
 
 
-def row(number: str, word: str, tag: str) -> str:
+def make_row(number: str, word: str, tag: str) -> str:
     return f"{number}\t{word}\t_\t{tag}\t_\t_\t_\t_\t_\t_\n"
 
 
 def test_conllu(tmp_path: Path) -> None:
-    content = "# sent_id = 1\n# text = I don't\tgo\n" + row("1", "I", "PRON") + row("2-3", "don't", "_")
-    content += row("2", "do", "AUX") + row("3", "n't", "PART") + row("3.1", "really", "ADV") + row("4", "go", "VERB")
-    path = conll(tmp_path, content + "\n# text = 10 000\n" + row("1", "10 000", "NUM") + "\n")
+    content = "# sent_id = 1\n# text = I don't\tgo\n" + make_row("1", "I", "PRON") + make_row("2-3", "don't", "_")
+    content += (
+        make_row("2", "do", "AUX")
+        + make_row("3", "n't", "PART")
+        + make_row("3.1", "really", "ADV")
+        + make_row("4", "go", "VERB")
+    )
+    path = write_conll(tmp_path, content + "\n# text = 10 000\n" + make_row("1", "10 000", "NUM") + "\n")
     examples, defects = read_all(Conll(path=path, word=2, tag=4))
     assert [(example.source, example.tags, example.where.line) for example in examples] == [
         ("I do n't go", ("PRON", "AUX", "PART", "VERB"), 3),
@@ -36,14 +41,14 @@ def test_conllu(tmp_path: Path) -> None:
 
 
 def test_hash_tags_are_words_where_words_come_first(tmp_path: Path) -> None:
-    path = conll(tmp_path, "# a comment\n#tag\tO\n#\tO\n\t\n1-2\tB-x\n")
+    path = write_conll(tmp_path, "# a comment\n#tag\tO\n#\tO\n\t\n1-2\tB-x\n")
     examples, defects = read_all(Conll(path=path))
     assert [(example.source, example.tags) for example in examples] == [("#tag #", ("O", "O")), ("1-2", ("B-x",))]
     assert dict(defects.counts) == {"blank line that is not empty": 1}
 
 
 def test_columns_between_spaces(tmp_path: Path) -> None:
-    path = conll(tmp_path, "EU NNP  B-NP B-ORG\n# # O O\n\n\nrejects VBZ B-VP O \n")
+    path = write_conll(tmp_path, "EU NNP  B-NP B-ORG\n# # O O\n\n\nrejects VBZ B-VP O \n")
     examples, defects = read_all(Conll(path=path, tag=4))
     assert [(example.source, example.tags) for example in examples] == [("EU #", ("B-ORG", "O")), ("rejects", ("O",))]
     assert dict(defects.counts) == {"line with # in front, read as a word": 1}
@@ -61,8 +66,8 @@ def test_columns_between_spaces(tmp_path: Path) -> None:
     ],
 )
 def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: Path) -> None:
-    path = conll(tmp_path, content)
-    _, error = refused(Conll(path=path))
+    path = write_conll(tmp_path, content)
+    _, error = read_until_error(Conll(path=path))
     assert what in error.what
     assert error.where == f"{path}:{line}"
 

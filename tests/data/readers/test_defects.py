@@ -13,10 +13,10 @@ from regard.config.run import Lines
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects
 from regard.data.readers import read
-from tests.data.readers.forms import BY_NAME, FORMS, Form, read_all, refused, rows_of
+from tests.data.readers.forms import BY_NAME, FORMATS, Format, read_all, read_until_error, to_rows
 
-TEXT_FORMS = [form for form in FORMS if form.name not in ("parquet", "mo")]  # those made of lines of UTF-8
-LINE_FORMS = [BY_NAME[name] for name in ("lines", "pairs", "tsv", "csv", "quoted", "json", "escaped")]
+TEXT_FORMATS = [form for form in FORMATS if form.name not in ("parquet", "mo")]  # those made of lines of UTF-8
+LINE_FORMATS = [BY_NAME[name] for name in ("lines", "pairs", "tsv", "csv", "quoted", "json", "escaped")]
 
 # Characters inside a text. They never end a line: the texts come back with them, and they are counted.
 CHARACTERS = {
@@ -42,71 +42,75 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize("name", CHARACTERS)
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_odd_characters_never_split_a_text(form: Form, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMATS, ids=str)
+def test_odd_characters_never_split_a_text(form: Format, name: str, tmp_path: Path) -> None:
     character, kind = CHARACTERS[name]
     rows = [("first", "erste"), (f"be{character}fore", f"vor{character}her"), ("last", "letzte")]
     if form.name == "mo" and character == "\0":
         pytest.skip("NUL ends a text in MO files: there is no way to write one")
     path = form.write(tmp_path, rows)
-    where = f"{path}:{form.line(1)}"
+    where = f"{path}:{form.line_of_row(1)}"
     if character in FORBIDDEN.get(form.name, ()):
-        assert refused(form.source(str(path)))[1].where == where
+        assert read_until_error(form.source(str(path)))[1].where == where
         return
     examples, defects = read_all(form.source(str(path)))
     if form.name == "tmx" and character == "\r":  # XML reads a carriage return as a line break
         character, kind = "\n", "carriage return, which XML reads as a line break"
         rows[1] = ("be\nfore", "vor\nher")
-    assert rows_of(examples) == form.expected(rows)
+    assert to_rows(examples) == form.expected_rows(rows)
     lines_of_xml = 2 if form.name == "tmx" and character == "\n" else 0  # which counts carriage returns as line ends
-    assert [example.where.line for example in examples] == [form.line(0), form.line(1), form.line(2) + lines_of_xml]
+    assert [example.where.line for example in examples] == [
+        form.line_of_row(0),
+        form.line_of_row(1),
+        form.line_of_row(2) + lines_of_xml,
+    ]
     assert str(defects.first_location[kind]) == where
-    assert defects.counts[kind] == (1 if form.single or form.name == "conll" else 2)
+    assert defects.counts[kind] == (1 if form.is_single or form.name == "conll" else 2)
 
 
-@pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
-def test_a_byte_order_mark_at_the_start_is_taken_off(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
+def test_a_byte_order_mark_at_the_start_is_taken_off(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     examples, defects = read_all(form.source(str(path)))
-    assert rows_of(examples) == form.expected(rows)
+    assert to_rows(examples) == form.expected_rows(rows)
     if form.name != "tmx":  # in XML it is part of the format
         assert str(defects.first_location["byte order mark at the start, taken off"]) == f"{path}:1"
 
 
-@pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
-def test_crlf_is_a_line_end_in_every_format(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
+def test_crlf_is_a_line_end_in_every_format(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     examples, defects = read_all(form.source(str(path)))
-    assert rows_of(examples) == form.expected(rows)
+    assert to_rows(examples) == form.expected_rows(rows)
     kind = "carriage return, which XML reads as a line break" if form.name == "tmx" else "CRLF line end, CR taken off"
     assert defects.counts[kind] == path.read_bytes().count(b"\r")
     assert str(defects.first_location[kind]) == f"{path}:1"
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form.name != "parquet"], ids=str)
-def test_bytes_that_are_not_utf8_are_refused(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.name != "parquet"], ids=str)
+def test_bytes_that_are_not_utf8_are_refused(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("be#fore", "vor#her"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(path.read_bytes().replace(b"e#f", b"e\xfff"))
-    given, error = refused(form.source(str(path)))
-    assert error.where == f"{path}:{form.line(1)}"
-    assert given == form.expected(rows)[: len(given)]
-    if form in LINE_FORMS:
+    given, error = read_until_error(form.source(str(path)))
+    assert error.where == f"{path}:{form.line_of_row(1)}"
+    assert given == form.expected_rows(rows)[: len(given)]
+    if form in LINE_FORMATS:
         byte = path.read_bytes().split(b"\n")[1].index(b"\xff") + 1
         assert error.what == f"Not UTF-8: 0xff, byte {byte} of the line."
 
 
-@pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
-def test_a_missing_last_newline_loses_nothing(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
+def test_a_missing_last_newline_loses_nothing(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     examples, defects = read_all(form.source(str(path)))
-    assert rows_of(examples) == form.expected(rows)
+    assert to_rows(examples) == form.expected_rows(rows)
     if form.name != "tmx":  # XML ends with its outermost element
         last = path.read_bytes().count(b"\n") + 1
         assert str(defects.first_location["missing last newline"]) == f"{path}:{last}"
@@ -137,12 +141,15 @@ def test_empty_lines_are_kept_where_lines_are_aligned_and_counted(
 
 
 @pytest.mark.parametrize("form", [BY_NAME[name] for name in ("tsv", "quoted", "json", "parquet", "tmx")], ids=str)
-def test_empty_texts_are_examples_and_counted(form: Form, tmp_path: Path) -> None:
+def test_empty_texts_are_examples_and_counted(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("", "leer"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     examples, defects = read_all(form.source(str(path)))
     assert [(example.source, example.target) for example in examples] == rows
-    assert (defects.counts["empty text"], str(defects.first_location["empty text"])) == (1, f"{path}:{form.line(1)}")
+    assert (defects.counts["empty text"], str(defects.first_location["empty text"])) == (
+        1,
+        f"{path}:{form.line_of_row(1)}",
+    )
 
 
 @pytest.mark.parametrize("short", ["en", "de"])
@@ -153,7 +160,7 @@ def test_a_file_that_is_a_line_short_is_refused(short: str, newline: bool, tmp_p
         text = "".join(f"{language} {i}\n" for i in range(count))
         (tmp_path / f"a.{language}").write_text(text if newline else text[:-1])
     english, german = str(tmp_path / "a.en"), str(tmp_path / "a.de")
-    given, error = refused(Lines(source=english, target=german))
+    given, error = read_until_error(Lines(source=english, target=german))
     assert given == [(f"en {i}", f"de {i}") for i in range(4)]
     counts = (4, 5) if short == "en" else (5, 4)
     assert f"{english} has {counts[0]} lines, {german} has {counts[1]}" in error.what
@@ -161,18 +168,18 @@ def test_a_file_that_is_a_line_short_is_refused(short: str, newline: bool, tmp_p
     assert error.where == f"{tmp_path}/a.{short}:5"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_a_line_of_a_megabyte_and_a_word_of_ten_thousand_letters_are_texts(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMATS, ids=str)
+def test_a_line_of_a_megabyte_and_a_word_of_ten_thousand_letters_are_texts(form: Format, tmp_path: Path) -> None:
     long = "x" * 10_000
     if form.name != "conll":
         long += " word" * 200_000
     rows = [("first", "erste"), (long, f"{long}!"), ("last", "letzte")]
     examples, _ = read_all(form.source(str(form.write(tmp_path, rows))))
-    assert rows_of(examples) == form.expected(rows)
+    assert to_rows(examples) == form.expected_rows(rows)
 
 
-@pytest.mark.parametrize("form", LINE_FORMS, ids=str)
-def test_lines_are_counted_as_wc_does(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", LINE_FORMATS, ids=str)
+def test_lines_are_counted_as_wc_does(form: Format, tmp_path: Path) -> None:
     forbidden = FORBIDDEN.get(form.name, set())
     odd = [character for character, _ in CHARACTERS.values() if character not in forbidden]
     rows = [(f"{index} {character}x", f"{character}y") for index, character in enumerate(odd * 3)]
@@ -182,45 +189,45 @@ def test_lines_are_counted_as_wc_does(form: Form, tmp_path: Path) -> None:
         path.write_bytes(content)
         examples, _ = read_all(form.source(str(path)))
         assert len(examples) == content.count(b"\n") + (not newline)
-        assert rows_of(examples) == form.expected(rows)
+        assert to_rows(examples) == form.expected_rows(rows)
 
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
-MANY = [(f"line {i} {i * 7919 % 10007}", f"Zeile {i} {i * 7907 % 10009}") for i in range(1000)]
+MANY_ROWS = [(f"line {i} {i * 7919 % 10007}", f"Zeile {i} {i * 7907 % 10009}") for i in range(1000)]
 
 
-def pack(path: Path, packer: str) -> Path:
+def compress(path: Path, packer: str) -> Path:
     packed = path.with_name(f"{path.name}{packer}")
-    packed.write_bytes(PACKERS[packer](path.read_bytes()))
+    packed.write_bytes(COMPRESSORS[packer](path.read_bytes()))
     return packed
 
 
-@pytest.mark.parametrize("packer", PACKERS)
-@pytest.mark.parametrize("form", [form for form in FORMS if form.name not in ("parquet", "pairs")], ids=str)
-def test_packed_files_are_read_and_truncated_ones_refused(form: Form, packer: str, tmp_path: Path) -> None:
-    rows = [(text.replace(" ", "-"), target.replace(" ", "-")) for text, target in MANY]
-    path = pack(form.write(tmp_path, rows), packer)
-    assert rows_of(read_all(form.source(str(path)))[0]) == form.expected(rows)
+@pytest.mark.parametrize("packer", COMPRESSORS)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.name not in ("parquet", "pairs")], ids=str)
+def test_packed_files_are_read_and_truncated_ones_refused(form: Format, packer: str, tmp_path: Path) -> None:
+    rows = [(text.replace(" ", "-"), target.replace(" ", "-")) for text, target in MANY_ROWS]
+    path = compress(form.write(tmp_path, rows), packer)
+    assert to_rows(read_all(form.source(str(path)))[0]) == form.expected_rows(rows)
     content = path.read_bytes()
     for keep in (len(content) - 1, len(content) // 2, 10, 0):
         path.write_bytes(content[:keep])
-        given, error = refused(form.source(str(path)))
-        assert given == form.expected(rows)[: len(given)]
+        given, error = read_until_error(form.source(str(path)))
+        assert given == form.expected_rows(rows)[: len(given)]
         assert re.fullmatch(re.escape(str(path)) + r":[0-9]+", error.where or "")
-        if form in LINE_FORMS or form.name == "lines":
+        if form in LINE_FORMATS or form.name == "lines":
             assert error.where == f"{path}:{len(given) + 1}"
             assert f"The last whole line is {len(given)}." in error.what
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form.name != "pairs"], ids=str)
-def test_damaged_bytes_are_refused_or_read_as_they_are(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.name != "pairs"], ids=str)
+def test_damaged_bytes_are_refused_or_read_as_they_are(form: Format, tmp_path: Path) -> None:
     """A packed file with a flipped bit never gives other text without a word."""
-    path = form.write(tmp_path, MANY[:50])
-    path = path if form.name == "parquet" else pack(path, ".gz")
+    path = form.write(tmp_path, MANY_ROWS[:50])
+    path = path if form.name == "parquet" else compress(path, ".gz")
     content = path.read_bytes()
     if form.name == "parquet":  # it has no checksums by default, but its end must be whole
         for keep in (len(content) - 1, len(content) // 2, 0):
@@ -234,16 +241,16 @@ def test_damaged_bytes_are_refused_or_read_as_they_are(form: Form, tmp_path: Pat
             read_all(form.source(str(path)))
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_a_file_that_changed_between_runs_is_noticed(form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMATS, ids=str)
+def test_a_file_that_changed_between_runs_is_noticed(form: Format, tmp_path: Path) -> None:
     path = form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     corpus = Corpus([form.source(str(path))])
-    before, known = corpus.fingerprint(), corpus.hash_files()
-    corpus.check_unchanged(known)
+    before, facts = corpus.fingerprint(), corpus.hash_files()
+    corpus.check_unchanged(facts)
     form.write(tmp_path, [("first", "erste"), ("lost", "letzte")])  # as many bytes
     assert corpus.fingerprint() != before
     with pytest.raises(CorpusError, match=re.escape(f"{path} has other content")) as changed:
-        corpus.check_unchanged(known)
+        corpus.check_unchanged(facts)
     assert changed.value.where == str(path)
     form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     assert corpus.fingerprint() == before

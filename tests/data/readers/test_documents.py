@@ -4,7 +4,7 @@ import pytest
 
 from regard.config.run import Documents
 from regard.data.readers import documents as module
-from tests.data.readers.forms import read_all, refused
+from tests.data.readers.forms import read_all, read_until_error
 
 
 def test_a_file_is_a_document_with_all_its_lines(tmp_path: Path) -> None:
@@ -43,6 +43,6 @@ def test_a_document_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
     monkeypatch.setattr(module, "LONGEST", 100)
     path = tmp_path / "a.txt"
     path.write_text("short\n---\n" + "line\n" * 30)
-    given, error = refused(Documents(path=str(path), separator="---"))
+    given, error = read_until_error(Documents(path=str(path), separator="---"))
     assert given == [("short", "")]
     assert error.where == f"{path}:3"

@@ -5,7 +5,7 @@ import polib
 import pytest
 
 from regard.config.run import Gettext
-from tests.data.readers.forms import binary_catalogue, catalogue, read_all, refused, rows_of
+from tests.data.readers.forms import encode_mo, encode_po, read_all, read_until_error, to_rows
 
 ENTRIES = r"""
 # of a translator
@@ -36,16 +36,16 @@ msgstr[1] "%d Dateien"
 """
 
 
-def po(tmp_path: Path, entries: str) -> str:
+def write_po(tmp_path: Path, entries: str) -> str:
     path = tmp_path / "a.po"
-    path.write_bytes(catalogue([]) + entries.encode())
+    path.write_bytes(encode_po([]) + entries.encode())
     return str(path)
 
 
 def test_what_a_catalogue_holds(tmp_path: Path) -> None:
-    path = po(tmp_path, ENTRIES)
+    path = write_po(tmp_path, ENTRIES)
     examples, defects = read_all(Gettext(path=path, languages=("en", "de")))
-    assert rows_of(examples) == [
+    assert to_rows(examples) == [
         ("one", "eins"),
         ('five\n\tand "six"', "fünf\nund \\sechs"),
         ("%d file", "%d Datei"),
@@ -76,29 +76,29 @@ def test_plurals_of_languages_with_one_and_three_forms(
 ) -> None:
     entry = 'msgid "%d file"\nmsgid_plural "%d files"\n'
     entry += "".join(f'msgstr[{index}] "{form}"\n' for index, form in enumerate(forms))
-    path = po(tmp_path, entry)
-    assert rows_of(read_all(Gettext(path=path))[0]) == pairs
+    path = write_po(tmp_path, entry)
+    assert to_rows(read_all(Gettext(path=path))[0]) == pairs
     binary = tmp_path / "a.mo"
     polib.pofile(path).save_as_mofile(str(binary))
-    assert rows_of(read_all(Gettext(path=str(binary)))[0]) == pairs
+    assert to_rows(read_all(Gettext(path=str(binary)))[0]) == pairs
 
 
 def test_mo_files_as_others_write_them(tmp_path: Path) -> None:
-    path = po(tmp_path, ENTRIES)
+    path = write_po(tmp_path, ENTRIES)
     binary = tmp_path / "a.mo"
     polib.pofile(path).save_as_mofile(str(binary))
-    assert sorted(rows_of(read_all(Gettext(path=str(binary)))[0])) == sorted(rows_of(read_all(Gettext(path=path))[0]))
+    assert sorted(to_rows(read_all(Gettext(path=str(binary)))[0])) == sorted(to_rows(read_all(Gettext(path=path))[0]))
 
 
 def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
-    content = binary_catalogue([("tea", "thé")]).replace(b"UTF-8", b"latin").replace("é".encode(), b"\xe9\0")
+    content = encode_mo([("tea", "thé")]).replace(b"UTF-8", b"latin").replace("é".encode(), b"\xe9\0")
     path = tmp_path / "a.mo"
     words = 7 + 4 * 2
     swapped = struct.pack(f">{words}I", *struct.unpack_from(f"<{words}I", content)) + content[4 * words :]
     length_of_last = 4 * (7 + 4 + 2)
     swapped = swapped[:length_of_last] + struct.pack(">I", 3) + swapped[length_of_last + 4 :]
     path.write_bytes(swapped)
-    assert rows_of(read_all(Gettext(path=str(path)))[0]) == [("tea", "thé")]
+    assert to_rows(read_all(Gettext(path=str(path)))[0]) == [("tea", "thé")]
 
 
 @pytest.mark.parametrize(
@@ -113,24 +113,24 @@ def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
     ],
 )
 def test_broken_catalogues_are_refused(entries: str, line: int, tmp_path: Path) -> None:
-    path = po(tmp_path, entries)
-    _, error = refused(Gettext(path=path))
+    path = write_po(tmp_path, entries)
+    _, error = read_until_error(Gettext(path=path))
     assert error.where == f"{path}:{line}"
 
 
 def test_names_are_not_mistaken(tmp_path: Path) -> None:
     path = tmp_path / "a.mo.po"  # mo was the code of Moldavian
-    path.write_bytes(catalogue([("one", "unu")]))
-    assert rows_of(read_all(Gettext(path=str(path)))[0]) == [("one", "unu")]
+    path.write_bytes(encode_po([("one", "unu")]))
+    assert to_rows(read_all(Gettext(path=str(path)))[0]) == [("one", "unu")]
 
 
 def test_messages_that_polib_forgets_are_noticed(tmp_path: Path) -> None:
-    path = po(tmp_path, 'msgid "one"\n# comment\nmsgid "two"\nmsgstr "zwei"\n')
-    assert "Of 3 messages only 2 have an entry" in refused(Gettext(path=path))[1].what
+    path = write_po(tmp_path, 'msgid "one"\n# comment\nmsgid "two"\nmsgstr "zwei"\n')
+    assert "Of 3 messages only 2 have an entry" in read_until_error(Gettext(path=path))[1].what
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40, -10, -1])
 def test_a_cut_mo_file_is_refused(keep: int, tmp_path: Path) -> None:
     path = tmp_path / "a.mo"
-    path.write_bytes(binary_catalogue([("one", "eins"), ("two", "zwei")])[:keep])
-    assert str(path) in str(refused(Gettext(path=str(path)))[1].where)
+    path.write_bytes(encode_mo([("one", "eins"), ("two", "zwei")])[:keep])
+    assert str(path) in str(read_until_error(Gettext(path=str(path)))[1].where)

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Jsonl
-from tests.data.readers.forms import read_all, refused
+from tests.data.readers.forms import read_all, read_until_error
 
 
-def jsonl(tmp_path: Path, *lines: str) -> str:
+def write_jsonl(tmp_path: Path, *lines: str) -> str:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines))
     return str(path)
@@ -31,27 +31,27 @@ def jsonl(tmp_path: Path, *lines: str) -> str:
     ids=lambda text: text[:40],
 )
 def test_what_is_not_clear_is_refused(line: str, what: str, tmp_path: Path) -> None:
-    path = jsonl(tmp_path, '{"source": "fine", "target": "gut"}', line)
-    given, error = refused(Jsonl(path=path, target="target"))
+    path = write_jsonl(tmp_path, '{"source": "fine", "target": "gut"}', line)
+    given, error = read_until_error(Jsonl(path=path, target="target"))
     assert given == [("fine", "gut")]
     assert what in error.what
     assert error.where == f"{path}:2"
 
 
 def test_whole_surrogate_pairs_are_characters(tmp_path: Path) -> None:
-    (example,), _ = read_all(Jsonl(path=jsonl(tmp_path, r'{"source": "\ud83d\ude00"}')))
+    (example,), _ = read_all(Jsonl(path=write_jsonl(tmp_path, r'{"source": "\ud83d\ude00"}')))
     assert example.source == "😀"
 
 
 def test_keys_given_twice_elsewhere_are_counted(tmp_path: Path) -> None:
-    path = jsonl(tmp_path, '{"source": "a"}', '{"source": "b", "meta": {"x": 1, "x": 2}}', '{"source": "c"}')
+    path = write_jsonl(tmp_path, '{"source": "a"}', '{"source": "b", "meta": {"x": 1, "x": 2}}', '{"source": "c"}')
     examples, defects = read_all(Jsonl(path=path))
     assert [example.source for example in examples] == ["a", "b", "c"]
     assert str(defects) == f"key given twice (not read): 1, first at {path}:2"
 
 
 def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
-    path = jsonl(tmp_path, '{"source": "a", "target": null}', '{"source": "b", "target": "c"}')
+    path = write_jsonl(tmp_path, '{"source": "a", "target": null}', '{"source": "b", "target": "c"}')
     examples, defects = read_all(Jsonl(path=path, target="target"))
     assert [(example.source, example.where.line) for example in examples] == [("b", 2)]
     assert str(defects) == f"null left out: 1, first at {path}:1"
@@ -59,11 +59,11 @@ def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("label", "text"), [("good", "good"), (3, "3"), (True, "true")])
 def test_labels_may_be_numbers(label: object, text: str, tmp_path: Path) -> None:
-    path = jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
+    path = write_jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
     assert read_all(Jsonl(path=path, label="label"))[0][0].label == text
 
 
 @pytest.mark.parametrize("label", [None, 1.5, ["a"]])
 def test_other_labels_are_refused(label: object, tmp_path: Path) -> None:
-    path = jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
-    assert refused(Jsonl(path=path, label="label"))[1].where == f"{path}:1"
+    path = write_jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
+    assert read_until_error(Jsonl(path=path, label="label"))[1].where == f"{path}:1"

@@ -12,7 +12,7 @@ from regard.base.extras import import_optional
 from regard.config.run import Documents, Jsonl, Lines
 from regard.data.example import CorpusError, Defects
 from regard.data.open import iter_lines, list_files
-from tests.data.readers.forms import FORMS, Form, read_all, refused, rows_of
+from tests.data.readers.forms import FORMATS, Format, read_all, read_until_error, to_rows
 
 
 @pytest.fixture
@@ -24,15 +24,15 @@ def memory() -> Iterator[Any]:
     system.store.clear()
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_urls_are_read_like_files(form: Form, tmp_path: Path, memory: Any) -> None:
+@pytest.mark.parametrize("form", FORMATS, ids=str)
+def test_urls_are_read_like_files(form: Format, tmp_path: Path, memory: Any) -> None:
     rows = [("first", "erste"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     for file in tmp_path.iterdir():
         memory.pipe(f"/corpus/{file.name}", file.read_bytes())
     examples, _ = read_all(form.source(f"memory://corpus/{path.name}"))
-    assert rows_of(examples) == form.expected(rows)
-    assert str(examples[0].where) == f"memory://corpus/{path.name}:{form.line(0)}"
+    assert to_rows(examples) == form.expected_rows(rows)
+    assert str(examples[0].where) == f"memory://corpus/{path.name}:{form.line_of_row(0)}"
 
 
 def test_urls_are_unpacked_and_folders_of_them_are_read_in_order(memory: Any) -> None:
@@ -46,7 +46,7 @@ def test_urls_are_unpacked_and_folders_of_them_are_read_in_order(memory: Any) ->
 def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
     missing = [str(tmp_path / "no.txt"), "memory://no/such.txt", "nosuchsystem://a.txt"]
     for path in missing:
-        assert refused(Lines(source=path))[1].where == path
+        assert read_until_error(Lines(source=path))[1].where == path
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="has no files"):
         read_all(Documents(path=str(tmp_path / "empty")))
@@ -56,7 +56,7 @@ class BrokenError(Exception):
     """As the libraries of networks have them: no OSError."""
 
 
-def test_what_a_network_says_is_told(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_errors_are_reported(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe("/a.txt", b"one\n")
 
     def forbidden(*_: Any, **__: Any) -> Any:
@@ -66,14 +66,14 @@ def test_what_a_network_says_is_told(memory: Any, monkeypatch: pytest.MonkeyPatc
         raise BrokenError("received 4 of 1000 bytes")
 
     system, source = type(memory), Lines(source="memory://a.txt")
-    for place, name, fault, told in (
+    for owner, name, fault, message in (
         (system, "open", forbidden, "cannot be opened: 403, Forbidden"),
         (system, "open", broken, "cannot be read: received 4 of 1000 bytes"),
         (type(memory.store["/a.txt"]), "read", broken, "cannot be read: received 4 of 1000 bytes"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(place, name, fault, raising=False)
-            with pytest.raises(CorpusError, match=told) as error:
+            patch.setattr(owner, name, fault, raising=False)
+            with pytest.raises(CorpusError, match=message) as error:
                 read_all(source)
             assert error.value.where == "memory://a.txt"
 
@@ -127,7 +127,7 @@ def test_empty_files_have_no_lines_and_are_counted(tmp_path: Path) -> None:
 def test_utf16_is_named_as_what_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("text\n".encode("utf-16"))
-    _, error = refused(Lines(source=str(path)))
+    _, error = read_until_error(Lines(source=str(path)))
     assert error.where == f"{path}:1"
     assert "UTF-16" in (error.fix or "")
 
@@ -136,7 +136,7 @@ def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch
     monkeypatch.setattr(regard.data.open, "LONGEST", 1 << 21)
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * (1 << 22))
-    _, error = refused(Lines(source=str(path)))
+    _, error = read_until_error(Lines(source=str(path)))
     assert error.where == f"{path}:2"
 
 

@@ -6,10 +6,10 @@ import pyarrow.parquet
 import pytest
 
 from regard.config.run import Parquet
-from tests.data.readers.forms import read_all, refused
+from tests.data.readers.forms import read_all, read_until_error
 
 
-def write(tmp_path: Path, **columns: Any) -> str:
+def write_parquet(tmp_path: Path, **columns: Any) -> str:
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=1000)
     return str(path)
@@ -17,7 +17,7 @@ def write(tmp_path: Path, **columns: Any) -> str:
 
 def test_rows_of_many_groups_come_in_order(tmp_path: Path) -> None:
     texts = [f"text {i}" for i in range(5000)]
-    path = write(tmp_path, other=list(range(5000)), source=texts, label=[i % 3 for i in range(5000)])
+    path = write_parquet(tmp_path, other=list(range(5000)), source=texts, label=[i % 3 for i in range(5000)])
     examples, _ = read_all(Parquet(path=path, label="label"))
     assert [example.source for example in examples] == texts
     assert [example.where.line for example in examples] == list(range(1, 5001))
@@ -26,12 +26,12 @@ def test_rows_of_many_groups_come_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())])
 def test_other_kinds_of_text_columns(kind: Any, tmp_path: Path) -> None:
-    path = write(tmp_path, source=pyarrow.array(["a", "b", "a"]).cast(kind))
+    path = write_parquet(tmp_path, source=pyarrow.array(["a", "b", "a"]).cast(kind))
     assert [example.source for example in read_all(Parquet(path=path))[0]] == ["a", "b", "a"]
 
 
 def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
-    path = write(tmp_path, source=["a", None, "c"], target=["x", "y", "z"])
+    path = write_parquet(tmp_path, source=["a", None, "c"], target=["x", "y", "z"])
     examples, defects = read_all(Parquet(path=path, target="target"))
     assert [(example.source, example.target) for example in examples] == [("a", "x"), ("c", "z")]
     assert str(defects) == f"null left out: 1, first at {path}:2"
@@ -40,19 +40,19 @@ def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf8_are_refused_with_their_row(tmp_path: Path) -> None:
     raw = pyarrow.array([b"a"] * 1500 + [b"b\xff"] + [b"c"])
     texts = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), raw.buffers())
-    path = write(tmp_path, source=texts)
-    _, error = refused(Parquet(path=path))
+    path = write_parquet(tmp_path, source=texts)
+    _, error = read_until_error(Parquet(path=path))
     assert error.where == f"{path}:1501"
     assert error.what == "Not UTF-8: 0xff, byte 2 of the text."
 
 
 def test_wrong_columns_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, text=["a"], number=[1])
-    assert "It has: text, number." in str(refused(Parquet(path=path))[1])
-    assert "holds int64, not text" in refused(Parquet(path=path, source="number"))[1].what
+    path = write_parquet(tmp_path, text=["a"], number=[1])
+    assert "It has: text, number." in str(read_until_error(Parquet(path=path))[1])
+    assert "holds int64, not text" in read_until_error(Parquet(path=path, source="number"))[1].what
 
 
-def test_a_packed_file_is_told_to_be_unpacked(tmp_path: Path) -> None:
-    path = Path(write(tmp_path, source=["a"])).rename(tmp_path / "a.parquet.gz")
+def test_a_compressed_file_is_refused_with_the_fix(tmp_path: Path) -> None:
+    path = Path(write_parquet(tmp_path, source=["a"])).rename(tmp_path / "a.parquet.gz")
     path.write_bytes(b"\x1f\x8b" + path.read_bytes())
-    assert "must be unpacked first" in str(refused(Parquet(path=str(path)))[1])
+    assert "must be unpacked first" in str(read_until_error(Parquet(path=str(path)))[1])

@@ -13,55 +13,57 @@ from hypothesis import strategies as st
 
 import regard.data.open
 from regard.config.run import Conll, Documents, Lines, Table
-from tests.data.readers.forms import BY_NAME, SEPARATOR, Row, objects, read_all, rows_of
+from tests.data.readers.forms import BY_NAME, SEPARATOR, Row, encode_jsonl, read_all, to_rows
 
-TEMPTING = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
+TRICKY_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
 XML_CONTROLS = "".join(map(chr, range(32))).translate({9: None, 10: None, 13: None}) + "\ufffe\uffff"
-CUT = "\ue000"
+SEPARATOR_MARK = "\ue000"
 
 
-def texts(forbidden: str = "", *, line: bool = False, full: bool = False) -> st.SearchStrategy[list[str]]:
+def text_lists(forbidden: str = "", *, is_line: bool = False, is_full: bool = False) -> st.SearchStrategy[list[str]]:
     """Some texts of any characters, those more often that readers stumble over, drawn as one and cut: that is quick.
 
     `line`: each can stand on a line: a carriage return at its end would belong to the line's end.
     `full`: none is empty.
     """
-    forbidden += "\n" * line
+    forbidden += "\n" * is_line
 
     def cut(text: str) -> list[str]:
-        parts = text.split(CUT) if CUT in text else [text[i : i + 5] for i in range(0, len(text), 5)]
-        parts = [part.rstrip("\r") if line else part for part in parts]
-        return [part for part in parts if part or not full]
+        parts = (
+            text.split(SEPARATOR_MARK) if SEPARATOR_MARK in text else [text[i : i + 5] for i in range(0, len(text), 5)]
+        )
+        parts = [part.rstrip("\r") if is_line else part for part in parts]
+        return [part for part in parts if part or not is_full]
 
-    tempting = "".join(character for character in TEMPTING if character not in forbidden)
-    anything = st.characters(exclude_categories=["Cs"], exclude_characters=forbidden)
-    return (st.text(tempting + CUT, max_size=30) | st.text(anything, max_size=30)).map(cut)
+    tricky = "".join(character for character in TRICKY_CHARACTERS if character not in forbidden)
+    any_character = st.characters(exclude_categories=["Cs"], exclude_characters=forbidden)
+    return (st.text(tricky + SEPARATOR_MARK, max_size=30) | st.text(any_character, max_size=30)).map(cut)
 
 
-def rows(texts: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[Row]]:
+def row_lists(texts: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[Row]]:
     """Pairs; a byte order mark in front of everything is taken off, so the first text must not begin with one."""
 
-    def pair(found: list[str]) -> list[Row]:
-        found = [text.lstrip("\ufeff") or "x" for text in found[:2]] + found[2:]
-        return list(zip(found[::2], found[1::2], strict=False))
+    def pair(texts: list[str]) -> list[Row]:
+        texts = [text.lstrip("\ufeff") or "x" for text in texts[:2]] + texts[2:]
+        return list(zip(texts[::2], texts[1::2], strict=False))
 
     return texts.map(pair)
 
 
 CASES = {
-    "pairs": rows(texts(line=True)),
-    "tsv": rows(texts("\t", line=True)),
-    "quoted": rows(texts()),
-    "escaped": rows(texts()),
-    "parquet": rows(texts()),
-    "tmx": rows(texts(XML_CONTROLS)),
-    "po": rows(texts(full=True)),
-    "mo": rows(texts("\0\x04", full=True)),
+    "pairs": row_lists(text_lists(is_line=True)),
+    "tsv": row_lists(text_lists("\t", is_line=True)),
+    "quoted": row_lists(text_lists()),
+    "escaped": row_lists(text_lists()),
+    "parquet": row_lists(text_lists()),
+    "tmx": row_lists(text_lists(XML_CONTROLS)),
+    "po": row_lists(text_lists(is_full=True)),
+    "mo": row_lists(text_lists("\0\x04", is_full=True)),
 }
 
 
 @pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are read a few bytes at a time, so that pieces end inside characters, line ends and quotes."""
     monkeypatch.setattr(regard.data.open, "PIECE", 7)
 
@@ -75,7 +77,7 @@ def test_every_format_gives_back_what_was_written(name: str, tmp_path: Path, dat
     if name == "tmx":  # a carriage return is written so that XML keeps it
         path.write_bytes(path.read_bytes().replace(b"\r", b"&#13;"))
     examples, _ = read_all(form.source(str(path)))
-    assert rows_of(examples) == form.expected(written)
+    assert to_rows(examples) == form.expected(written)
 
 
 @given(content=st.text("ab\r\n\u2028\x85\ufeff\0é漢", max_size=30))
@@ -89,7 +91,7 @@ def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, con
     assert [example.where.line for example in examples] == list(range(1, len(expected) + 1))
 
 
-@given(written=rows(texts()))
+@given(written=row_lists(text_lists()))
 def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> None:
     """Quotes only where needed, CRLF line ends."""
     file = io.StringIO(newline="")
@@ -97,18 +99,18 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> Non
     path = tmp_path / "a.csv"
     path.write_bytes(file.getvalue().encode())
     examples, _ = read_all(Table(path=str(path), delimiter="comma", target=2))
-    assert rows_of(examples) == written
+    assert to_rows(examples) == written
 
 
-@given(written=rows(texts()))
+@given(written=row_lists(text_lists()))
 def test_json_with_plain_characters(tmp_path: Path, written: list[Row]) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(objects(written))
+    path.write_bytes(encode_jsonl(written))
     examples, _ = read_all(BY_NAME["json"].source(str(path)))
-    assert rows_of(examples) == written
+    assert to_rows(examples) == written
 
 
-@given(words=rows(texts("\t ", line=True, full=True)), length=st.integers(1, 3))
+@given(words=row_lists(text_lists("\t ", is_line=True, is_full=True)), length=st.integers(1, 3))
 def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None:
     sentences = [words[i : i + length] for i in range(0, len(words), length)]
     path = tmp_path / "a.conll"
@@ -119,7 +121,7 @@ def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None
     assert read == sentences
 
 
-@given(lines=rows(texts(line=True)), length=st.integers(1, 3))
+@given(lines=row_lists(text_lists(is_line=True)), length=st.integers(1, 3))
 def test_documents_of_many_lines(tmp_path: Path, lines: list[Row], length: int) -> None:
     documents = [[line for pair in lines[i : i + length] for line in pair] for i in range(0, len(lines), length)]
     path = tmp_path / "a.md"

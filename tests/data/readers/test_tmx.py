@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Tmx
-from tests.data.readers.forms import MEMORY_HEAD, read_all, refused
+from tests.data.readers.forms import TMX_HEAD, read_all, read_until_error
 
 BOMB = """<?xml version="1.0"?>
 <!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>
@@ -11,13 +11,13 @@ BOMB = """<?xml version="1.0"?>
 """
 
 
-def tmx(tmp_path: Path, *units: str) -> str:
+def write_tmx(tmp_path: Path, *units: str) -> str:
     path = tmp_path / "a.tmx"
-    path.write_text(MEMORY_HEAD + "".join(f"<tu>{unit}</tu>\n" for unit in units) + "</body></tmx>\n")
+    path.write_text(TMX_HEAD + "".join(f"<tu>{unit}</tu>\n" for unit in units) + "</body></tmx>\n")
     return str(path)
 
 
-def tuv(language: str, text: str) -> str:
+def make_tuv(language: str, text: str) -> str:
     return f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>'
 
 
@@ -35,7 +35,7 @@ def tuv(language: str, text: str) -> str:
 def test_languages_are_found_whatever_case_and_region(
     wanted: tuple[str, str], offered: tuple[str, ...], pair: tuple[str, str], tmp_path: Path
 ) -> None:
-    path = tmx(tmp_path, "".join(tuv(language, str(index)) for index, language in enumerate(offered)))
+    path = write_tmx(tmp_path, "".join(make_tuv(language, str(index)) for index, language in enumerate(offered)))
     (example,), _ = read_all(Tmx(path=path, languages=wanted))
     assert (example.source, example.target) == pair
     assert example.languages == wanted
@@ -45,14 +45,14 @@ def test_languages_are_found_whatever_case_and_region(
 def test_units_without_a_language_are_left_out_and_counted(
     wanted: tuple[str, str], missing: str, tmp_path: Path
 ) -> None:
-    path = tmx(tmp_path, tuv("en", "a") + tuv("de", "b"))
+    path = write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("de", "b"))
     examples, defects = read_all(Tmx(path=path, languages=wanted))
     assert examples == []
     assert str(defects) == f"unit without {missing} left out: 1, first at {path}:4"
 
 
 def test_a_language_twice_is_counted(tmp_path: Path) -> None:
-    path = tmx(tmp_path, tuv("en", "a") + tuv("en", "b") + tuv("de", "c"))
+    path = write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("en", "b") + make_tuv("de", "c"))
     (example,), defects = read_all(Tmx(path=path, languages=("en", "de")))
     assert (example.source, example.target) == ("a", "c")
     assert str(defects) == f"language twice in a unit, first one read: 1, first at {path}:4"
@@ -60,18 +60,18 @@ def test_a_language_twice_is_counted(tmp_path: Path) -> None:
 
 def test_formatting_is_left_out_and_highlighted_text_kept(tmp_path: Path) -> None:
     text = 'Press <bpt i="1">&lt;b></bpt><hi>O<hi>K</hi></hi><ept i="1">&lt;/b></ept> &amp; <ph>x<sub>y</sub></ph>go'
-    (example,), defects = read_all(Tmx(path=tmx(tmp_path, tuv("en", text)), languages=("en",)))
+    (example,), defects = read_all(Tmx(path=write_tmx(tmp_path, make_tuv("en", text)), languages=("en",)))
     assert (example.source, example.target) == ("Press OK & go", None)
     assert defects.counts["formatting code inside a segment left out"] == 3
 
 
 def test_old_files_name_languages_without_a_prefix(tmp_path: Path) -> None:
-    path = tmx(tmp_path, '<tuv lang="EN"><seg>a</seg></tuv><tuv lang="DE"><seg>b</seg></tuv>')
+    path = write_tmx(tmp_path, '<tuv lang="EN"><seg>a</seg></tuv><tuv lang="DE"><seg>b</seg></tuv>')
     assert read_all(Tmx(path=path, languages=("en", "de")))[0][0].target == "b"
 
 
 def test_utf16_is_read_and_its_bytes_are_not_taken_for_others(tmp_path: Path) -> None:
-    text = MEMORY_HEAD.replace("UTF-8", "UTF-16") + f"<tu>{tuv('cs', 'čaj')}</tu></body></tmx>"  # č has the byte 0x0d
+    text = TMX_HEAD.replace("UTF-8", "UTF-16") + f"<tu>{make_tuv('cs', 'čaj')}</tu></body></tmx>"  # č has the byte 0x0d
     path = tmp_path / "a.tmx"
     path.write_bytes(text.encode("utf-16"))
     (example,), defects = read_all(Tmx(path=str(path), languages=("cs",)))
@@ -95,27 +95,27 @@ def test_utf16_is_read_and_its_bytes_are_not_taken_for_others(tmp_path: Path) ->
 def test_dangerous_and_broken_files_are_refused(content: str, what: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(content)
-    given, error = refused(Tmx(path=str(path), languages=("en",)))
+    given, error = read_until_error(Tmx(path=str(path), languages=("en",)))
     assert given == []
     assert what in error.what
     assert error.where == f"{path}:{line}"
 
 
 def test_a_document_type_alone_is_fine(tmp_path: Path) -> None:
-    path = Path(tmx(tmp_path, tuv("en", "a")))
+    path = Path(write_tmx(tmp_path, make_tuv("en", "a")))
     path.write_text(path.read_text().replace("<tmx", '<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx', 1))
     assert len(read_all(Tmx(path=str(path), languages=("en",)))[0]) == 1
 
 
 def test_without_languages_it_says_which_there_are(tmp_path: Path) -> None:
-    _, error = refused(Tmx(path=tmx(tmp_path, tuv("en", "a") + tuv("de", "b"))))
+    _, error = read_until_error(Tmx(path=write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("de", "b"))))
     assert 'the first unit has "en", "de"' in (error.fix or "")
 
 
 @pytest.mark.parametrize("encoding", ["GB2312", "Shift_JIS", "no-such-encoding"])
 def test_an_encoding_that_cannot_be_read_is_named(encoding: str, tmp_path: Path) -> None:
-    path = Path(tmx(tmp_path, tuv("en", "a")))
+    path = Path(write_tmx(tmp_path, make_tuv("en", "a")))
     path.write_text(path.read_text().replace("UTF-8", encoding))
-    _, error = refused(Tmx(path=str(path), languages=("en",)))
+    _, error = read_until_error(Tmx(path=str(path), languages=("en",)))
     assert "encoding" in error.what
     assert str(path) in str(error.where)

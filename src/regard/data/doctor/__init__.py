@@ -10,6 +10,6 @@
 """
 
 from regard.data.doctor.examine import Diagnosis, examine
-from regard.data.doctor.rules import RULES, Finding, Rule, choose
+from regard.data.doctor.rules import RULES, Finding, Rule, select_rules
 
-__all__ = ["RULES", "Diagnosis", "Finding", "Rule", "choose", "examine"]
+__all__ = ["RULES", "Diagnosis", "Finding", "Rule", "select_rules", "examine"]

@@ -13,27 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-_CUSHION = 5.0  # characters added to every length, so that very short lines do not shout
+_SMOOTHING = 5.0  # characters added to every length, so that very short lines do not shout
 _WINDOW = 50
-FEWEST = 2 * _WINDOW  # lines to judge by
-_FARTHEST = 20  # lines by which a slip is searched
-_ENOUGH = 25.0  # nats of evidence to report a stretch; chance gives one in 10^10 places
-_VOTE = 3.0  # the most that one line may say for a stretch
-_SHORTEST = 10  # lines
+MIN_LINES = 2 * _WINDOW  # lines to judge by
+_MAX_SHIFT = 20  # lines by which a slip is searched
+_MIN_EVIDENCE = 25.0  # nats of evidence to report a stretch; chance gives one in 10^10 places
+_MAX_VOTE = 3.0  # the most that one line may say for a stretch
+_MIN_ROWS = 10  # lines
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class MisalignedStretch:
     """A misaligned stretch of rows, `first` to `last`; the source of a row has its target `shift` rows further on."""
 
-    first: int
-    last: int
+    first_row: int
+    last_row: int
     shift: int | None
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many rows it has."""
-        return self.last - self.first + 1
+        return self.last_row - self.first_row + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,87 +44,92 @@ class Alignment:
     no more closely than strangers do, so that lengths say nothing: a word list, or two files that are not parallel.
     """
 
-    windows: Values
-    slips: tuple[Slip, ...]
-    telling: bool
+    correlations: Values
+    misaligned: tuple[MisalignedStretch, ...]
+    is_informative: bool
 
 
 def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
     """Look for misaligned stretches in the lengths of the two sides."""
-    ours, theirs = np.log(source + _CUSHION), np.log(target + _CUSHION)
-    windows = _correlations(ours, theirs)
-    if len(ours) < FEWEST:
-        return Alignment(windows, (), telling=False)
-    apart = float(np.sqrt(_spread(ours) ** 2 + _spread(theirs) ** 2))
-    centre, together = _aligned(ours, theirs)
-    if not together < 0.7 * apart:
-        return Alignment(windows, (), telling=False)
-    votes = _votes(theirs - ours - centre, together, apart)
-    slips = tuple(Slip(first, last, _shift(ours, theirs, centre, first, last)) for first, last in _stretches(votes))
-    return Alignment(windows, slips, telling=True)
+    log_source, log_target = np.log(source + _SMOOTHING), np.log(target + _SMOOTHING)
+    correlations = _compute_correlations(log_source, log_target)
+    if len(log_source) < MIN_LINES:
+        return Alignment(correlations, (), is_informative=False)
+    unrelated_deviation = float(np.sqrt(_robust_deviation(log_source) ** 2 + _robust_deviation(log_target) ** 2))
+    centre, aligned_deviation = _estimate_aligned(log_source, log_target)
+    if not aligned_deviation < 0.7 * unrelated_deviation:
+        return Alignment(correlations, (), is_informative=False)
+    votes = _compute_votes(log_target - log_source - centre, aligned_deviation, unrelated_deviation)
+    misaligned = tuple(
+        MisalignedStretch(first_row, last_row, _find_shift(log_source, log_target, centre, first_row, last_row))
+        for first_row, last_row in _find_stretches(votes)
+    )
+    return Alignment(correlations, misaligned, is_informative=True)
 
 
-def _votes(difference: Values, together: float, apart: float) -> Values:
+def _compute_votes(difference: Values, aligned_deviation: float, unrelated_deviation: float) -> Values:
     """Log-likelihood ratios of "strangers" to "belong together", for each line."""
-    votes = np.log(together / apart) + difference**2 / 2 * (1 / together**2 - 1 / apart**2)
-    return np.minimum(votes, _VOTE)
+    votes = np.log(aligned_deviation / unrelated_deviation) + difference**2 / 2 * (
+        1 / aligned_deviation**2 - 1 / unrelated_deviation**2
+    )
+    return np.minimum(votes, _MAX_VOTE)
 
 
-def _stretches(votes: Values) -> Iterator[tuple[int, int]]:
+def _find_stretches(votes: Values) -> Iterator[tuple[int, int]]:
     """Ranges whose sum of votes is high: each begins after a low of the running sum and ends at the high after it."""
-    running = np.concatenate([[0.0], np.cumsum(votes)])
+    cumulative = np.concatenate([[0.0], np.cumsum(votes)])
     low = high = 0
-    for place in range(1, len(running)):
-        value = running[place]
-        if value > running[high]:
-            high = place
-        elif running[high] - value > _ENOUGH or value < running[low]:
-            if running[high] - running[low] > _ENOUGH and high - low >= _SHORTEST:
+    for position in range(1, len(cumulative)):
+        value = cumulative[position]
+        if value > cumulative[high]:
+            high = position
+        elif cumulative[high] - value > _MIN_EVIDENCE or value < cumulative[low]:
+            if cumulative[high] - cumulative[low] > _MIN_EVIDENCE and high - low >= _MIN_ROWS:
                 yield low, high - 1
-            low = high = place
-    if running[high] - running[low] > _ENOUGH and high - low >= _SHORTEST:
+            low = high = position
+    if cumulative[high] - cumulative[low] > _MIN_EVIDENCE and high - low >= _MIN_ROWS:
         yield low, high - 1
 
 
-def _aligned(ours: Values, theirs: Values) -> tuple[float, float]:
+def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, float]:
     """The centre and spread of the differences where lines do belong together, even if most of the file slipped.
 
     Every window may choose the shift at which it fits best, so a file that slipped early on still shows what
     belonging together looks like here.
     """
-    count = len(ours) // _WINDOW
-    best = np.full(count, np.inf)
+    count = len(log_source) // _WINDOW
+    best_deviation = np.full(count, np.inf)
     centres = np.zeros(count)
-    for shift in range(-_FARTHEST, _FARTHEST + 1):
-        moved = np.roll(theirs, -shift) - ours
-        cut = moved[: count * _WINDOW].reshape(count, _WINDOW)
-        middle = np.median(cut, axis=1)
-        spread = 1.4826 * np.median(np.abs(cut - middle[:, None]), axis=1)
-        better = spread < best
-        best[better], centres[better] = spread[better], middle[better]
-    return float(np.median(centres)), max(float(np.median(best)), 0.05)
+    for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
+        difference = np.roll(log_target, -shift) - log_source
+        windows = difference[: count * _WINDOW].reshape(count, _WINDOW)
+        medians = np.median(windows, axis=1)
+        deviations = 1.4826 * np.median(np.abs(windows - medians[:, None]), axis=1)
+        is_better = deviations < best_deviation
+        best_deviation[is_better], centres[is_better] = deviations[is_better], medians[is_better]
+    return float(np.median(centres)), max(float(np.median(best_deviation)), 0.05)
 
 
-def _shift(ours: Values, theirs: Values, centre: float, first: int, last: int) -> int | None:
+def _find_shift(log_source: Values, log_target: Values, centre: float, first_row: int, last_row: int) -> int | None:
     """The shift at which a stretch fits, if there is one at which it fits far better than as it is."""
-    rows = np.arange(first, min(last + 1, first + 2000))
+    rows = np.arange(first_row, min(last_row + 1, first_row + 2000))
     scores = {}
-    for shift in range(-_FARTHEST, _FARTHEST + 1):
-        inside = rows[(rows + shift >= 0) & (rows + shift < len(theirs))]
-        if len(inside) >= _SHORTEST:
-            scores[shift] = float(np.median(np.abs(theirs[inside + shift] - ours[inside] - centre)))
-    best = min(scores, key=lambda shift: (scores[shift], abs(shift)))
-    return best if best and scores[best] < 0.6 * scores[0] else None
+    for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
+        valid_rows = rows[(rows + shift >= 0) & (rows + shift < len(log_target))]
+        if len(valid_rows) >= _MIN_ROWS:
+            scores[shift] = float(np.median(np.abs(log_target[valid_rows + shift] - log_source[valid_rows] - centre)))
+    best_shift = min(scores, key=lambda shift: (scores[shift], abs(shift)))
+    return best_shift if best_shift and scores[best_shift] < 0.6 * scores[0] else None
 
 
-def _spread(values: Values) -> float:
+def _robust_deviation(values: Values) -> float:
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
-def _correlations(ours: Values, theirs: Values) -> Values:
-    count = len(ours) // _WINDOW
-    left = ours[: count * _WINDOW].reshape(count, _WINDOW)
-    right = theirs[: count * _WINDOW].reshape(count, _WINDOW)
+def _compute_correlations(log_source: Values, log_target: Values) -> Values:
+    count = len(log_source) // _WINDOW
+    left = log_source[: count * _WINDOW].reshape(count, _WINDOW)
+    right = log_target[: count * _WINDOW].reshape(count, _WINDOW)
     left = left - left.mean(axis=1, keepdims=True)
     right = right - right.mean(axis=1, keepdims=True)
     scale = np.sqrt((left**2).sum(axis=1) * (right**2).sum(axis=1))

@@ -9,7 +9,7 @@ from regard.data.doctor.alignment import Alignment
 from regard.data.doctor.statistics import Histogram
 
 
-def lengths(histogram: Histogram, unit: str) -> str:
+def draw_lengths(histogram: Histogram, unit: str) -> str:
     """A histogram of lengths."""
     spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
@@ -18,11 +18,11 @@ def lengths(histogram: Histogram, unit: str) -> str:
     ]
     middle = histogram.edges[len(histogram.edges) // 2]
     axis = (f"{int(histogram.edges[0]):,}", f"{int(middle):,}", f"{int(histogram.edges[-1]):,} {unit}")
-    beyond = f"{histogram.beyond:,} lines are longer still." if histogram.beyond else ""
-    return _figure(_bars(histogram.counts, titles), axis, beyond)
+    remark = f"{histogram.beyond:,} lines are longer still." if histogram.beyond else ""
+    return _make_figure(_draw_bars(histogram.counts, titles), axis, remark)
 
 
-def ratios(histogram: Histogram) -> str:
+def draw_ratios(histogram: Histogram) -> str:
     """A histogram of ratios of lengths."""
     spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
@@ -30,47 +30,49 @@ def ratios(histogram: Histogram) -> str:
         for (low, high), count in zip(spans, histogram.counts, strict=True)
     ]
     outside = histogram.below + histogram.beyond
-    more = f"{outside:,} lines lie outside." if outside else ""
-    return _figure(_bars(histogram.counts, titles), ("a quarter as long", "equally long", "four times as long"), more)
+    remark = f"{outside:,} lines lie outside." if outside else ""
+    return _make_figure(
+        _draw_bars(histogram.counts, titles), ("a quarter as long", "equally long", "four times as long"), remark
+    )
 
 
-def correlations(alignment: Alignment, rows: int) -> str:
+def draw_correlations(alignment: Alignment, rows: int) -> str:
     """How well the lengths of the two sides go together, along the corpus; misaligned stretches in another colour."""
-    parts = np.array_split(np.arange(len(alignment.windows)), min(120, len(alignment.windows)))
-    slipped = np.zeros(len(alignment.windows), bool)
-    window = 50
-    for slip in alignment.slips:
-        slipped[slip.first // window : slip.last // window + 1] = True
-    values = [max(float(np.median(alignment.windows[part])), 0.02) for part in parts]
-    classes = ["bad" if slipped[part].any() else "" for part in parts]
+    groups = np.array_split(np.arange(len(alignment.correlations)), min(120, len(alignment.correlations)))
+    is_misaligned = np.zeros(len(alignment.correlations), bool)
+    window_size = 50
+    for stretch in alignment.misaligned:
+        is_misaligned[stretch.first_row // window_size : stretch.last_row // window_size + 1] = True
+    values = [max(float(np.median(alignment.correlations[part])), 0.02) for part in groups]
+    classes = ["bad" if is_misaligned[part].any() else "" for part in groups]
     titles = [
-        f"lines {part[0] * window + 1:,} to {(part[-1] + 1) * window:,}: {value:.2f}"
-        for part, value in zip(parts, values, strict=True)
+        f"lines {part[0] * window_size + 1:,} to {(part[-1] + 1) * window_size:,}: {value:.2f}"
+        for part, value in zip(groups, values, strict=True)
     ]
-    return _figure(_bars(values, titles, classes, highest=1.0), ("line 1", "", f"line {rows:,}"), "")
+    return _make_figure(_draw_bars(values, titles, classes, max_value=1.0), ("line 1", "", f"line {rows:,}"), "")
 
 
-def _bars(
+def _draw_bars(
     values: "list[float] | tuple[int, ...] | NDArray[np.float64]",
     titles: list[str],
     classes: list[str] | None = None,
-    highest: float | None = None,
+    max_value: float | None = None,
 ) -> str:
-    top = highest or max(max(values), 1)
+    scale = max_value or max(max(values), 1)
     bars = []
-    for place, (value, title) in enumerate(zip(values, titles, strict=True)):
-        height = max(100 * value / top, 0.8 if value else 0)
-        mark = f' class="{classes[place]}"' if classes and classes[place] else ""
-        if mark:
-            bars.append(f'<rect x="{place}" y="0" width="1" height="100" class="zone"></rect>')
+    for index, (value, title) in enumerate(zip(values, titles, strict=True)):
+        height = max(100 * value / scale, 0.8 if value else 0)
+        css_class = f' class="{classes[index]}"' if classes and classes[index] else ""
+        if css_class:
+            bars.append(f'<rect x="{index}" y="0" width="1" height="100" class="zone"></rect>')
         bars.append(
-            f'<rect x="{place + 0.06:.2f}" y="{100 - height:.2f}" width="0.88" height="{height:.2f}"{mark}>'
+            f'<rect x="{index + 0.06:.2f}" y="{100 - height:.2f}" width="0.88" height="{height:.2f}"{css_class}>'
             f"<title>{escape(title)}</title></rect>"
         )
     return f'<svg viewBox="0 0 {len(values)} 100" preserveAspectRatio="none" role="img">{"".join(bars)}</svg>'
 
 
-def _figure(picture: str, axis: tuple[str, str, str], more: str) -> str:
+def _make_figure(svg: str, axis: tuple[str, str, str], remark: str) -> str:
     labels = "".join(f"<span>{escape(label)}</span>" for label in axis)
-    note = f'<p class="note">{escape(more)}</p>' if more else ""
-    return f'<figure>{picture}<figcaption class="axis">{labels}</figcaption>{note}</figure>'
+    note = f'<p class="note">{escape(remark)}</p>' if remark else ""
+    return f'<figure>{svg}<figcaption class="axis">{labels}</figcaption>{note}</figure>'

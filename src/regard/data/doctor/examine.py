@@ -13,46 +13,46 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.data.doctor import agreement, characters, language, lengths
-from regard.data.doctor.alignment import FEWEST, Alignment, align
-from regard.data.doctor.language import Judge
-from regard.data.doctor.leakage import HeldOut, Leak, between, leaks
-from regard.data.doctor.near import Sketches
-from regard.data.doctor.places import Places
-from regard.data.doctor.prints import Prints, repeats
-from regard.data.doctor.rules import BIT, RULES, Finding, Rule
+from regard.data.doctor.alignment import MIN_LINES, Alignment, align
+from regard.data.doctor.language import LanguageJudge
+from regard.data.doctor.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
+from regard.data.doctor.near import MinHashes
+from regard.data.doctor.places import Locations
+from regard.data.doctor.prints import Fingerprints, find_repeats
+from regard.data.doctor.rules import RULE_BITS, RULES, Finding, Rule
 from regard.data.doctor.statistics import Statistics, describe
 from regard.data.example import CorpusError, Example, Location
 
 Check = Callable[[Example], Finding | None]
-Progress = Callable[[str, int], None]
-_BATCH = 2048
-_SAMPLE = 32_768
+ProgressCallback = Callable[[str, int], None]
+_BATCH_ROWS = 2048
+_MAX_SAMPLE = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class CorpusProfile:
     """What is usual in this corpus."""
 
-    lengths: lengths.Usual
-    judge: Judge | None
-    pairs: bool
+    lengths: lengths.LengthStatistics
+    judge: LanguageJudge | None
+    has_pairs: bool
 
-    def checks(self) -> dict[str, Check]:
+    def make_checks(self) -> dict[str, Check]:
         """The rules that look at one line alone."""
         return {
-            "empty": agreement.empty,
-            "copy": agreement.copy,
-            "mojibake": characters.mojibake,
-            "replacement-character": characters.replacement,
-            "control-character": characters.control,
-            "too-long": self.lengths.too_long,
-            "ratio": self.lengths.odd_ratio,
-            "numbers": agreement.numbers,
-            "links": agreement.links,
-            "brackets": agreement.brackets,
-            "html-entity": characters.entity,
-            "invisible-character": characters.invisible,
-            "long-word": self.lengths.long_word,
+            "empty": agreement.check_empty,
+            "copy": agreement.check_copy,
+            "mojibake": characters.check_mojibake,
+            "replacement-character": characters.check_replacement,
+            "control-character": characters.check_control,
+            "too-long": self.lengths.check_too_long,
+            "ratio": self.lengths.check_ratio,
+            "numbers": agreement.check_numbers,
+            "links": agreement.check_links,
+            "brackets": agreement.check_brackets,
+            "html-entity": characters.check_entity,
+            "invisible-character": characters.check_invisible,
+            "long-word": self.lengths.check_long_word,
         }
 
 
@@ -62,8 +62,8 @@ class Diagnosis:
 
     rules: tuple[Rule, ...]
     statistics: Statistics
-    learned: Learned
-    places: Places
+    profile: CorpusProfile
+    locations: Locations
     verdicts: NDArray[np.uint32]
     partners: dict[str, dict[int, int | Location]] = field(default_factory=dict)
     """Of rules about two lines: the other one, a row of this corpus or a place in held-out data."""
@@ -71,16 +71,16 @@ class Diagnosis:
     alignment: Alignment | None = None
     remarks: list[str] = field(default_factory=list)
     """What could not be checked, and why."""
-    broken: CorpusError | None = None
+    read_error: CorpusError | None = None
     """Why reading ended before the end of the corpus, if it did."""
 
-    def rows(self, rule: str) -> NDArray[np.int64]:
+    def find_rows(self, rule: str) -> NDArray[np.int64]:
         """The rows about which a rule speaks."""
-        return np.flatnonzero(self.verdicts & np.uint32(BIT[rule]))
+        return np.flatnonzero(self.verdicts & np.uint32(RULE_BITS[rule]))
 
-    def removed(self) -> NDArray[np.bool_]:
+    def removal_mask(self) -> NDArray[np.bool_]:
         """Which rows a cleaned corpus leaves out."""
-        bits = sum(BIT[rule.name] for rule in self.rules if rule.severity == "remove")
+        bits = sum(RULE_BITS[rule.name] for rule in self.rules if rule.severity == "remove")
         return (self.verdicts & np.uint32(bits)) != 0
 
 
@@ -89,42 +89,42 @@ def examine(
     held_out: Mapping[str, Iterable[Example]] | None = None,
     *,
     rules: tuple[Rule, ...] = RULES,
-    near: bool = True,
-    judge: Judge | None = None,
-    progress: Progress = lambda _task, _lines: None,
+    near_duplicates: bool = True,
+    judge: LanguageJudge | None = None,
+    progress: ProgressCallback = lambda _task, _lines: None,
 ) -> Diagnosis:
     """Examine a corpus that can be read more than once; `held_out` are the corpora it must not share lines with."""
     if iter(corpus) is corpus:
         raise RegardError("The doctor reads a corpus more than once.", fix="Give a list, or an object with __iter__.")
-    held = {name: HeldOut.read(examples) for name, examples in (held_out or {}).items()}
-    learned, remarks = _learn(corpus, judge, progress)
-    gathered = _Gathered(learned, near=near, leaks=bool(held))
-    broken = None
+    held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
+    profile, remarks = _learn_profile(corpus, judge, progress)
+    collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
+    read_error = None
     try:
-        for batch in _batches(corpus):
-            gathered.add(batch)
+        for batch in _iter_batches(corpus):
+            collector.add(batch)
             progress("examine", len(batch))
     except CorpusError as error:
-        broken = error  # what was read until here may show why: files of different lengths slipped somewhere
-    diagnosis = gathered.diagnosis(rules, remarks)
-    diagnosis.broken = broken
-    _leaks(diagnosis, gathered.light, held)
+        read_error = error  # what was read until here may show why: files of different lengths slipped somewhere
+    diagnosis = collector.make_diagnosis(rules, remarks)
+    diagnosis.read_error = read_error
+    _add_leaks(diagnosis, collector.folded_fingerprints, held_out_fingerprints)
     return diagnosis
 
 
-class _Gathered:
+class _Collector:
     """What is kept of the lines while they pass."""
 
-    def __init__(self, learned: Learned, *, near: bool, leaks: bool) -> None:
-        self.learned = learned
-        self.checks = [(BIT[name], check) for name, check in learned.checks().items()]
+    def __init__(self, profile: CorpusProfile, *, near_duplicates: bool, has_held_out: bool) -> None:
+        self.profile = profile
+        self.checks = [(RULE_BITS[name], check) for name, check in profile.make_checks().items()]
         self.verdicts = array("I")
-        self.lengths = [array("I") for _ in range(2 if learned.pairs else 1)]
-        self.words = [0] * len(self.lengths)
-        self.places = Places()
-        self.prints = Prints(lightly=False)
-        self.light = Prints(lightly=True) if leaks else None
-        self.sketches = Sketches() if near else None
+        self.lengths = [array("I") for _ in range(2 if profile.has_pairs else 1)]
+        self.word_counts = [0] * len(self.lengths)
+        self.locations = Locations()
+        self.fingerprints = Fingerprints(should_fold=False)
+        self.folded_fingerprints = Fingerprints(should_fold=True) if has_held_out else None
+        self.min_hashes = MinHashes() if near_duplicates else None
 
     def add(self, batch: list[Example]) -> None:
         for example in batch:
@@ -133,115 +133,130 @@ class _Gathered:
                 if check(example) is not None:
                     bits |= bit
             self.verdicts.append(bits)
-            self.places.add(example.where)
-            self.prints.add(example)
-            if self.light is not None:
-                self.light.add(example)
-        sides = _sides(batch, pairs=self.learned.pairs)
+            self.locations.add(example.where)
+            self.fingerprints.add(example)
+            if self.folded_fingerprints is not None:
+                self.folded_fingerprints.add(example)
+        sides = _split_sides(batch, has_pairs=self.profile.has_pairs)
         for number, texts in enumerate(sides):
             self.lengths[number].extend(map(len, texts))
-            self.words[number] += sum(len(text.split()) for text in texts)
-        if self.sketches is not None:
-            self.sketches.add(["\n".join(texts) for texts in zip(*sides, strict=True)])
-        self._judge(sides)
+            self.word_counts[number] += sum(len(text.split()) for text in texts)
+        if self.min_hashes is not None:
+            self.min_hashes.add(["\n".join(texts) for texts in zip(*sides, strict=True)])
+        self._check_languages(sides)
 
-    def _judge(self, sides: list[list[str]]) -> None:
-        judge = self.learned.judge
+    def _check_languages(self, sides: list[list[str]]) -> None:
+        judge = self.profile.judge
         if judge is None:
             return
-        found = language.verdict(judge, sides)
-        wrong = np.logical_or.reduce(found.wrong)
-        begin = len(self.verdicts) - len(sides[0])
-        for flags, rule in ((found.swapped, "swapped-languages"), (wrong, "wrong-language")):
-            for place in np.flatnonzero(flags):
-                self.verdicts[begin + int(place)] |= BIT[rule]
+        verdict = language.judge_rows(judge, sides)
+        wrong = np.logical_or.reduce(verdict.is_wrong)
+        first_row = len(self.verdicts) - len(sides[0])
+        for is_flagged, rule in ((verdict.is_swapped, "swapped-languages"), (wrong, "wrong-language")):
+            for offset in np.flatnonzero(is_flagged):
+                self.verdicts[first_row + int(offset)] |= RULE_BITS[rule]
 
-    def diagnosis(self, rules: tuple[Rule, ...], remarks: list[str]) -> Diagnosis:
+    def make_diagnosis(self, rules: tuple[Rule, ...], remarks: list[str]) -> Diagnosis:
         columns = [np.frombuffer(side, np.uint32) if side else np.empty(0, np.uint32) for side in self.lengths]
         verdicts = np.array(self.verdicts, np.uint32)
-        found = Diagnosis(rules, describe(columns, self.words), self.learned, self.places, verdicts, remarks=remarks)
-        _note(found, "duplicate", *repeats(self.prints.pair))
-        _note(found, "repeated-source", *repeats(self.prints.source), unless=("duplicate",))
-        if self.learned.pairs:
-            _note(found, "repeated-target", *repeats(self.prints.target), unless=("duplicate",))
-            found.alignment = align(*columns)
-            for slip in found.alignment.slips:
-                found.verdicts[slip.first : slip.last + 1] |= np.uint32(BIT["misaligned"])
-            if not found.alignment.telling:
-                few = len(found.verdicts) < FEWEST
-                why = "there are too few lines" if few else "the lengths of the two sides never go together"
-                remarks.append(f"Misaligned stretches were not looked for: {why}.")
-        if self.sketches is not None:
-            _note(found, "near-duplicate", *self.sketches.near(), unless=("duplicate",))
-        return found
+        diagnosis = Diagnosis(
+            rules, describe(columns, self.word_counts), self.profile, self.locations, verdicts, remarks=remarks
+        )
+        _mark_rows(diagnosis, "duplicate", *find_repeats(self.fingerprints.pair))
+        _mark_rows(diagnosis, "repeated-source", *find_repeats(self.fingerprints.source), unless=("duplicate",))
+        if self.profile.has_pairs:
+            _mark_rows(diagnosis, "repeated-target", *find_repeats(self.fingerprints.target), unless=("duplicate",))
+            diagnosis.alignment = align(*columns)
+            for stretch in diagnosis.alignment.misaligned:
+                diagnosis.verdicts[stretch.first_row : stretch.last_row + 1] |= np.uint32(RULE_BITS["misaligned"])
+            if not diagnosis.alignment.is_informative:
+                has_too_few = len(diagnosis.verdicts) < MIN_LINES
+                reason = "there are too few lines" if has_too_few else "the lengths of the two sides never go together"
+                remarks.append(f"Misaligned stretches were not looked for: {reason}.")
+        if self.min_hashes is not None:
+            _mark_rows(diagnosis, "near-duplicate", *self.min_hashes.find_near_duplicates(), unless=("duplicate",))
+        return diagnosis
 
 
-def _learn(corpus: Iterable[Example], judge: Judge | None, progress: Progress) -> tuple[Learned, list[str]]:
+def _learn_profile(
+    corpus: Iterable[Example], judge: LanguageJudge | None, progress: ProgressCallback
+) -> tuple[CorpusProfile, list[str]]:
     """Learn from lines that are spread evenly over the corpus: every 2^n-th one."""
-    kept: list[Example] = []
-    step, remarks, pairs, row = 1, [], False, -1
+    sample: list[Example] = []
+    step, remarks, has_pairs, row = 1, [], False, -1
     try:
         for row, example in enumerate(corpus):
-            pairs = pairs or example.target is not None
+            has_pairs = has_pairs or example.target is not None
             if row % step == 0:
-                kept.append(example)
-                if len(kept) > _SAMPLE:
-                    kept, step = kept[::2], step * 2
-            if row % _BATCH == 0:
-                progress("learn", _BATCH)
+                sample.append(example)
+                if len(sample) > _MAX_SAMPLE:
+                    sample, step = sample[::2], step * 2
+            if row % _BATCH_ROWS == 0:
+                progress("learn", _BATCH_ROWS)
     except CorpusError:
         if row < 0:
             raise
         # Otherwise the second reading meets it again, and reports it together with what came before.
     if row < 0:
         raise CorpusError("The corpus has no lines.", fix="Give files with text.")
-    sides = _sides(kept, pairs=pairs)
+    sides = _split_sides(sample, has_pairs=has_pairs)
     if judge is None:
-        judge = language.learn([[text for text in texts if text.strip()] for texts in sides])
+        judge = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
         if judge is None:
             remarks.append("Languages were not checked: there are too few lines to learn from.")
-    return Learned(lengths.learn(sides), judge, pairs), remarks
+    return CorpusProfile(lengths.learn_lengths(sides), judge, has_pairs), remarks
 
 
-def _leaks(found: Diagnosis, ours: Prints | None, held: dict[str, HeldOut]) -> None:
-    if ours is None:
+def _add_leaks(
+    diagnosis: Diagnosis, fingerprints: Fingerprints | None, held_out: dict[str, HeldOutFingerprints]
+) -> None:
+    if fingerprints is None:
         return
-    table = []
-    for name, other in held.items():
-        table.append(between("the corpus", ours, name, other.prints))
-        for rule, rows, places in leaks(ours, other, pairs=found.learned.pairs):
-            for row, place in zip(rows.tolist(), places.tolist(), strict=True):
-                found.partners.setdefault(rule, {}).setdefault(row, other.places[place])
-            found.verdicts[rows] |= np.uint32(BIT[rule])
-    names = list(held)
-    for number, first in enumerate(names):
-        table += [between(first, held[first].prints, second, held[second].prints) for second in names[number + 1 :]]
-    found.leaks = tuple(table)
+    leak_counts = []
+    for name, held_out_corpus in held_out.items():
+        leak_counts.append(count_leaks("the corpus", fingerprints, name, held_out_corpus.fingerprints))
+        for rule, rows, held_out_rows in find_leaks(
+            fingerprints, held_out_corpus, has_pairs=diagnosis.profile.has_pairs
+        ):
+            for row, held_out_row in zip(rows.tolist(), held_out_rows.tolist(), strict=True):
+                diagnosis.partners.setdefault(rule, {}).setdefault(row, held_out_corpus.locations[held_out_row])
+            diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
+    names = list(held_out)
+    for index, first_name in enumerate(names):
+        leak_counts += [
+            count_leaks(first_name, held_out[first_name].fingerprints, second_name, held_out[second_name].fingerprints)
+            for second_name in names[index + 1 :]
+        ]
+    diagnosis.leaks = tuple(leak_counts)
 
 
-def _note(
-    found: Diagnosis, rule: str, rows: NDArray[np.int64], firsts: NDArray[np.int64], unless: tuple[str, ...] = ()
+def _mark_rows(
+    diagnosis: Diagnosis,
+    rule: str,
+    rows: NDArray[np.int64],
+    first_rows: NDArray[np.int64],
+    unless: tuple[str, ...] = (),
 ) -> None:
     """Mark rows by a rule about two lines, except where another rule has said it already."""
-    said = np.uint32(sum(BIT[name] for name in (*unless, "empty")))
-    new = (found.verdicts[rows] & said) == 0
-    rows, firsts = rows[new], firsts[new]
-    found.verdicts[rows] |= np.uint32(BIT[rule])
-    found.partners[rule] = dict(zip(rows.tolist(), firsts.tolist(), strict=True))
+    already_marked = np.uint32(sum(RULE_BITS[name] for name in (*unless, "empty")))
+    is_new = (diagnosis.verdicts[rows] & already_marked) == 0
+    rows, first_rows = rows[is_new], first_rows[is_new]
+    diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
+    diagnosis.partners[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
 
 
-def _sides(batch: list[Example], *, pairs: bool) -> list[list[str]]:
+def _split_sides(batch: list[Example], *, has_pairs: bool) -> list[list[str]]:
     sources = [example.source for example in batch]
-    return [sources, [example.target or "" for example in batch]] if pairs else [sources]
+    return [sources, [example.target or "" for example in batch]] if has_pairs else [sources]
 
 
-def _batches(corpus: Iterable[Example]) -> Iterator[list[Example]]:
+def _iter_batches(corpus: Iterable[Example]) -> Iterator[list[Example]]:
     """Lists of examples; what was read before an error comes before the error."""
     batch: list[Example] = []
     try:
         for example in corpus:
             batch.append(example)
-            if len(batch) == _BATCH:
+            if len(batch) == _BATCH_ROWS:
                 yield batch
                 batch = []
     except CorpusError:

@@ -5,26 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.doctor.places import Places
-from regard.data.doctor.prints import Hashes, Prints, Rows, found_in
+from regard.data.doctor.places import Locations
+from regard.data.doctor.prints import Fingerprints, Hashes, RowIndices, find_held_out
 from regard.data.example import Example
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOutFingerprints:
     """Data to be kept apart from the corpus: fingerprints and places, no texts."""
 
-    prints: Prints
-    places: Places
+    fingerprints: Fingerprints
+    locations: Locations
 
     @classmethod
-    def read(cls, examples: Iterable[Example]) -> "HeldOut":
+    def read(cls, examples: Iterable[Example]) -> "HeldOutFingerprints":
         """Take the fingerprints of all examples."""
-        held = cls(Prints(lightly=True), Places())
+        held_out = cls(Fingerprints(should_fold=True), Locations())
         for example in examples:
-            held.prints.add(example)
-            held.places.add(example.where)
-        return held
+            held_out.fingerprints.add(example)
+            held_out.locations.add(example.where)
+        return held_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +39,36 @@ class Leak:
     pairs: int
 
 
-def between(name: str, ours: Prints, other: str, theirs: Prints) -> Leak:
+def count_leaks(corpus: str, fingerprints: Fingerprints, held_out: str, held_out_fingerprints: Fingerprints) -> Leak:
     """Count the lines that two corpora share, apart from case and spacing."""
     counts = [
-        int(np.isin(held, own).sum())
-        for own, held in (
-            (ours.source, theirs.source),
-            (_some(ours.target), _some(theirs.target)),
-            (ours.pair, theirs.pair),
+        int(np.isin(held_out_hashes, own_hashes).sum())
+        for own_hashes, held_out_hashes in (
+            (fingerprints.source, held_out_fingerprints.source),
+            (_drop_missing(fingerprints.target), _drop_missing(held_out_fingerprints.target)),
+            (fingerprints.pair, held_out_fingerprints.pair),
         )
     ]
-    return Leak(name, other, len(theirs.source), *counts)
+    return Leak(corpus, held_out, len(held_out_fingerprints.source), *counts)
 
 
-def leaks(ours: Prints, held: HeldOut, *, pairs: bool) -> Iterator[tuple[str, Rows, Rows]]:
+def find_leaks(
+    fingerprints: Fingerprints, held_out: HeldOutFingerprints, *, has_pairs: bool
+) -> Iterator[tuple[str, RowIndices, RowIndices]]:
     """Rules, the rows they speak about, and the places in the held-out data; a row is named by one rule only."""
-    rows, places = found_in(ours.pair, held.prints.pair)
-    yield "leaked-pair", rows, places
-    said = rows
-    sides = [("leaked-source", ours.source, held.prints.source), ("leaked-target", ours.target, held.prints.target)]
-    for rule, own, theirs in sides[: 2 if pairs else 1]:  # a label may come again
-        rows, places = found_in(own, theirs)
-        new = ~np.isin(rows, said) & (own[rows] != 0)
-        yield rule, rows[new], places[new]
-        said = np.concatenate([said, rows])
+    rows, held_out_rows = find_held_out(fingerprints.pair, held_out.fingerprints.pair)
+    yield "leaked-pair", rows, held_out_rows
+    reported = rows
+    sides = [
+        ("leaked-source", fingerprints.source, held_out.fingerprints.source),
+        ("leaked-target", fingerprints.target, held_out.fingerprints.target),
+    ]
+    for rule, own_hashes, held_out_hashes in sides[: 2 if has_pairs else 1]:  # a label may come again
+        rows, held_out_rows = find_held_out(own_hashes, held_out_hashes)
+        is_new = ~np.isin(rows, reported) & (own_hashes[rows] != 0)
+        yield rule, rows[is_new], held_out_rows[is_new]
+        reported = np.concatenate([reported, rows])
 
 
-def _some(prints: Hashes) -> Hashes:
-    return prints[prints != 0]
+def _drop_missing(hashes: Hashes) -> Hashes:
+    return hashes[hashes != 0]

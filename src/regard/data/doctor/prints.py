@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from regard.data.example import Example
 
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 
-def light(text: str) -> str:
+def fold(text: str) -> str:
     """The text in a form in which case, spacing and ways to write an accent do not count.
 
     >>> light("  Guten\u00a0 TAG ")
@@ -22,18 +22,18 @@ def light(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-class Prints:
+class Fingerprints:
     """The fingerprints of a corpus: of every source, of what belongs to it, and of both."""
 
-    def __init__(self, *, lightly: bool) -> None:
-        self._lightly = lightly
+    def __init__(self, *, should_fold: bool) -> None:
+        self._should_fold = should_fold
         self._source, self._target = array("Q"), array("Q")
 
     def add(self, example: Example) -> None:
         """Take the fingerprints of one example."""
-        self._source.append(self._print(example.source))
-        rest = [example.target or "", example.label or "", *(example.tags or ())]
-        self._target.append(self._print("\x1f".join(rest)) if any(rest) else 0)
+        self._source.append(self._hash_text(example.source))
+        target_parts = [example.target or "", example.label or "", *(example.tags or ())]
+        self._target.append(self._hash_text("\x1f".join(target_parts)) if any(target_parts) else 0)
 
     @property
     def source(self) -> Hashes:
@@ -50,30 +50,30 @@ class Prints:
         """Of both together."""
         return self.source * np.uint64(0x9E3779B97F4A7C15) + self.target
 
-    def _print(self, text: str) -> int:
-        text = light(text) if self._lightly else text.strip()
+    def _hash_text(self, text: str) -> int:
+        text = fold(text) if self._should_fold else text.strip()
         return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def repeats(prints: Hashes) -> tuple[Rows, Rows]:
+def find_repeats(hashes: Hashes) -> tuple[RowIndices, RowIndices]:
     """The rows whose fingerprint stood before, and the rows where it stood first.
 
     >>> repeats(np.array([7, 5, 7, 7], np.uint64))
     (array([2, 3]), array([0, 0]))
     """
-    order = np.argsort(prints, kind="stable")
-    ordered = prints[order]
-    again = np.concatenate([[False], ordered[1:] == ordered[:-1]]) if len(order) else np.empty(0, bool)
-    first = order[np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))] if len(order) else order
-    by_row = np.argsort(order[again], kind="stable")
-    return order[again][by_row], first[again][by_row]
+    order = np.argsort(hashes, kind="stable")
+    sorted_hashes = hashes[order]
+    is_repeat = np.concatenate([[False], sorted_hashes[1:] == sorted_hashes[:-1]]) if len(order) else np.empty(0, bool)
+    first_rows = order[np.maximum.accumulate(np.where(is_repeat, 0, np.arange(len(order))))] if len(order) else order
+    by_row = np.argsort(order[is_repeat], kind="stable")
+    return order[is_repeat][by_row], first_rows[is_repeat][by_row]
 
 
-def found_in(prints: Hashes, held_out: Hashes) -> tuple[Rows, Rows]:
+def find_held_out(hashes: Hashes, held_out_hashes: Hashes) -> tuple[RowIndices, RowIndices]:
     """The rows whose fingerprint is among the held-out ones, and where it is (first) there."""
-    order = np.argsort(held_out, kind="stable")
+    order = np.argsort(held_out_hashes, kind="stable")
     if not len(order):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    place = np.minimum(np.searchsorted(held_out[order], prints), len(order) - 1)
-    hit = held_out[order[place]] == prints
-    return np.flatnonzero(hit), order[place[hit]]
+    positions = np.minimum(np.searchsorted(held_out_hashes[order], hashes), len(order) - 1)
+    is_match = held_out_hashes[order[positions]] == hashes
+    return np.flatnonzero(is_match), order[positions[is_match]]

@@ -17,7 +17,7 @@ class Rule:
     name: str
     severity: Severity
     title: str
-    why: str
+    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,19 @@ class Finding:
 
     rule: str
     reason: str
-    source: tuple[Span, ...] = ()
-    target: tuple[Span, ...] = ()
+    source_spans: tuple[Span, ...] = ()
+    target_spans: tuple[Span, ...] = ()
 
 
-def listed(items: Iterable[str]) -> str:
+def shorten(items: Iterable[str]) -> str:
     """A few of the items in a line that stays short, whatever a corpus holds.
 
     >>> listed(["a", "b", "a", "x" * 1000])
     'a, b, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
     """
-    kinds = list(dict.fromkeys(items))
-    short = [item if len(item) <= 60 else f"{item[:40]}..." for item in kinds[:5]]
-    return ", ".join([*short, "..."] if len(kinds) > 5 else short)
+    unique_items = list(dict.fromkeys(items))
+    shortened = [item if len(item) <= 60 else f"{item[:40]}..." for item in unique_items[:5]]
+    return ", ".join([*shortened, "..."] if len(unique_items) > 5 else shortened)
 
 
 RULES = (
@@ -191,25 +191,25 @@ RULES = (
         "A stretch of more than 100 characters without a space: a file path, encoded data, or words that were glued.",
     ),
 )
-BIT = {rule.name: 1 << number for number, rule in enumerate(RULES)}
+RULE_BITS = {rule.name: 1 << number for number, rule in enumerate(RULES)}
 
 
-def choose(remove: tuple[str, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+def select_rules(remove: tuple[str, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Rule, ...]:
     """The rules with other severities: those named in `remove` remove, those named in `keep` only notice.
 
     >>> [rule.severity for rule in choose(remove=("numbers",)) if rule.name == "numbers"]
     ['remove']
     """
-    unknown = [name for name in (*remove, *keep) if name not in BIT]
+    unknown = [name for name in (*remove, *keep) if name not in RULE_BITS]
     if unknown:
-        raise RegardError(f"There is no rule '{unknown[0]}'.", fix=f"Rules: {', '.join(BIT)}.")
-    both = [name for name in remove if name in keep]
-    if both:
-        raise RegardError(f"Rule '{both[0]}' is to be removed and kept.", fix="Name it once.")
-    return tuple(_with(rule, remove, keep) for rule in RULES)
+        raise RegardError(f"There is no rule '{unknown[0]}'.", fix=f"Rules: {', '.join(RULE_BITS)}.")
+    conflicting = [name for name in remove if name in keep]
+    if conflicting:
+        raise RegardError(f"Rule '{conflicting[0]}' is to be removed and kept.", fix="Name it once.")
+    return tuple(_with_severity(rule, remove, keep) for rule in RULES)
 
 
-def _with(rule: Rule, remove: tuple[str, ...], keep: tuple[str, ...]) -> Rule:
+def _with_severity(rule: Rule, remove: tuple[str, ...], keep: tuple[str, ...]) -> Rule:
     if rule.name in remove:
         return replace(rule, severity="remove")
     return replace(rule, severity="notice") if rule.name in keep else rule

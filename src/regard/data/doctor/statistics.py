@@ -17,7 +17,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideStatistics:
     """One column of the corpus; lengths are in characters."""
 
     name: str
@@ -34,36 +34,38 @@ class Statistics:
     """The corpus in numbers."""
 
     rows: int
-    sides: tuple[Side, ...]
+    sides: tuple[SideStatistics, ...]
     ratios: Histogram | None
 
 
 def describe(lengths: list[NDArray[np.uint32]], words: list[int]) -> Statistics:
     """Statistics of one or two columns, given their lengths in characters and their numbers of words."""
     names = ("source", "target") if len(lengths) == 2 else ("text",)
-    sides = tuple(_side(name, column, count) for name, column, count in zip(names, lengths, words, strict=True))
-    return Statistics(len(lengths[0]), sides, _ratios(*lengths) if len(lengths) == 2 else None)
+    sides = tuple(
+        _describe_side(name, column, count) for name, column, count in zip(names, lengths, words, strict=True)
+    )
+    return Statistics(len(lengths[0]), sides, _make_ratio_histogram(*lengths) if len(lengths) == 2 else None)
 
 
-def _side(name: str, lengths: NDArray[np.uint32], words: int) -> Side:
+def _describe_side(name: str, lengths: NDArray[np.uint32], words: int) -> SideStatistics:
     if not len(lengths):
-        return Side(name, 0, 0, 0, 0.0, 0, Histogram((0.0, 1.0), (0,)))
+        return SideStatistics(name, 0, 0, 0, 0.0, 0, Histogram((0.0, 1.0), (0,)))
     step = max(1, int(np.ceil(np.quantile(lengths, 0.995) / 30)))
-    for nice in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2500, 5000, 10_000):  # edges that people read
-        if nice >= step:
-            step = nice
+    for round_step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2500, 5000, 10_000):  # edges that people read
+        if round_step >= step:
+            step = round_step
             break
     bins = min(31, int(np.quantile(lengths, 0.995)) // step + 1)
     edges = np.arange(0, (bins + 1) * step, step)
     counts, _ = np.histogram(lengths, edges)
     histogram = Histogram(tuple(map(float, edges)), tuple(map(int, counts)), beyond=int((lengths > edges[-1]).sum()))
     total, median = int(lengths.sum(dtype=np.uint64)), float(np.median(lengths))
-    return Side(name, total, words, int(lengths.min()), median, int(lengths.max()), histogram)
+    return SideStatistics(name, total, words, int(lengths.min()), median, int(lengths.max()), histogram)
 
 
-def _ratios(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Histogram:
-    both = (source > 0) & (target > 0)
-    ratios = target[both] / source[both]
+def _make_ratio_histogram(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Histogram:
+    has_both = (source > 0) & (target > 0)
+    ratios = target[has_both] / source[has_both]
     edges = np.geomspace(0.25, 4.0, 33)
     counts, _ = np.histogram(ratios, edges)
     return Histogram(

@@ -12,29 +12,29 @@ from regard.config.run import Conll
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.open import count_odd_characters, iter_lines, list_files
 
-_RANGE = re.compile(r"[0-9]+-[0-9]+")
-_EMPTY = re.compile(r"[0-9]+\.[0-9]+")
+_MULTIWORD_ID = re.compile(r"[0-9]+-[0-9]+")
+_EMPTY_NODE_ID = re.compile(r"[0-9]+\.[0-9]+")
 _SPACES = re.compile("[ \t]+")
 
 
 def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
     """The sentences of a file, words joined by single spaces; folders are read file by file."""
     for path in list_files(source.path, defects):
-        yield from _Sentences(path, source, defects).read()
+        yield from _SentenceReader(path, source, defects).read()
 
 
-class _Sentences:
+class _SentenceReader:
     """Gathers rows to sentences."""
 
     def __init__(self, path: str, source: Conll, defects: Defects) -> None:
         self.path = path
         self.source = source
         self.defects = defects
-        self.start = 1
+        self.start_line = 1
         self.words: list[str] = []
         self.tags: list[str] = []
-        self.tabs: bool | None = None  # known from the first row on, as is the width
-        self.width = 0
+        self.has_tabs: bool | None = None  # known from the first row on, as is the width
+        self.column_count = 0
 
     def read(self) -> Iterator[Example]:
         for block in iter_lines(self.path, self.defects):
@@ -43,14 +43,14 @@ class _Sentences:
                 if not line.strip(" \t"):
                     if line:
                         self.defects.add("blank line that is not empty", where)
-                    yield from self._finish()
+                    yield from self._finish_sentence()
                 elif not self._is_comment(line, where):
-                    self._add(line, where)
-        yield from self._finish()
+                    self._add_row(line, where)
+        yield from self._finish_sentence()
 
-    def _finish(self) -> Iterator[Example]:
+    def _finish_sentence(self) -> Iterator[Example]:
         if self.words:
-            where = Location(self.path, self.start)
+            where = Location(self.path, self.start_line)
             tags, languages = tuple(self.tags), self.source.languages
             yield Example(where, " ".join(self.words), None, None, tags, languages)
             self.words, self.tags = [], []
@@ -59,40 +59,42 @@ class _Sentences:
         """A line with # in front: surely where words have numbers, else only if it cannot be a row ("#1 O" is one)."""
         if not line.startswith("#"):
             return False
-        if self.source.word > 1 or ("\t" not in line and self.tabs is not False):
+        if self.source.word > 1 or ("\t" not in line and self.has_tabs is not False):
             return True
-        if not self.tabs and "\t" not in line:
+        if not self.has_tabs and "\t" not in line:
             self.defects.add("line with # in front, read as a word", where)
         return False
 
-    def _add(self, line: str, where: Location) -> None:
-        if self.tabs is None:
-            self.tabs = "\t" in line
-        columns = line.split("\t") if self.tabs else _SPACES.split(line.strip(" \t"))
-        self.width = self.width or len(columns)
-        if len(columns) != self.width or self.width < max(self.source.word, self.source.tag):
+    def _add_row(self, line: str, where: Location) -> None:
+        if self.has_tabs is None:
+            self.has_tabs = "\t" in line
+        columns = line.split("\t") if self.has_tabs else _SPACES.split(line.strip(" \t"))
+        self.column_count = self.column_count or len(columns)
+        if len(columns) != self.column_count or self.column_count < max(self.source.word, self.source.tag):
             raise CorpusError(
-                f"The row has {len(columns)} columns, the first one has {self.width}; "
+                f"The row has {len(columns)} columns, the first one has {self.column_count}; "
                 f"words are read from column {self.source.word}, tags from {self.source.tag}.",
                 where=str(where),
                 fix="Look for a missing tab, or set `word` and `tag` to columns that exist.",
             )
-        if self.source.word > 1 and _RANGE.fullmatch(columns[0]):
+        if self.source.word > 1 and _MULTIWORD_ID.fullmatch(columns[0]):
             self.defects.add("multiword token (1-2) left out, its words are read", where)
-        elif self.source.word > 1 and _EMPTY.fullmatch(columns[0]):
+        elif self.source.word > 1 and _EMPTY_NODE_ID.fullmatch(columns[0]):
             self.defects.add("empty node (1.1) left out", where)
         else:
-            self._word(columns[self.source.word - 1], columns[self.source.tag - 1], where)
+            self._add_word(columns[self.source.word - 1], columns[self.source.tag - 1], where)
 
-    def _word(self, word: str, tag: str, where: Location) -> None:
+    def _add_word(self, word: str, tag: str, where: Location) -> None:
         if not word or not tag:
-            empty = "word" if not word else "tag"
-            raise CorpusError(f"The {empty} is empty.", where=str(where), fix="Give every row both, or remove it.")
+            missing_column = "word" if not word else "tag"
+            raise CorpusError(
+                f"The {missing_column} is empty.", where=str(where), fix="Give every row both, or remove it."
+            )
         if " " in word:  # a space would make two words of it, with one tag
             self.defects.add("space inside a word, made a no-break space", where)
             word = word.replace(" ", "\u00a0")
         count_odd_characters(word, where, self.defects)
         if not self.words:
-            self.start = where.line
+            self.start_line = where.line
         self.words.append(word)
         self.tags.append(tag)

@@ -10,11 +10,11 @@ from regard.data.open import MAX_LINE_BYTES, count_odd_characters, iter_lines, l
 def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:
     """The documents of a file or folder, their lines joined by line breaks, without the last one."""
     for path in list_files(source.path, defects):
-        for where, text in _stretches(path, source.separator, defects):
+        for where, text in _read_file(path, source.separator, defects):
             yield Example(where, text, languages=source.languages)
 
 
-def _stretches(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Location, str]]:
+def _read_file(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Location, str]]:
     start = number = 1
     size = 0
     lines: list[str] = []

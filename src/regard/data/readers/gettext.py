@@ -25,8 +25,8 @@ from regard.data.open import (
 )
 
 # polib takes the last character of a string for its quotation mark without looking, so every line is checked first.
-_LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-9]\])?)\s+)?"[^"\\]*(\\.[^"\\]*)*"\s*)?')
-_MESSAGE = re.compile(r"\s*(#~\s*)?msgid\s")
+_PO_LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-9]\])?)\s+)?"[^"\\]*(\\.[^"\\]*)*"\s*)?')
+_MSGID = re.compile(r"\s*(#~\s*)?msgid\s")
 _CHARSET = re.compile(rb"charset=([\w-]+)")
 
 
@@ -42,15 +42,15 @@ class _Entry(NamedTuple):
 def read_gettext(source: Gettext, defects: Defects) -> Iterator[Example]:
     """The pairs of a catalogue; folders are read file by file."""
     for path in list_files(source.path, defects):
-        binary = strip_compression(path).suffix.lower() == ".mo"
-        for entry in _mo_entries(path) if binary else _po_entries(path, defects):
-            for text, target in _pairs(entry, defects):
+        is_binary = strip_compression(path).suffix.lower() == ".mo"
+        for entry in _read_mo_entries(path) if is_binary else _read_po_entries(path, defects):
+            for text, target in _make_pairs(entry, defects):
                 count_odd_characters(text, entry.where, defects)
                 count_odd_characters(target, entry.where, defects)
                 yield Example(entry.where, text, target, languages=source.languages)
 
 
-def _pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
+def _make_pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
     messages = [entry.message] + [entry.plural] * (len(entry.forms) - 1)
     if entry.plural and len(entry.forms) == 1:
         messages = [entry.plural]
@@ -61,20 +61,20 @@ def _pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
             defects.add("untranslated entry left out", entry.where)
 
 
-def _po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
+def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
     polib = import_optional("polib", "formats", "Reading .po")
     with TemporaryDirectory() as folder:  # polib splits a string at U+2028 and its like, but not a file
         copy = Path(folder, "catalogue.po")
-        messages = _copy_lines(path, copy, defects)
+        message_count = _copy_checked_lines(path, copy, defects)
         try:
             entries = polib.pofile(str(copy), encoding="utf-8")
         except OSError as error:
-            found = re.search(r"line ([0-9]+)\)", str(error))
-            where = Location(path, int(found[1]) if found else 1)
+            match = re.search(r"line ([0-9]+)\)", str(error))
+            where = Location(path, int(match[1]) if match else 1)
             raise CorpusError("Not a PO file.", where=str(where), fix="`msgfmt --check` says more.") from error
     has_header = isinstance(entries.metadata_is_fuzzy, list)
-    if len(entries) + has_header != messages:
-        what = f"Of {messages} messages only {len(entries) + has_header} have an entry of their own."
+    if len(entries) + has_header != message_count:
+        what = f"Of {message_count} messages only {len(entries) + has_header} have an entry of their own."
         fix = "Does every msgid have a msgstr? `msgfmt --check` says more."
         raise CorpusError(what, where=str(Location(path, 1)), fix=fix)
     for entry in entries:
@@ -88,54 +88,54 @@ def _po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
             yield _Entry(where, entry.msgid, entry.msgid_plural, forms)
 
 
-def _copy_lines(path: str, copy: Path, defects: Defects) -> int:
+def _copy_checked_lines(path: str, copy: Path, defects: Defects) -> int:
     """Write lines that polib reads as they are meant, and count the messages: polib forgets some without a word."""
-    messages = 0
+    message_count = 0
     with copy.open("w", encoding="utf-8", newline="\n") as file:
         for block in iter_lines(path, defects):
             for number, line in enumerate(block.lines, block.first_line):
-                if not _LINE.fullmatch(line):
+                if not _PO_LINE.fullmatch(line):
                     fix = "Is a quotation mark missing at the end, or a backslash before one inside?"
                     raise CorpusError("Not a line of a PO file.", where=str(Location(path, number)), fix=fix)
-                messages += _MESSAGE.match(line) is not None
+                message_count += _MSGID.match(line) is not None
                 file.write(line.replace("\r", "\\r") + "\n")  # polib would take a carriage return for a line's end
-    return messages
+    return message_count
 
 
-def _mo_entries(path: str) -> Iterator[_Entry]:
+def _read_mo_entries(path: str) -> Iterator[_Entry]:
     """Two tables of texts; the empty message is the header. (polib would give what is left of a cut text as whole.)"""
-    content = _whole(path)
-    order = ">" if content[:4] == b"\x95\x04\x12\xde" else "<"
+    content = _read_bytes(path)
+    byte_order = ">" if content[:4] == b"\x95\x04\x12\xde" else "<"
     try:
-        magic, _, count, messages, translations = struct.unpack_from(f"{order}5I", content)
+        magic, _, count, message_table, translation_table = struct.unpack_from(f"{byte_order}5I", content)
     except struct.error:
-        magic = count = messages = translations = 0
+        magic = count = message_table = translation_table = 0
     if magic != 0x950412DE:
         raise CorpusError("Not a MO file.", where=str(Location(path, 1)), fix="Make it again with msgfmt.")
     charset = "utf-8"
     for number in range(count):
         where = Location(path, number + 1)
-        message = _text(content, messages + 8 * number, order, where)
-        translation = _text(content, translations + 8 * number, order, where)
+        message = _read_string(content, message_table + 8 * number, byte_order, where)
+        translation = _read_string(content, translation_table + 8 * number, byte_order, where)
         if not message:
-            found = _CHARSET.search(translation)
-            charset = found[1].decode() if found else charset
+            match = _CHARSET.search(translation)
+            charset = match[1].decode() if match else charset
             continue
         singular, _, plural = _decode(message, charset, where).rpartition("\x04")[2].partition("\0")
         yield _Entry(where, singular, plural, _decode(translation, charset, where).split("\0"))
 
 
-def _whole(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         return b"".join(read_decompressed(path))
     except TruncatedError as error:
         raise CorpusError(error.what, where=str(Location(path, 1)), fix=error.fix) from error
 
 
-def _text(content: bytes, at: int, order: str, where: Location) -> bytes:
+def _read_string(content: bytes, offset: int, byte_order: str, where: Location) -> bytes:
     """The text that an entry of a table points to; it ends with a NUL inside the file."""
     try:
-        length, start = struct.unpack_from(f"{order}2I", content, at)
+        length, start = struct.unpack_from(f"{byte_order}2I", content, offset)
     except struct.error:
         length, start = 0, len(content)
     if content[start + length : start + length + 1] != b"\0":

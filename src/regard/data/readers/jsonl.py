@@ -13,7 +13,7 @@ from regard.config.run import Jsonl
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.open import count_odd_characters, iter_lines, list_files
 
-_HALF = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
@@ -25,14 +25,14 @@ def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
                 where = Location(path, number)
                 if not line.strip(" \t\r"):
                     defects.add("blank line left out", where)
-                elif (example := _example(source, parse(line, where, defects), where, defects)) is not None:
+                elif (example := _make_example(source, parse(line, where, defects), where, defects)) is not None:
                     yield example
 
 
-def _example(source: Jsonl, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
-    text = _text(record, source.source, where)
-    target = None if source.target is None else _text(record, source.target, where)
-    label = None if source.label is None else label_text(_value(record, source.label, where), source.label, where)
+def _make_example(source: Jsonl, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
+    text = _get_text(record, source.source, where)
+    target = None if source.target is None else _get_text(record, source.target, where)
+    label = None if source.label is None else format_label(_get_value(record, source.label, where), source.label, where)
     if text is None or (source.target is not None and target is None):
         defects.add("null left out", where)
         return None
@@ -44,28 +44,28 @@ def _example(source: Jsonl, record: dict[str, Any], where: Location, defects: De
     return Example(where, text, target, label, None, source.languages)
 
 
-def _value(record: dict[str, Any], key: str, where: Location) -> Any:
+def _get_value(record: dict[str, Any], key: str, where: Location) -> Any:
     if key not in record:
         raise CorpusError(f"There is no '{key}'.", where=str(where), fix=f"The object has: {', '.join(record)}.")
     return record[key]
 
 
-def _text(record: dict[str, Any], key: str, where: Location) -> str | None:
-    value = _value(record, key, where)
+def _get_text(record: dict[str, Any], key: str, where: Location) -> str | None:
+    value = _get_value(record, key, where)
     if value is not None and not isinstance(value, str):
         raise CorpusError(f"'{key}' is no string: {json.dumps(value)[:60]}", where=str(where), fix="Quote texts.")
-    if value and not value.isascii() and (half := _HALF.search(value)):
+    if value and not value.isascii() and (surrogate := _LONE_SURROGATE.search(value)):
         raise CorpusError(
-            f"'{key}' has half a surrogate pair, \\u{ord(half[0]):04x}, at character {half.start() + 1}.",
+            f"'{key}' has half a surrogate pair, \\u{ord(surrogate[0]):04x}, at character {surrogate.start() + 1}.",
             where=str(where),
             fix="A character was cut in two where the file was made: write it whole.",
         )
     return value
 
 
-def label_text(value: Any, key: str, where: Location) -> str:
+def format_label(value: Any, key: str, where: Location) -> str:
     """A label as text: strings as they are, whole numbers and truth values as JSON writes them."""
-    if isinstance(value, str) and not _HALF.search(value):
+    if isinstance(value, str) and not _LONE_SURROGATE.search(value):
         return value
     if isinstance(value, int):
         return json.dumps(value)
@@ -75,20 +75,20 @@ def label_text(value: Any, key: str, where: Location) -> str:
 class _Parser:
     """JSON's own parser, and the keys that were given twice."""
 
-    def __init__(self, wanted: tuple[str, ...]) -> None:
-        self.wanted = wanted
-        self.twice: list[str] = []
-        self.decoder = json.JSONDecoder(object_pairs_hook=self._object)
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self.keys = keys
+        self.duplicate_keys: list[str] = []
+        self.decoder = json.JSONDecoder(object_pairs_hook=self._make_object)
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _make_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             keys = [key for key, _ in pairs]
-            self.twice += [key for key in fields if keys.count(key) > 1]
+            self.duplicate_keys += [key for key in fields if keys.count(key) > 1]
         return fields
 
     def __call__(self, line: str, where: Location, defects: Defects) -> dict[str, Any]:
-        self.twice.clear()
+        self.duplicate_keys.clear()
         try:
             record = self.decoder.decode(line)
         except (ValueError, RecursionError) as error:
@@ -96,8 +96,8 @@ class _Parser:
             raise CorpusError(f"Not JSON: {error}.", where=str(where), fix=fix) from error
         if not isinstance(record, dict):
             raise CorpusError("The line is no JSON object.", where=str(where), fix="Write {...} in every line.")
-        for key in self.twice:
-            if key in self.wanted:
+        for key in self.duplicate_keys:
+            if key in self.keys:
                 fix = "Nobody can say which one is meant: keep one."
                 raise CorpusError(f"'{key}' is given twice.", where=str(where), fix=fix)
             defects.add("key given twice (not read)", where)

@@ -16,49 +16,49 @@ def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
     """The lines of a file, or the pairs of two; folders are read file by file."""
     if source.target is None:
         for path in list_files(source.source, defects):
-            yield from _single(path, source.languages, defects)
+            yield from _read_single(path, source.languages, defects)
     else:
-        for left, right in partners(source.source, source.target, defects):
-            yield from _pairs(left, right, source.languages, defects)
+        for left, right in pair_files(source.source, source.target, defects):
+            yield from _read_pairs(left, right, source.languages, defects)
 
 
-def _single(path: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
-    for block in _looked_at(path, defects):
+def _read_single(path: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
+    for block in _read_blocks(path, defects):
         for number, text in enumerate(block.lines, block.first_line):
             yield Example(Location(path, number), text, None, None, None, languages)
 
 
-def _pairs(left: str, right: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
-    for number, sources, targets in _side_by_side(left, right, defects):
+def _read_pairs(left: str, right: str, languages: tuple[str, ...], defects: Defects) -> Iterator[Example]:
+    for number, sources, targets in _align_blocks(left, right, defects):
         for line, (text, target) in enumerate(zip(sources, targets, strict=True), number):
             yield Example(Location(left, line), text, target, None, None, languages)
 
 
-class _Run(NamedTuple):
+class _LinePairs(NamedTuple):
     """Lines of two files that belong together."""
 
-    first: int
+    first_line: int
     sources: list[str]
     targets: list[str]
 
 
-def _side_by_side(left: str, right: str, defects: Defects) -> Iterator[_Run]:
+def _align_blocks(left: str, right: str, defects: Defects) -> Iterator[_LinePairs]:
     """Both files in runs of equally many lines; the blocks they come in end at different lines."""
-    lefts = (block.lines for block in _looked_at(left, defects))
-    rights = (block.lines for block in _looked_at(right, defects))
-    number, sources, targets = 1, next(lefts, []), next(rights, [])
+    source_blocks = (block.lines for block in _read_blocks(left, defects))
+    target_blocks = (block.lines for block in _read_blocks(right, defects))
+    number, sources, targets = 1, next(source_blocks, []), next(target_blocks, [])
     while sources and targets:
         length = min(len(sources), len(targets))
-        yield _Run(number, sources[:length], targets[:length])
+        yield _LinePairs(number, sources[:length], targets[:length])
         number += length
-        sources = sources[length:] or next(lefts, [])
-        targets = targets[length:] or next(rights, [])
+        sources = sources[length:] or next(source_blocks, [])
+        targets = targets[length:] or next(target_blocks, [])
     if sources or targets:
-        rest = len(sources) + sum(map(len, lefts)), len(targets) + sum(map(len, rights))
-        raise _unequal(left, right, (number - 1 + rest[0], number - 1 + rest[1]), number)
+        remaining = len(sources) + sum(map(len, source_blocks)), len(targets) + sum(map(len, target_blocks))
+        raise _unaligned_error(left, right, (number - 1 + remaining[0], number - 1 + remaining[1]), number)
 
 
-def _unequal(left: str, right: str, counts: tuple[int, int], number: int) -> CorpusError:
+def _unaligned_error(left: str, right: str, counts: tuple[int, int], number: int) -> CorpusError:
     longer, shorter = (left, right) if counts[0] > counts[1] else (right, left)
     return CorpusError(
         f"The files are not aligned: {left} has {counts[0]} lines, {right} has {counts[1]}. "
@@ -68,7 +68,7 @@ def _unequal(left: str, right: str, counts: tuple[int, int], number: int) -> Cor
     )
 
 
-def _looked_at(path: str, defects: Defects) -> Iterator[Block]:
+def _read_blocks(path: str, defects: Defects) -> Iterator[Block]:
     """The blocks of a file; only those with something odd are looked at line by line."""
     for block in iter_lines(path, defects):
         if block.has_odd_characters or "" in block.lines:
@@ -79,43 +79,43 @@ def _looked_at(path: str, defects: Defects) -> Iterator[Block]:
         yield block
 
 
-def partners(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
+def pair_files(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
     """Files that belong together: the two files, or those of two folders with the same names up to the language."""
-    lefts, rights = list_files(source, defects), list_files(target, defects)
-    if lefts == [source] and rights == [target]:
+    source_files, target_files = list_files(source, defects), list_files(target, defects)
+    if source_files == [source] and target_files == [target]:
         yield source, target
         return
-    sides = ((lefts, source), (rights, target))
-    left, right = ({_inside(name, top): name for name in names} for names, top in sides)
+    sides = ((source_files, source), (target_files, target))
+    left, right = ({_relative_path(name, top): name for name in names} for names, top in sides)
     if left.keys() != right.keys():
-        left, right = (_by_key(names, top) for names, top in sides)
-    if alone := sorted(left.keys() ^ right.keys()):
+        left, right = (_index_by_key(names, top) for names, top in sides)
+    if unpaired := sorted(left.keys() ^ right.keys()):
         raise CorpusError(
-            f"The folders do not hold the same files: {len(lefts)} and {len(rights)}, '{alone[0]}' has no partner.",
+            f"The folders do not hold the same files: {len(source_files)} and {len(target_files)}, '{unpaired[0]}' has no partner.",
             where=f"{source} and {target}",
             fix="Name partners alike up to the language: a.en and a.de.",
         )
     yield from ((name, right[key]) for key, name in left.items())
 
 
-def _by_key(names: list[str], folder: str) -> dict[str, str]:
+def _index_by_key(names: list[str], folder: str) -> dict[str, str]:
     """Files by their names without language and packing; two that differ in nothing else are refused."""
-    found: dict[str, str] = {}
+    name_by_key: dict[str, str] = {}
     for name in names:
-        if (other := found.setdefault(_key(name, folder), name)) != name:
+        if (existing := name_by_key.setdefault(_make_key(name, folder), name)) != name:
             raise CorpusError(
-                f"'{PurePosixPath(other).name}' and '{PurePosixPath(name).name}' are one name up to the language.",
+                f"'{PurePosixPath(existing).name}' and '{PurePosixPath(name).name}' are one name up to the language.",
                 where=folder,
                 fix="Name them apart before the last dot (train-00.en, train-01.en), or join them into one file.",
             )
-    return found
+    return name_by_key
 
 
-def _key(name: str, folder: str) -> str:
+def _make_key(name: str, folder: str) -> str:
     """The place of a file in its folder, without its language and packing: what partners have in common."""
-    return str(strip_compression(_inside(name, folder)).with_suffix(""))
+    return str(strip_compression(_relative_path(name, folder)).with_suffix(""))
 
 
-def _inside(name: str, folder: str) -> str:
+def _relative_path(name: str, folder: str) -> str:
     """The place of a file in its folder."""
     return str(PurePosixPath(name).relative_to(folder) if name != folder else PurePosixPath(name).name)
