@@ -31,13 +31,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bench import lean, rivals
+from bench import minimal_models, reference_models
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
-from regard.exchange.names import torch_decoder, torch_encoder
-from regard.exchange.rules import to_theirs
-from regard.exchange.translators import marian
-from regard.exchange.writers import gpt2
+from regard.exchange.decoder_only import gpt2
+from regard.exchange.encoder_decoder import marian
+from regard.exchange.mapping import to_theirs
+from regard.exchange.torch_nn import torch_decoder, torch_encoder
 from regard.models.build import build
 
 OURS = "regard"
@@ -114,12 +114,14 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
 
     ours = _perturb_vectors(build(preset("tiny"), seed=0))
     shape = (vocabulary_size, width, heads, hidden, layers, dropout, length)
-    minimal = lean.Translator(*shape)
-    rivals.copy_weights(ours, minimal, {**rivals.MINIMAL_NAMES, **rivals.TRANSLATOR_NAMES})
-    torch_model = rivals.TorchTranslator(*shape)
-    rivals.copy_weights(ours, torch_model, rivals.TRANSLATOR_NAMES)
-    rivals.copy_stack(ours.get_submodule("encoder"), torch_model.encoder, torch_encoder(final_norm=False))
-    rivals.copy_stack(ours.get_submodule("decoder"), torch_model.decoder, torch_decoder(final_norm=False))
+    minimal = minimal_models.Translator(*shape)
+    reference_models.copy_weights(
+        ours, minimal, {**reference_models.MINIMAL_NAMES, **reference_models.TRANSLATOR_NAMES}
+    )
+    torch_model = reference_models.TorchTranslator(*shape)
+    reference_models.copy_weights(ours, torch_model, reference_models.TRANSLATOR_NAMES)
+    reference_models.copy_stack(ours.get_submodule("encoder"), torch_model.encoder, torch_encoder(final_norm=False))
+    reference_models.copy_stack(ours.get_submodule("decoder"), torch_model.decoder, torch_decoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(source, target, source_valid)
@@ -130,7 +132,7 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
         Contestant("torch_nn", torch_model, call, "Its other dropouts are set to 0"),
     ]
     if with_hugging_face:
-        hf_model = rivals.make_marian(*shape)
+        hf_model = reference_models.make_marian(*shape)
         hf_model.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
@@ -165,11 +167,13 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
     )
     ours = _perturb_vectors(build(settings, seed=0))
     shape = (vocabulary_size, width, heads, hidden, layers, length)
-    minimal = lean.LanguageModel(*shape)
-    rivals.copy_weights(ours, minimal, {**rivals.MINIMAL_NAMES, **rivals.LANGUAGE_MODEL_NAMES})
-    torch_model = rivals.TorchLanguageModel(*shape)
-    rivals.copy_weights(ours, torch_model, rivals.LANGUAGE_MODEL_NAMES)
-    rivals.copy_stack(ours.get_submodule("decoder"), torch_model.encoder, torch_encoder(final_norm=False))
+    minimal = minimal_models.LanguageModel(*shape)
+    reference_models.copy_weights(
+        ours, minimal, {**reference_models.MINIMAL_NAMES, **reference_models.LANGUAGE_MODEL_NAMES}
+    )
+    torch_model = reference_models.TorchLanguageModel(*shape)
+    reference_models.copy_weights(ours, torch_model, reference_models.LANGUAGE_MODEL_NAMES)
+    reference_models.copy_stack(ours.get_submodule("decoder"), torch_model.encoder, torch_encoder(final_norm=False))
 
     def call(model: nn.Module) -> Tensor:
         return model(tokens)
@@ -180,7 +184,7 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
         Contestant("torch_nn", torch_model, call),
     ]
     if with_hugging_face:
-        hf_model = rivals.make_gpt2(*shape)
+        hf_model = reference_models.make_gpt2(*shape)
         hf_model.load_state_dict(to_theirs(gpt2(tied=True), ours.state_dict()))
         note = "GELU by torch's kernel"
         contestants.append(Contestant("hf", hf_model, lambda model: model(tokens, use_cache=False).logits, note))

@@ -30,15 +30,15 @@ from numpy.typing import NDArray
 from bench.peers import ROOT, restart_in_environment
 from bench.timing import format_table, race, ratio
 from regard.config.run import ByteBpe, Lines
+from regard.data.batches.loader import Loader
+from regard.data.batches.order import Order, OrderSettings
+from regard.data.batches.tasks import Translate
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
-from regard.data.loader import Loader
-from regard.data.order import Order, OrderSettings
-from regard.data.prepare import CORPUS_FILE, open_corpus, prepare
-from regard.data.shards import Shards
-from regard.data.tasks import Translate
+from regard.data.shards.prepare import CORPUS_FILE, open_corpus, prepare
+from regard.data.shards.shard import Shards
 from regard.text.learn import learn
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 
 OURS = "regard"
 DATA_FOLDER = ROOT / "../shared/data/europarl_deen"

@@ -37,19 +37,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench import rivals
-from bench.growth import measure_cache_growth
+from bench import reference_models
+from bench.cache_growth import measure_cache_growth
 from bench.peers import ROOT
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoder as Settings
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
-from regard.exchange.rules import to_theirs
-from regard.exchange.translators import marian
+from regard.exchange.encoder_decoder import marian
+from regard.exchange.mapping import to_theirs
 from regard.models.build import build
+from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.swift import CpuDecoder
 from regard.store.model_folder import read_model
 
 OURS = "regard"
@@ -149,7 +149,9 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     settings = case.settings
     stack = settings.decoder
     sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
-    hf_model: Any = rivals.make_marian(settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS)
+    hf_model: Any = reference_models.make_marian(
+        settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS
+    )
     names = marian(bias=settings.head.bias, max_positions=POSITIONS)
     hf_model.load_state_dict(to_theirs(names, case.model.state_dict()))
     hf_model.eval()

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tests.data.doctor.plant import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
+from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 
 from regard.data.doctor.examine import examine
 from regard.data.example import Example, Location

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bench import lean
+from bench import minimal_models
 from regard.config.training import Adam
-from regard.data.batch import Batch
-from regard.data.loader import Loader, Update
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
+from regard.data.batches.loader import Loader, Update
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -168,7 +168,7 @@ def make_plain_loss(model: nn.Module, label_smoothing: float) -> Callable[[Prepa
 
     def loss(prepared: PreparedBatch) -> Tensor:
         batch = prepared.original
-        if isinstance(model, lean.Translator):
+        if isinstance(model, minimal_models.Translator):
             logits = model(batch.source, batch.target, batch.source_valid)  # (B, T, words)
         else:
             logits = model(batch.target)

@@ -38,11 +38,11 @@ CASES = (
     Case("tiny", 1024, 20),
     Case("tiny", 4096, 20),
     Case("small", 4096, 30),
-    Case("book", 1024, 256),
-    Case("book", 4096, 256),
-    Case("library", 4096, 512),
-    Case("reader", 2048, 30),
-    Case("reader", 4096, 128),
+    Case("lm-small", 1024, 256),
+    Case("lm-small", 4096, 256),
+    Case("lm-medium", 4096, 512),
+    Case("encoder-small", 2048, 30),
+    Case("encoder-small", 4096, 128),
 )
 QUICK_CASES = CASES[:3]
 

@@ -22,12 +22,12 @@ import torch
 from bench.peers import ROOT
 from bench.timing import restart_with_tuned_malloc
 from regard.decode.filters import Filters
-from regard.decode.lengths import gnmt
+from regard.decode.length_penalty import gnmt
+from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.diversity import distinct, self_bleu
-from regard.measure.overlap import bleu, chrf
+from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import load
-from regard.pipeline.searches import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
-from regard.pipeline.together import EnsembleTranslator
+from regard.pipeline.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
 from regard.pipeline.translator import Translator
 
 CORPUS = "../shared/data/multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"

@@ -27,7 +27,7 @@ import tokenizers
 from bench.timing import format_table, race, ratio
 from regard.config.run import ByteBpe
 from regard.text.learn import learn
-from regard.text.sample import BpeDropout
+from regard.text.subword_regularization import BpeDropout
 from regard.text.tokenizer import Tokenizer
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "europarl_deen"

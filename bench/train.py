@@ -15,7 +15,7 @@ shakespeare    nanoGPT's shape for CPUs: 4 layers, 4 heads, width 128, 12 rows o
 regard         `Trainer._update` on what its loader yields: rows from shards, seeds, forward, backward, clipping, guard,
                fused Adam, one line of metrics.jsonl, one event. Nothing is saved or validated meanwhile.
 bare           the same model and the same kernels over the very same batches, built beforehand, in the shortest loop.
-plain          the same shape of `bench.lean`: torch's dropout, and cross-entropy over the logits of all places.
+plain          the same shape of `bench.minimal_models`: torch's dropout, and cross-entropy over the logits of all places.
 bfloat16       regard with products in bfloat16 and attention in float32.
 around         regard with an engine that computes nothing: loader, seeds, guard, journal and event alone.
 
@@ -47,10 +47,11 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from bench import lean, rivals
+from bench import minimal_models, reference_models
 from bench.loops import BareLoop, RegardLoop, make_idle_updater, make_kernel_loss, make_plain_loss, prebuild_updates
 from bench.peers import contest as peers
-from bench.shapes import (
+from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
+from bench.training_cases import (
     CLIP,
     LEARNING_RATE,
     OURS,
@@ -60,7 +61,6 @@ from bench.shapes import (
     make_tiny_case,
     read_corpus,
 )
-from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.run import Run
 from regard.models.build import build
@@ -121,11 +121,15 @@ def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
     minimal: nn.Module
     if isinstance(model, EncoderDecoder):
         assert isinstance(model.source, Tokens)  # noqa: S101
-        minimal = lean.Translator(model.source.vocabulary, *sizes, decoder.dropout.sublayer, length)
-        rivals.copy_weights(regard_model, minimal, {**rivals.MINIMAL_NAMES, **rivals.TRANSLATOR_NAMES})
+        minimal = minimal_models.Translator(model.source.vocabulary, *sizes, decoder.dropout.sublayer, length)
+        reference_models.copy_weights(
+            regard_model, minimal, {**reference_models.MINIMAL_NAMES, **reference_models.TRANSLATOR_NAMES}
+        )
     else:
-        minimal = lean.LanguageModel(model.tokens.vocabulary, *sizes, length)
-        rivals.copy_weights(regard_model, minimal, {**rivals.MINIMAL_NAMES, **rivals.LANGUAGE_MODEL_NAMES})
+        minimal = minimal_models.LanguageModel(model.tokens.vocabulary, *sizes, length)
+        reference_models.copy_weights(
+            regard_model, minimal, {**reference_models.MINIMAL_NAMES, **reference_models.LANGUAGE_MODEL_NAMES}
+        )
     return minimal.train()
 
 

@@ -22,7 +22,8 @@ from typing import Any
 
 from bench.loops import RegardLoop
 from bench.peers import ROOT, find_python
-from bench.shapes import (
+from bench.timing import quartiles
+from bench.training_cases import (
     CACHE_FOLDER,
     CLIP,
     DATA_FOLDER,
@@ -34,13 +35,12 @@ from bench.shapes import (
     make_tiny_case,
     read_corpus,
 )
-from bench.timing import quartiles
 from regard.base.files import write_atomic
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
-from regard.config.tables import to_dict
-from regard.data.shards import Shards
+from regard.config.toml_file import to_dict
+from regard.data.shards.shard import Shards
 from regard.train.fit import _resolve
 from regard.train.probe import autotune
 
@@ -213,7 +213,7 @@ def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dic
     settings = to_dict(case.run("bfloat16"))
     for setting in ("attention", "loss_rows"):
         settings["device"].pop(setting)
-    run = RUN_FILES().parse(settings)
+    run = RUN_FILES.parse(settings)
     data = read_corpus(run, case.corpus)
     run = autotune(_resolve(run, data), data, lambda _: None)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
@@ -244,7 +244,7 @@ def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
         "vocabulary": run.model.source.vocabulary,  # type: ignore[union-attr]
         "dropout": decoder.dropout.sublayer,
         "smoothing": run.train.label_smoothing,
-        "longest": run.data.max_length,
+        "max_length": run.data.max_length,
         "tokens": run.data.batch_tokens,
         "rows": round(0.9 * run.data.batch_tokens / mean),
         "rate": LEARNING_RATE,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 from bench.peers.turns import Turns
-from bench.rivals import make_marian
+from bench.reference_models import make_marian
 
 PAD, EOS, IGNORED = 0, 1, -100
 
@@ -28,7 +28,7 @@ def main(settings: dict[str, Any]) -> None:
             turns.count_tokens(int((inputs["labels"] != IGNORED).sum()))
             return super().training_step(model, inputs, *rest)
 
-    sizes = (settings[name] for name in ("vocabulary", "width", "heads", "hidden", "layers", "dropout", "longest"))
+    sizes = (settings[name] for name in ("vocabulary", "width", "heads", "hidden", "layers", "dropout", "max_length"))
     rows = [json.loads(line) for line in Path(settings["pairs"]).read_text().splitlines()]
     examples = [{"input_ids": [*source, EOS], "labels": [*target, EOS]} for source, target in rows]
     with tempfile.TemporaryDirectory() as folder:

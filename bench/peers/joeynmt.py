@@ -43,7 +43,7 @@ def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
 
 
 def _make_configuration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    side = {"level": "word", "max_length": settings["longest"], "voc_file": f"{folder}/vocabulary.txt"}
+    side = {"level": "word", "max_length": settings["max_length"], "voc_file": f"{folder}/vocabulary.txt"}
     width = settings["width"]
     stack = {
         "type": "transformer",

@@ -23,8 +23,8 @@ import torch
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.data.batch import Batch
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
 from regard.pipeline.quiet import eval_mode
@@ -115,21 +115,21 @@ def make_run(folder: Path, size: Size) -> Run:
         for name in ("train", "held_out")
     )
     table = {
-        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "longest": 16},
+        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_length": 16},
         "tokenizer": {"kind": "word", "vocabulary": 100},
         "model": {
             "family": "encoder_decoder", "task": "translate", "width": size.width,
             "source": {"kind": "tokens", "vocabulary": 100}, "target": {"kind": "shared"},
-            "encoder": stack, "decoder": {**stack, "cross": {"heads": 4}}, "head": {"kind": "words", "tied": True},
+            "encoder": stack, "decoder": {**stack, "cross": {"heads": 4}}, "head": {"kind": "lm", "tied": True},
         },
         "train": {
             "updates": size.updates, "update_tokens": size.batch_tokens, "save_every": size.updates,
             "schedule": {"kind": "linear", "peak": size.peak, "warmup": 50},
         },
-        "validation": {"every": size.updates, "sentences": 0, "shown": 0},
-        "device": {"name": "cpu", "threads": 1, "attention": "compute", "loss_rows": 0},
+        "validation": {"every": size.updates, "sentences": 0, "samples": 0},
+        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 0},
     }  # fmt: skip
-    return RUN_FILES().parse(table)
+    return RUN_FILES.parse(table)
 
 
 @torch.no_grad()

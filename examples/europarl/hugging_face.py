@@ -33,9 +33,9 @@ from transformers import (
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder, Tokens
 from regard.config.run import Run
-from regard.config.tables import to_dict
-from regard.exchange.rules import to_ours
-from regard.exchange.translators import pegasus
+from regard.config.toml_file import to_dict
+from regard.exchange.encoder_decoder import pegasus
+from regard.exchange.mapping import to_ours
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
@@ -62,11 +62,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    run = RUN_FILES().load(options.run / "run.toml")
+    run = RUN_FILES.load(options.run / "run.toml")
     data = prepare_data(run, RunFolder(options.run), lambda _: None)
-    run = RUN_FILES().parse(
-        to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL)
-    )
+    run = RUN_FILES.parse(to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL))
     pairs = list(data.train.iter_pairs())
     step_seconds = {
         use_bfloat16: _Training(run, data, pairs, options.out / "trial").measure_step(use_bfloat16)

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from regard.data.open import read_decompressed
-from regard.measure.overlap import bleu, chrf
+from regard.data.readers.text_files import read_decompressed
+from regard.measure.bleu_chrf import bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished

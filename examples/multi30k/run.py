@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 
-from regard.data.open import read_decompressed
-from regard.measure.overlap import BleuTokenizer, bleu, chrf
+from regard.data.readers.text_files import read_decompressed
+from regard.measure.bleu_chrf import BleuTokenizer, bleu, chrf
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
@@ -47,7 +47,7 @@ RECIPE: dict[str, Any] = {
     "validation.sentences": 1014,
     "validation.patience": 0,
     "device.attention": "float32",
-    "device.loss_rows": 256,
+    "device.logit_rows": 256,
 }
 STUDENT: dict[str, Any] = {  # what is different where there are teachers
     f"model.{side}.{setting}": value

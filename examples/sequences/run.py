@@ -21,8 +21,8 @@ from pathlib import Path
 
 import torch
 
-from regard.data.open import read_decompressed
-from regard.measure.edits import error_rate
+from regard.data.readers.text_files import read_decompressed
+from regard.measure.error_rate import error_rate
 from regard.measure.exact import exact_match
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console  # noqa: TID251
 
 from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
-from regard.cli.lines import FileLog, LineLogger, Speed, escape_control_characters
+from regard.cli.event_lines import FileLog, LineLogger, Speed, escape_control_characters
 from regard.train.events import (
     Event,
     Finished,

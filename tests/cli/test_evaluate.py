@@ -16,7 +16,7 @@ from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import CommandResult, run_command
-from tests.pipeline.made import (
+from tests.pipeline.factories import (
     TEXTS,
     make_decoder_only,
     make_encoder_decoder,
@@ -173,7 +173,7 @@ def test_pairs_are_scored(folder: Path) -> None:
 
 
 def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.streams.WINDOW", 2)
+    monkeypatch.setattr("regard.cli.text_input.WINDOW", 2)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("\n".join(SOURCES) + "\n").encode())))
     done = run_in_folder(folder, "score", "writer")
     expected = Scorer.load(folder / "writer").score(SOURCES)
@@ -184,7 +184,7 @@ def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.
 
 def test_chunks_of_pairs_stay_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
-    monkeypatch.setattr("regard.cli.streams.WINDOW", 3)
+    monkeypatch.setattr("regard.cli.text_input.WINDOW", 3)
     again = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
     pairs = list(zip(done.output.split(), again.output.split(), strict=True))
     assert len(pairs) >= len(SOURCES)

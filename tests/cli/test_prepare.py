@@ -5,9 +5,9 @@ from typer.testing import CliRunner  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
-from regard.data.prepare import open_corpus
-from regard.text.vocabularies import TokenizerPair
-from tests.data.test_prepare import TOKENIZERS, write_corpus
+from regard.data.shards.prepare import open_corpus
+from regard.text.tokenizer_pair import TokenizerPair
+from tests.data.shards.test_prepare import TOKENIZERS, write_corpus
 
 RUN_TOML = """
 [[data.train]]

@@ -243,7 +243,7 @@ def test_a_run_from_files_to_a_model_and_on() -> None:
     log = Path("new/log.txt").read_text(encoding="utf-8")
     assert "200 pairs: preset mini" in log
     assert "update 4/4" in log
-    run = codec.RUN_FILES().load(Path("new/run.toml"))
+    run = codec.RUN_FILES.load(Path("new/run.toml"))
     assert (run.seed, run.data.seed, run.train.updates) == (7, 7, 4)
     assert Path("new/best/model.safetensors").is_file()
     for arguments, what, fix in (
@@ -281,7 +281,7 @@ def test_a_run_file_is_taken_as_it_is() -> None:
     assert not Path("new").exists()
     done = run_train("run.toml", *OUT_OPTIONS, "--set", "train.clip=0.25")
     assert "Cost:" in done.output
-    run = codec.RUN_FILES().load(Path("new/run.toml"))
+    run = codec.RUN_FILES.load(Path("new/run.toml"))
     assert run.train.clip == 0.25
     assert run.train.updates == 3
 
@@ -315,12 +315,12 @@ def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
     for why, options, code, message in (
         ("asked to stop", [], 75, "--resume new"),
         ("spike", stop, 76, "spikes.kind=skip --accept config"),
-        ("spike", [], 76, "spikes.most=20 --accept config"),
+        ("spike", [], 76, "spikes.max_spikes=20 --accept config"),
     ):
 
         def fake_fit(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
             folder.mkdir()
-            codec.RUN_FILES().save(run, folder / "run.toml")
+            codec.RUN_FILES.save(run, folder / "run.toml")
             return Finished(3, why, folder)
 
         with mock.patch("regard.train.fit.fit", fake_fit):

@@ -36,8 +36,8 @@ def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
 
 def test_the_presets_are_those_we_promise() -> None:
     encoder_decoders = ["bart", "base", "big", "lecture", "mini", "small", "tiny"]
-    decoder_only = ["book", "gpt2", "library", "llama"]
-    encoder_only = ["bert", "reader"]
+    decoder_only = ["lm-small", "gpt2", "lm-medium", "llama"]
+    encoder_only = ["bert", "encoder-small"]
     assert codec.list_presets() == sorted(encoder_decoders + decoder_only + encoder_only)
     for name in codec.list_presets():
         text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
@@ -110,7 +110,7 @@ def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
 
 def test_a_setting_of_another_kind_is_not_a_key() -> None:
     found = preset_faults(
-        "gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "words", labels = ["a"]}'
+        "gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "lm", labels = ["a"]}'
     )
     assert found["decoder.position.theta"] == "is not a key here. Known: kind."
     assert found["head.labels"].startswith("is not a key here.")

@@ -6,7 +6,7 @@ from typing import Any
 from regard.config import codec
 from regard.config.reference import iter_tables
 from regard.config.run import Run
-from regard.config.tables import to_dict
+from regard.config.toml_file import to_dict
 
 
 def iter_paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
@@ -17,7 +17,7 @@ def iter_paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def test_every_setting_of_a_run_is_in_it() -> None:
-    run: Run = codec.RUN_FILES().parse(
+    run: Run = codec.RUN_FILES.parse(
         {
             "model": {"preset": "tiny"},
             "data": {"train": [{"kind": "lines", "source": "a"}]},
@@ -43,7 +43,7 @@ def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     assert settings["train.optimizer"].default == "adamw"
     assert settings["train.updates"].default == "(must be given)"
     assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."
-    assert settings["data.longest"].values == "whole number (above 0)"  # what only guards against damage is not told
+    assert settings["data.max_length"].values == "whole number (above 0)"  # what only guards against damage is not told
 
 
 def test_what_kinds_share_is_listed_once() -> None:

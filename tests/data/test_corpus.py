@@ -10,7 +10,7 @@ from regard.base.errors import RegardError
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.corpus import Corpus, detect_source
 from regard.data.example import CorpusError, Defects
-from tests.data.readers.forms import BY_NAME, Row
+from tests.data.readers.formats import BY_NAME, Row
 
 ROWS: list[Row] = [("one", "eins"), ("two", "zwei")]
 

@@ -6,7 +6,7 @@ import torch
 from regard.base.errors import RegardError
 from regard.decode.alternatives import Alternative, alternatives
 from regard.decode.greedy import greedy
-from tests.decode.tables import BOS, EOS, TableModel
+from tests.decode.table_models import BOS, EOS, TableModel
 
 MAX_LENGTH = 5
 

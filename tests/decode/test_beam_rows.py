@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.decode.beam import _assign_rows, beam
 from regard.decode.rows import compact, to_numpy
-from tests.decode.tables import BOS, EOS, TableModel, TableState
+from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 
 def test_as_many_hypotheses_stay_in_their_row_as_can() -> None:

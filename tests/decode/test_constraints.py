@@ -9,11 +9,11 @@ from regard.base.errors import RegardError
 from regard.decode.beam import beam
 from regard.decode.constraints import ConstrainedState, constrain
 from regard.decode.greedy import greedy
+from regard.decode.grid_beam import grid_beam
 from regard.decode.phrases import ROOT, PhraseTrie
-from regard.decode.required import grid_beam
+from regard.decode.protocol import Step
 from regard.decode.sample import sample
-from regard.decode.step import Step
-from tests.decode.tables import BOS, EOS, TableModel, TableState
+from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 SUPPRESSED = torch.tensor([BOS])
 
@@ -191,7 +191,7 @@ def test_required_phrases_are_written_by_small_beams() -> None:
 
 def test_what_cannot_be_required_raises() -> None:
     table = TableModel(5, 1)
-    settings = {"size": 2, "end": EOS, "longest": [3]}
+    settings = {"beam_size": 2, "eos": EOS, "max_lengths": [3]}
     with pytest.raises(RegardError, match="No text of up to 3 tokens"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, 3, 4, 4)]], **settings)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="No text"):

@@ -8,7 +8,7 @@ import torch
 from regard.base.errors import RegardError
 from regard.decode.beam import beam
 from regard.decode.diverse import diverse_beam
-from tests.decode.tables import BOS, EOS, BigramModel, TableModel
+from tests.decode.table_models import BOS, EOS, BigramModel, TableModel
 
 ScoredText = tuple[float, tuple[int, ...]]
 
@@ -47,7 +47,7 @@ def reference_diverse_beam(
 def test_groups_choose_by_the_rule(groups: int, size: int, strength: float) -> None:
     for seed in range(8):
         table = TableModel(5, seed, sharpness=1.0)
-        settings = {"groups": groups, "size": size, "strength": strength, "alpha": 0.0, "best": 99}
+        settings = {"groups": groups, "beam_size": size, "strength": strength, "length_penalty": 0.0, "n_best": 99}
         (result,) = diverse_beam(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], **settings)  # type: ignore[arg-type]
         for group, expected in zip(result, reference_diverse_beam(table, groups, size, 4, strength, 0.0), strict=True):
             assert [hypothesis.tokens for hypothesis in group] == [text for _, text in expected]
@@ -58,11 +58,11 @@ def test_groups_choose_by_the_rule(groups: int, size: int, strength: float) -> N
                 assert hypothesis.logprobs == pytest.approx(table.logprobs(0, hypothesis.tokens), abs=1e-5)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_without_strength_every_group_is_the_beam(length_penalty: float) -> None:
     for seed in range(10):
         table = TableModel(5, seed)
-        settings = {"size": 3, "end": EOS, "longest": [5, 3], "alpha": length_penalty, "best": 2}
+        settings = {"beam_size": 3, "eos": EOS, "max_lengths": [5, 3], "length_penalty": length_penalty, "n_best": 2}
         plain = beam(table.step, table.start([0, 1]), make_prompt(2), **settings)  # type: ignore[arg-type]
         result = diverse_beam(table.step, table.start([0, 1]), make_prompt(2), groups=2, strength=0.0, **settings)  # type: ignore[arg-type]
         assert result == [[hypotheses, hypotheses] for hypotheses in plain]
@@ -72,7 +72,7 @@ def test_groups_differ() -> None:
     table = BigramModel(
         torch.tensor([[0.0, 0.02, 0.5, 0.48], [0.25] * 4, [0.0, 0.9, 0.06, 0.04], [0.0, 0.9, 0.04, 0.06]])
     )
-    settings = {"groups": 2, "size": 1, "end": EOS, "longest": [5]}
+    settings = {"groups": 2, "beam_size": 1, "eos": EOS, "max_lengths": [5]}
     (same,) = diverse_beam(table.step, table.start([0]), make_prompt(1), strength=0.0, **settings)  # type: ignore[arg-type]
     assert [group[0].tokens for group in same] == [(2, EOS), (2, EOS)]
     (different,) = diverse_beam(table.step, table.start([0]), make_prompt(1), strength=0.5, **settings)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def test_groups_differ() -> None:
 
 def test_groups_that_are_none_are_refused() -> None:
     table = TableModel(4, 1)
-    for wrong in ({"groups": 0}, {"size": 0}, {"best": 0}, {"strength": -1.0}):
-        settings = {"groups": 2, "size": 2} | wrong
+    for wrong in ({"groups": 0}, {"beam_size": 0}, {"n_best": 0}, {"strength": -1.0}):
+        settings = {"groups": 2, "beam_size": 2} | wrong
         with pytest.raises(RegardError, match="groups of size"):
             diverse_beam(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], **settings)

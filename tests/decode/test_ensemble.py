@@ -13,7 +13,7 @@ from regard.decode.ensemble import ensemble
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
 from regard.decode.sample import sample
-from tests.decode.tables import BOS, EOS, BigramModel, TableModel
+from tests.decode.table_models import BOS, EOS, BigramModel, TableModel
 
 PROMPT = torch.tensor([[BOS]])
 FIRST_PROBABILITIES, SECOND_PROBABILITIES = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.1, 0.5, 0.0])
@@ -38,17 +38,17 @@ def test_both_means() -> None:
         (0.75 * FIRST_PROBABILITIES + 0.25 * SECOND_PROBABILITIES).tolist()
     )
     product = FIRST_PROBABILITIES**0.5 * SECOND_PROBABILITIES**0.5
-    assert ensemble_probabilities("logs") == pytest.approx((product / product.sum()).tolist())
+    assert ensemble_probabilities("logprobs") == pytest.approx((product / product.sum()).tolist())
     product = FIRST_PROBABILITIES**0.75 * SECOND_PROBABILITIES**0.25
-    assert ensemble_probabilities("logs", [3.0, 1.0]) == pytest.approx((product / product.sum()).tolist())
+    assert ensemble_probabilities("logprobs", [3.0, 1.0]) == pytest.approx((product / product.sum()).tolist())
 
 
-@pytest.mark.parametrize("mean", ["probabilities", "logs"])
+@pytest.mark.parametrize("mean", ["probabilities", "logprobs"])
 def test_a_weight_of_zero_silences(mean: str) -> None:
     assert ensemble_probabilities(mean, [1.0, 0.0]) == pytest.approx(FIRST_PROBABILITIES.tolist())
 
 
-@pytest.mark.parametrize("mean", ["probabilities", "logs"])
+@pytest.mark.parametrize("mean", ["probabilities", "logprobs"])
 def test_a_model_with_itself_is_itself(mean: str) -> None:
     for seed in range(5):
         table = TableModel(5, seed)
@@ -113,7 +113,7 @@ def test_contrast_token_by_token() -> None:
 
 def test_without_strength_it_is_min_p() -> None:
     expert, amateur = TableModel(6, 1), TableModel(6, 2)
-    settings = {"end": EOS, "longest": [4] * 50}
+    settings = {"eos": EOS, "max_lengths": [4] * 50}
     prompt = torch.full((50, 1), BOS)
     step, state = contrastive(
         (expert.step, expert.start([0] * 50)), (amateur.step, amateur.start([0] * 50)), strength=0.0, plausibility=0.3

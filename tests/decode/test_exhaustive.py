@@ -11,16 +11,16 @@ from regard.base.errors import RegardError
 from regard.decode.beam import beam
 from regard.decode.exhaustive import count_sequences, exhaustive
 from regard.decode.greedy import greedy
-from regard.decode.lengths import gnmt
-from tests.decode.tables import BOS, EOS, BigramModel, TableModel, TableState, iter_sequences
-from tests.decode.tables import score_all_sequences as by_hand
+from regard.decode.length_penalty import gnmt
+from tests.decode.table_models import BOS, EOS, BigramModel, TableModel, TableState, iter_sequences
+from tests.decode.table_models import score_all_sequences as by_hand
 
 
 def make_prompt(rows: int) -> Tensor:
     return torch.full((rows, 1), BOS)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.0])
 def test_all_texts_are_compared(length_penalty: float) -> None:
     table = TableModel(4, 5)
     max_lengths = [3, 1, 4]
@@ -121,7 +121,7 @@ def test_numbers_that_are_none_are_refused() -> None:
 NO_EOS = -1  # a word that does not exist: nothing ends, as in the lectures' count
 
 
-@pytest.mark.parametrize(("words", "longest"), [(3, 5), (5, 3), (4, 4)])
+@pytest.mark.parametrize(("vocabulary_size", "max_length"), [(3, 5), (5, 3), (4, 4)])
 def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
     """K words, N tokens, B beams: K^N, K N, at most B K N."""
 

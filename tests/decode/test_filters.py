@@ -8,7 +8,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters, draw
-from tests.decode.chance import check_tokens
+from tests.decode.chi_squared import check_tokens
 
 PROBABILITIES = [0.05, 0.35, 0.11, 0.25, 0.2, 0.04]
 DRAWS = 4000
@@ -121,8 +121,8 @@ def test_penalties_come_before_the_temperature_and_the_rest() -> None:
     """If top-k came first, the two words left would be 1 and 3."""
     filters = Filters(top_k=2, repetition_penalty=3.0)
     assert filters.needs_history
-    assert not replace(filters, repetition=1.0).needs_history
-    assert replace(filters, repetition=1.0, ngram=2).needs_history
+    assert not replace(filters, repetition_penalty=1.0).needs_history
+    assert replace(filters, repetition_penalty=1.0, no_repeat_ngram=2).needs_history
     logprobs = filters.apply_penalties(torch.tensor([PROBABILITIES]).log(), torch.tensor([[1]]))
     probabilities = filters.probabilities(logprobs)[0].tolist()
     assert probabilities == pytest.approx([0, 0, 0, 25 / 45, 20 / 45, 0], abs=1e-5)
@@ -143,11 +143,11 @@ def test_drawing_from_what_does_not_sum_to_one() -> None:
         {"top_p": 0.0},
         {"top_p": 1.5},
         {"min_p": -0.1},
-        {"typical": 2.0},
-        {"typical": math.nan},
-        {"repetition": 0.0},
-        {"repetition": math.nan},
-        {"ngram": 0},
+        {"typical_p": 2.0},
+        {"typical_p": math.nan},
+        {"repetition_penalty": 0.0},
+        {"repetition_penalty": math.nan},
+        {"no_repeat_ngram": 0},
     ],
 )
 def test_numbers_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:

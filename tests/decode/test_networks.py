@@ -12,12 +12,12 @@ from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
-from regard.decode.required import grid_beam
+from regard.decode.grid_beam import grid_beam
 from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
-from tests.pipeline.made import make_encoder_decoder, make_tokenizer, make_translator_settings
+from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 ROWS, MAX_LENGTH = 3, 8
 
@@ -118,7 +118,7 @@ def test_alternatives_are_texts_of_their_own() -> None:
 def test_every_search_tells_the_networks_own_probabilities() -> None:
     network = Network(4)
     suppressed = torch.tensor([token for token in range(make_tokenizer().size) if token not in (30, 40, network.eos)])
-    settings = {"end": network.eos, "longest": [3] * ROWS, "never": suppressed}
+    settings = {"eos": network.eos, "max_lengths": [3] * ROWS, "suppressed": suppressed}
     texts = exhaustive(network.model.step, network.start(), network.prompt, n_best=99, **settings)  # type: ignore[arg-type]
     assert [len(hypotheses) for hypotheses in texts] == [15] * ROWS  # 1 + 2 + 4 that end, 8 that are cut off
     sampled = stochastic_beam(
@@ -149,7 +149,7 @@ def test_wrapped_networks() -> None:
     network, pad = Network(5), make_tokenizer().specials.pad
     plain = network.greedy(network.prompt)
     step, state = ensemble([(network.model.step, network.start()) for _ in range(2)])
-    settings = {"end": network.eos, "longest": [MAX_LENGTH] * ROWS, "never": network.suppressed}
+    settings = {"eos": network.eos, "max_lengths": [MAX_LENGTH] * ROWS, "suppressed": network.suppressed}
     ensemble_hypotheses = greedy(step, state, network.prompt, **settings)  # type: ignore[arg-type]
     assert [hypothesis.tokens for hypothesis in ensemble_hypotheses] == plain
     forbidden = [plain[0][1:3], plain[1][:1]]

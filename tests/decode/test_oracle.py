@@ -14,11 +14,11 @@ from regard.decode.diverse import diverse_beam
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.greedy import greedy
-from regard.decode.lengths import LengthPenalty, gnmt
-from regard.decode.required import grid_beam
-from regard.decode.step import Hypothesis
+from regard.decode.grid_beam import grid_beam
+from regard.decode.length_penalty import LengthPenalty, gnmt
+from regard.decode.protocol import Hypothesis
 from regard.decode.stochastic import stochastic_beam
-from tests.decode.tables import BOS, EOS, TableModel, TableState
+from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 PROMPT = torch.tensor([[BOS]])
 LENGTH_PENALTIES: tuple[LengthPenalty, ...] = (0.0, 0.3, 1.0, 1.7, gnmt(0.6), gnmt(1.5))
@@ -43,7 +43,7 @@ class Case:
 
     def texts(self) -> list[Hypothesis]:
         """All of them, best first."""
-        settings = {"longest": [self.max_length], "alpha": self.length_penalty, "best": 10**6}
+        settings = {"max_lengths": [self.max_length], "length_penalty": self.length_penalty, "n_best": 10**6}
         return exhaustive(self.table.step, self.state(), PROMPT, eos=EOS, **settings)[0]  # type: ignore[arg-type]
 
 
@@ -72,11 +72,11 @@ def test_a_beam_that_holds_all_partial_hypotheses_is_the_oracle() -> None:
         n_best = case.rng.choice([1, 3, 99])
         oracle = case.texts()
         settings = {
-            "size": case.full_beam_size,
-            "end": EOS,
-            "longest": [case.max_length],
-            "alpha": case.length_penalty,
-            "best": n_best,
+            "beam_size": case.full_beam_size,
+            "eos": EOS,
+            "max_lengths": [case.max_length],
+            "length_penalty": case.length_penalty,
+            "n_best": n_best,
         }
         (hypotheses,) = beam(case.table.step, case.state(), PROMPT, **settings)  # type: ignore[arg-type]
         check_same(hypotheses, oracle[:n_best])
@@ -89,7 +89,7 @@ def test_a_beam_that_holds_all_partial_hypotheses_is_the_oracle() -> None:
 def test_no_beam_is_better_than_the_oracle_and_none_worse_than_its_own_first_text() -> None:
     for case in make_cases(500, seed=2):
         oracle = case.texts()[0]
-        settings = {"end": EOS, "longest": [case.max_length], "alpha": case.length_penalty}
+        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
         scores = []
         for size in (1, 2):
             (hypotheses,) = beam(case.table.step, case.state(), PROMPT, beam_size=size, **settings)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_where_the_past_does_not_matter_greedy_is_the_oracle() -> None:
 
     for number in range(100):
         table = Forgetful(4, number)
-        settings = {"end": EOS, "longest": [3], "never": torch.tensor([EOS]), "alpha": 0.0}
+        settings = {"eos": EOS, "max_lengths": [3], "suppressed": torch.tensor([EOS]), "length_penalty": 0.0}
         ((oracle,),) = exhaustive(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
         (plain,) = greedy(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
         ((beam_of_two,),) = beam(table.step, table.start([0]), PROMPT, beam_size=2, **settings)  # type: ignore[arg-type]
@@ -129,10 +129,10 @@ def test_forbidden_phrases_are_what_is_left_of_the_oracle() -> None:
         ]
         step, state = constrain(case.table.step, case.state(), 1, sink=BOS, forbidden=phrases)
         settings = {
-            "longest": [case.max_length],
-            "alpha": case.length_penalty,
-            "best": 99,
-            "never": torch.tensor([BOS]),
+            "max_lengths": [case.max_length],
+            "length_penalty": case.length_penalty,
+            "n_best": 99,
+            "suppressed": torch.tensor([BOS]),
         }
         (hypotheses,) = beam(step, state, PROMPT, beam_size=case.full_beam_size, eos=EOS, **settings)  # type: ignore[arg-type]
         check_same(hypotheses, oracle)
@@ -147,8 +147,8 @@ def test_required_phrases_are_what_is_left_of_the_oracle() -> None:
         oracle = [
             hypothesis for hypothesis in case.texts() if all(has_phrase(hypothesis, phrase) for phrase in phrases)
         ]
-        settings = {"end": EOS, "longest": [case.max_length], "alpha": case.length_penalty}
-        grid = {"size": case.full_beam_size, "best": 99, "required": [phrases]}
+        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
+        grid = {"beam_size": case.full_beam_size, "n_best": 99, "required": [phrases]}
         (hypotheses,) = grid_beam(case.table.step, case.state(), PROMPT, **settings, **grid)  # type: ignore[arg-type]
         check_same(hypotheses, oracle)
         (small_beam,) = grid_beam(case.table.step, case.state(), PROMPT, **settings, beam_size=1, required=[phrases])  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def test_the_beam_of_an_ensemble_is_the_oracle_of_the_mean() -> None:
     for case in make_cases(100, seed=6):
         second_table = TableModel(case.table.vocabulary_size, 77, case.table.sharpness)
         step, state = ensemble([(case.table.step, case.state()), (second_table.step, second_table.start([0]))])
-        settings = {"end": EOS, "longest": [case.max_length], "alpha": case.length_penalty}
+        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
         (hypotheses,) = beam(step, state, PROMPT, beam_size=case.full_beam_size, **settings)  # type: ignore[arg-type]
         mean = Mean(case.table, second_table)
         (expected,) = exhaustive(mean.step, mean.start([0]), PROMPT, **settings)  # type: ignore[arg-type]

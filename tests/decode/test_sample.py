@@ -10,8 +10,8 @@ from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
 from regard.decode.sample import iter_sample, sample
-from tests.decode.chance import check_counts
-from tests.decode.tables import BOS, EOS, BigramModel, TableModel
+from tests.decode.chi_squared import check_counts
+from tests.decode.table_models import BOS, EOS, BigramModel, TableModel
 
 
 def test_texts_are_drawn_as_often_as_they_must() -> None:
@@ -89,7 +89,7 @@ def test_texts_of_a_step_arrive_before_the_next_is_taken() -> None:
 
 def test_penalties_see_what_was_read_and_written() -> None:
     table = BigramModel(torch.tensor([[0.1, 0.1, 0.5, 0.3]] * 4))  # the same at every place
-    settings = {"end": EOS, "longest": [2, 9], "generator": torch.Generator()}
+    settings = {"eos": EOS, "max_lengths": [2, 9], "generator": torch.Generator()}
     prompt = torch.tensor([[BOS, 2], [BOS, 3]])
 
     def sample_texts(filters: Filters) -> list[tuple[int, ...]]:

@@ -9,9 +9,9 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
+from regard.decode.protocol import Hypothesis
 from regard.decode.sample import sample
-from regard.decode.step import Hypothesis
-from tests.decode.tables import BOS, EOS, BigramModel, History, TableModel, TableState, score_all_sequences
+from tests.decode.table_models import BOS, EOS, BigramModel, History, TableModel, TableState, score_all_sequences
 
 MAX_LENGTHS = [4, 2, 3, 4]
 SENTENCES = [0, 1, 2, 3]
@@ -32,7 +32,7 @@ def check_hypothesis(hypothesis: Hypothesis, table: TableModel, sentence: int, l
     assert EOS not in hypothesis.tokens[:-1]
 
 
-@pytest.mark.parametrize("alpha", LENGTH_PENALTIES)
+@pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 def test_a_beam_that_holds_everything_finds_the_best_texts_in_order(length_penalty: float) -> None:
     for seed in range(15):
         table = TableModel(4, seed)
@@ -53,7 +53,7 @@ def test_a_beam_that_holds_everything_finds_the_best_texts_in_order(length_penal
                 check_hypothesis(hypothesis, table, sentence, length_penalty)
 
 
-@pytest.mark.parametrize("alpha", LENGTH_PENALTIES)
+@pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_stopping_by_the_bound_is_early_and_gives_nothing_away(size: int, length_penalty: float) -> None:
     for seed in range(20):
@@ -288,9 +288,9 @@ def test_what_cannot_be_searched_is_refused() -> None:
 def test_a_length_penalty_below_zero_and_no_finished_texts_are_refused() -> None:
     table = TableModel(4, 1)
     for arguments, message in (
-        ({"alpha": -1.0}, "no alpha"),
-        ({"alpha": float("nan")}, "no alpha"),
-        ({"enough": 0}, "1 or more"),
+        ({"length_penalty": -1.0}, "no alpha"),
+        ({"length_penalty": float("nan")}, "no alpha"),
+        ({"stop_after": 0}, "1 or more"),
     ):
         with pytest.raises(RegardError, match=message):
             beam(table.step, table.start([0]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[3], **arguments)

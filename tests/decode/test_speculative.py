@@ -13,8 +13,8 @@ from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
 from regard.decode.speculative import SpeculativeResult, speculative
-from tests.decode.chance import check_counts
-from tests.decode.tables import BOS, EOS, TableModel, TableState
+from tests.decode.chi_squared import check_counts
+from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 DRAWS = 3000
 
@@ -43,7 +43,7 @@ def run_speculative(
     )
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 3])
+@pytest.mark.parametrize("draft_length", [1, 2, 3])
 @pytest.mark.parametrize("draft_seed", [8, 9])  # 8 is the model itself
 def test_texts_are_those_of_the_model_alone(draft_length: int, draft_seed: int) -> None:
     model, draft = TableModel(4, 8, sharpness=1.0), TableModel(4, draft_seed, sharpness=1.0)
@@ -75,7 +75,7 @@ def test_filters_and_suppressed_tokens_are_the_models_own() -> None:
     check_counts(Counter(hypothesis.tokens for hypothesis in result.hypotheses), expected)
 
 
-@pytest.mark.parametrize("ahead", [1, 3, 20])
+@pytest.mark.parametrize("draft_length", [1, 3, 20])
 def test_cold_it_is_greedy_whatever_the_draft(draft_length: int) -> None:
     for seed in range(10):
         sentences, max_lengths = list(range(6)), [1, 9, 4, 7, 2, 9]

@@ -9,8 +9,8 @@ import torch
 from regard.base.errors import RegardError
 from regard.decode.exhaustive import exhaustive
 from regard.decode.stochastic import PerturbedHypothesis, stochastic_beam
-from tests.decode.chance import check_counts
-from tests.decode.tables import BOS, EOS, TableModel
+from tests.decode.chi_squared import check_counts
+from tests.decode.table_models import BOS, EOS, TableModel
 
 DRAWS, MAX_LENGTH = 1200, 2
 
@@ -59,7 +59,7 @@ class Tempted(TableModel):
         return super().logits(sentence, history) + torch.tensor([0.0, 0.0, 3.0, 0.0])
 
 
-@pytest.mark.parametrize("never", [None, torch.tensor([2])])
+@pytest.mark.parametrize("suppressed", [None, torch.tensor([2])])
 def test_pairs_are_drawn_in_order_as_often_as_they_must(suppressed: torch.Tensor | None) -> None:
     """First x with p(x), then y with p(y) / (1 - p(x))."""
     table = TableModel(4, 3, sharpness=1.0) if suppressed is None else Tempted(4, 3, sharpness=1.0)

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
-from regard.decode.step import Hypothesis
+from regard.decode.protocol import Hypothesis
 from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, Trace
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
 from regard.nn.record import Record
-from tests.decode.tables import BOS, EOS, TableModel
-from tests.pipeline.made import make_encoder_decoder, make_tokenizer, make_translator_settings
+from tests.decode.table_models import BOS, EOS, TableModel
+from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 SENTENCES, MAX_LENGTHS = [0, 1, 2], [5, 3, 6]
 SUPPRESSED = torch.tensor([BOS])
@@ -32,13 +32,13 @@ def traced_beam(
 ) -> list[list[Hypothesis]]:
     state = table.start(SENTENCES)
     options = {
-        "size": 3,
-        "end": EOS,
-        "longest": MAX_LENGTHS,
-        "alpha": 0.7,
-        "best": n_best,
-        "enough": stop_after,
-        "never": SUPPRESSED,
+        "beam_size": 3,
+        "eos": EOS,
+        "max_lengths": MAX_LENGTHS,
+        "length_penalty": 0.7,
+        "n_best": n_best,
+        "stop_after": stop_after,
+        "suppressed": SUPPRESSED,
     }
     return beam(table.step, state, make_prompt(), trace=trace, **options)  # type: ignore[arg-type]
 
@@ -76,7 +76,7 @@ def test_a_trace_changes_nothing_and_leads_to_what_was_found(search) -> None:  #
                 assert path[-1].status == FINISHED
 
 
-@pytest.mark.parametrize("enough", [None, 1])
+@pytest.mark.parametrize("stop_after", [None, 1])
 def test_beam_records_every_candidate(stop_after: int | None) -> None:
     status_counts: Counter[str] = Counter()
     for seed in range(20):
@@ -169,7 +169,7 @@ def test_it_is_plain_data() -> None:
     read = json.loads(json.dumps(trace.to_dict()))
     assert [Candidate(**candidate) for candidate in read["candidates"]] == trace.candidates
     assert read["winners"] == trace.winners
-    assert read["looks"]["0"] == [0.0, 0.0]
+    assert read["attention"]["0"] == [0.0, 0.0]
 
 
 def test_a_trace_may_be_used_again() -> None:

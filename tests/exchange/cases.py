@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.exchange.names import Sinusoid
-from regard.exchange.readers import Head, bert
-from regard.exchange.rules import WeightMap
-from regard.exchange.translators import bart, marian, mbart, pegasus, t5
-from regard.exchange.writers import gpt2, llama, qwen2, qwen3
+from regard.exchange.decoder_only import gpt2, llama, qwen2, qwen3
+from regard.exchange.encoder_decoder import bart, marian, mbart, pegasus, t5
+from regard.exchange.encoder_only import Head, bert
+from regard.exchange.mapping import WeightMap
+from regard.exchange.torch_nn import Sinusoid
 from tests.exchange.models import (
     HEADS,
     HIDDEN,
@@ -103,7 +103,7 @@ def _bart_family(
         "target": {"kind": "shared"} if target_vocabulary is None else tokens | {"vocabulary": target_vocabulary},
         "encoder": encoder,
         "decoder": encoder | decoder_changes,
-        "head": {"kind": "words", "tied": True, "bias": bias},
+        "head": {"kind": "lm", "tied": True, "bias": bias},
     }
     return Case(weight_map, settings, make_theirs)
 
@@ -175,7 +175,7 @@ def _t5(tied: bool, gated: bool) -> Case:
         "target": {"kind": "shared"},
         "encoder": encoder,
         "decoder": encoder | {"layers": 3, "cross": attention},
-        "head": {"kind": "words", "tied": tied},
+        "head": {"kind": "lm", "tied": tied},
     }
     return Case(t5(tied=tied, gated=gated), settings, make_theirs)
 
@@ -203,7 +203,7 @@ def _make_decoder_only_settings(decoder: Settings, tied: bool) -> Settings:
         "family": "decoder_only",
         "tokens": {"kind": "tokens", "vocabulary": VOCABULARY},
         "decoder": decoder,
-        "head": {"kind": "words", "tied": tied},
+        "head": {"kind": "lm", "tied": tied},
     }
 
 
@@ -327,7 +327,7 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
             "num_labels": len(LABELS),
             "pad_token_id": PAD,
         }
-        pooling = {"add_pooling_layer": False} if head == "vectors" else {}
+        pooling = {"add_pooling_layer": False} if head == "none" else {}
         module = make_hugging_face_model(weight_map.architecture, "BertConfig", settings, **pooling)
         embeddings = module.base_model.embeddings
         write_positions(embeddings.position_embeddings, sinusoid)
@@ -339,10 +339,10 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
     norm = {"kind": "layer", "eps": 1e-12}
     encoder = make_stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
     heads: dict[Head, tuple[str, Settings]] = {
-        "masked_words": ("fill", {"activation": activation}),
+        "mlm": ("fill", {"activation": activation}),
         "classes": ("classify", {"labels": LABELS}),
         "tags": ("tag", {"labels": LABELS}),
-        "vectors": ("embed", {}),
+        "none": ("embed", {}),
     }
     task, head_settings = heads[head]
     settings = {
@@ -356,7 +356,7 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
 
 
 def _iter_encoder_only() -> Iterator[tuple[str, Case]]:
-    heads: tuple[Head, ...] = ("masked_words", "classes", "tags", "vectors")
+    heads: tuple[Head, ...] = ("mlm", "classes", "tags", "none")
     for head in heads:
         yield from ((f"bert-{head}-{types=}", _bert(head, types=types)) for types in (0, 1))
         yield from ((f"bert-{head}-{layout}", _bert(head, layout=layout)) for layout in LAYOUTS)

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from regard.config import model as config
 from regard.config.codec import parse
-from regard.exchange.names import Sinusoid
-from regard.exchange.rules import WeightMap, to_ours
+from regard.exchange.mapping import WeightMap, to_ours
+from regard.exchange.torch_nn import Sinusoid
 from regard.models.build import AnyModel, build
 from regard.nn.positions import Sinusoidal
 

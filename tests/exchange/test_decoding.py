@@ -23,15 +23,15 @@ from torch import Tensor, nn
 from regard.config.codec import parse, preset
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
-from regard.decode.step import Hypothesis
-from regard.exchange.rules import WeightMap, to_theirs
-from regard.exchange.translators import marian
-from regard.exchange.writers import gpt2, llama
+from regard.decode.protocol import Hypothesis
+from regard.exchange.decoder_only import gpt2, llama
+from regard.exchange.encoder_decoder import marian
+from regard.exchange.mapping import WeightMap, to_theirs
 from regard.models.build import build
+from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
-from regard.models.swift import CpuDecoder
 from tests.exchange.models import make_hugging_face_model, make_stack
 
 SHAKESPEARE = Path(__file__).parents[2] / "../shared/data/tinyshakespeare/input.txt.gz"
@@ -93,7 +93,7 @@ def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
         "target": {"kind": "shared"},
         "encoder": side,
         "decoder": side | {"cross": {"heads": HEADS}},
-        "head": {"kind": "words", "tied": True},
+        "head": {"kind": "lm", "tied": True},
     }
     sides = {
         f"{stack_name}_{key}": value

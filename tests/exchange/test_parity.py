@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange.rules import WeightMap, ignored, to_ours, to_theirs
+from regard.exchange.mapping import WeightMap, ignored, to_ours, to_theirs
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder

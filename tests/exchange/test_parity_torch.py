@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange import names
-from regard.exchange.rules import WeightMap, to_ours, to_theirs
+from regard.exchange import torch_nn
+from regard.exchange.mapping import WeightMap, to_ours, to_theirs
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.masks import causal, padding
@@ -39,10 +39,10 @@ def _make_encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
     theirs = nn.TransformerEncoder(layer, 2, norm, enable_nested_tensor=False)  # nested tensors warn: a prototype
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
     encoder = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
-    head = {"kind": "vectors"}
+    head = {"kind": "none"}
     built = build_model({"family": "encoder_only", "task": "embed", "source": TOKENS, "encoder": encoder, "head": head})
     assert isinstance(built, EncoderOnly)
-    return _copy_weights(theirs, built.encoder, names.torch_encoder(final_norm=final_norm))
+    return _copy_weights(theirs, built.encoder, torch_nn.torch_encoder(final_norm=final_norm))
 
 
 def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple[nn.Module, Stack, WeightMap]:
@@ -57,7 +57,7 @@ def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
         {"family": "encoder_decoder", "source": TOKENS, "target": TOKENS, "encoder": common, "decoder": decoder}
     )
     assert isinstance(built, EncoderDecoder)
-    return _copy_weights(theirs, built.decoder, names.torch_decoder(final_norm=final_norm))
+    return _copy_weights(theirs, built.decoder, torch_nn.torch_decoder(final_norm=final_norm))
 
 
 def _copy_weights(theirs: nn.Module, ours: Stack, weight_map: WeightMap) -> tuple[nn.Module, Stack, WeightMap]:

@@ -13,7 +13,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from regard.base.errors import RegardError
-from regard.cli.lines import FileLog
+from regard.cli.event_lines import FileLog
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.fit import fit, resume

@@ -131,7 +131,7 @@ def make_smallest_run(folder: Path, **changes: Any) -> Run:
     """`small_run`, shortened: twelve updates, a checkpoint every two, no sentences written."""
     short = {
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
-        "validation.sentences": 0, "validation.shown": 0, "device.allocator": "plain",
+        "validation.sentences": 0, "validation.samples": 0, "device.allocator": "plain",
     }  # fmt: skip
     return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
 

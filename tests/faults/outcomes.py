@@ -101,7 +101,7 @@ def check_accepted(world: World) -> Violations:
     resume(world.copy_folder, changes={"train.clip": 0.25}, accept={"config"})
     state = json.loads((world.copy_folder / "checkpoints" / "step-00000012" / "state.json").read_text())
     return list_failures({
-        "run.toml has it": RUN_FILES().load(world.copy_folder / "run.toml").train.clip == 0.25,
+        "run.toml has it": RUN_FILES.load(world.copy_folder / "run.toml").train.clip == 0.25,
         "the checkpoint has it": state["run"]["train"]["clip"] == 0.25,
     })  # fmt: skip
 

@@ -73,7 +73,7 @@ def run_command(run: Run, place: Path) -> int:
     """`regard train`, as a user starts it or goes on."""
     file = place.with_name("run.toml")
     if not file.is_file():
-        RUN_FILES().save(run, file)
+        RUN_FILES.save(run, file)
     arguments = ["--resume", str(place)] if (place / "run.toml").is_file() else [str(file), "--out", str(place)]
     sys.argv = ["regard", "train", *arguments]
     with Path(os.devnull).open("w") as nowhere:

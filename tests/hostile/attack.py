@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hostile.child import Outcome, open_in_child
-from tests.hostile.place import Door, Place, enter, make_place, snapshot
+from tests.hostile.doors import Door, Place, enter, make_place, snapshot
 
 Spoil = Callable[[Place], Path | None]  # gives what is to be opened, where that is not the folder
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.base.files import sha256
 from tests.hostile.attack import attack
-from tests.hostile.place import Place
+from tests.hostile.doors import Place
 
 DAMAGED = "damaged|not the one|bytes, not|does not belong"
 

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from tests.hostile.attack import attack
-from tests.hostile.place import Place
+from tests.hostile.doors import Place
 
 
 def _make_pipe(path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.hostile.attack import attack
-from tests.hostile.place import Place
+from tests.hostile.doors import Place
 
 DEEP = 100_000
 NAME = "manifest.json"

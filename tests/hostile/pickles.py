@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tests.hostile.attack import attack
-from tests.hostile.place import Canary, Place
+from tests.hostile.doors import Canary, Place
 
 
 @attack("load", "This is a pickle")

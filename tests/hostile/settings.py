@@ -5,7 +5,7 @@ import os
 import shutil
 
 from tests.hostile.attack import attack
-from tests.hostile.place import Place
+from tests.hostile.doors import Place
 
 MODEL, RUN = "model.toml", "run.toml"
 DEEP = 100_000

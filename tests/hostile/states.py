@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.hostile.attack import attack
-from tests.hostile.place import Place
+from tests.hostile.doors import Place
 
 WHOLE = "None of the 1 checkpoints is whole"
 STANDS = "does not say where the run stands"

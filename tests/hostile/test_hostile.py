@@ -15,7 +15,7 @@ from tests.hostile import child
 from tests.hostile.attack import Attack, try_attack
 from tests.hostile.catalogue import KINDS, list_attacks
 from tests.hostile.child import open_in_child
-from tests.hostile.place import Canary, Door, enter, make_place
+from tests.hostile.doors import Canary, Door, enter, make_place
 
 DOORS: tuple[Door, ...] = ("load", "read_model", "resume", "vocabulary", "prepared", "corpus")
 
@@ -101,7 +101,7 @@ def test_a_refusal_is_none() -> None:
 
 
 def test_who_never_answers_hangs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(child, "PATIENCE", 0.3)
+    monkeypatch.setattr(child, "TIMEOUT", 0.3)
     os.mkfifo(tmp_path / "pipe")
     outcome = open_in_child(lambda: (tmp_path / "pipe").read_bytes())
     assert outcome.violations() == ["hung: no answer"]

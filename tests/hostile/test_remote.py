@@ -8,11 +8,11 @@ import pytest
 
 from regard.base.errors import DamagedError
 from regard.base.files import sha256
-from regard.data.prepare import CORPUS_FILE
-from regard.data.remote import RemoteShards
-from regard.data.shards import save_shard
-from tests.data.made import make_shard
-from tests.hostile.place import snapshot
+from regard.data.shards.prepare import CORPUS_FILE
+from regard.data.shards.remote import RemoteShards
+from regard.data.shards.shard import save_shard
+from tests.data.factories import make_shard
+from tests.hostile.doors import snapshot
 
 
 @pytest.fixture

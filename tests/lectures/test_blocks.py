@@ -64,20 +64,20 @@ def feed_forward(x: Tensor, weights: Weights) -> Tensor:
 
 
 def encoder_block(x: Tensor, weights: Weights) -> Tensor:
-    hat_x = layer_norm(multi_head(x, x, x, weights, "attention", masked=False) + x, weights, "around_attention")
-    return layer_norm(feed_forward(hat_x, weights) + hat_x, weights, "around_feedforward")
+    hat_x = layer_norm(multi_head(x, x, x, weights, "attention", masked=False) + x, weights, "attention_residual")
+    return layer_norm(feed_forward(hat_x, weights) + hat_x, weights, "feedforward_residual")
 
 
 def masked_self_attention(y: Tensor, weights: Weights) -> Tensor:
     """hat y."""
-    return layer_norm(multi_head(y, y, y, weights, "attention", masked=True) + y, weights, "around_attention")
+    return layer_norm(multi_head(y, y, y, weights, "attention", masked=True) + y, weights, "attention_residual")
 
 
 def cross_attention_and_feed_forward(hat_y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
     """tilde y, and then y'."""
     crossed = multi_head(hat_y, memory, memory, weights, "cross", masked=False)
-    tilde_y = layer_norm(crossed + hat_y, weights, "around_cross")
-    return layer_norm(feed_forward(tilde_y, weights) + tilde_y, weights, "around_feedforward")
+    tilde_y = layer_norm(crossed + hat_y, weights, "cross_residual")
+    return layer_norm(feed_forward(tilde_y, weights) + tilde_y, weights, "feedforward_residual")
 
 
 def decoder_block(y: Tensor, memory: Tensor, weights: Weights) -> Tensor:

@@ -82,7 +82,7 @@ def draw_batch(size: Size) -> Batch:
 
 def to_our_name(name: str) -> str:
     """What Regard calls the lecture's parameter."""
-    second = "around_cross" if name.startswith("decoder") else "around_feedforward"
+    second = "cross_residual" if name.startswith("decoder") else "feedforward_residual"
     replacements = {
         "self_attn": "attention",
         "src_attn": "cross",
@@ -92,14 +92,14 @@ def to_our_name(name: str) -> str:
         "linears.3": "output",
         "feed_forward.w_1": "feedforward.up",
         "feed_forward.w_2": "feedforward.down",
-        "sublayer.0": "around_attention",
+        "sublayer.0": "attention_residual",
         "sublayer.1": second,
-        "sublayer.2": "around_feedforward",
+        "sublayer.2": "feedforward_residual",
         "encoder.norm": "encoder.final_norm",
         "decoder.norm": "decoder.final_norm",
-        "src_embed.0.lut": "source.table",
-        "tgt_embed.0.lut": "target.table",
-        "generator.proj.weight": "head.words.weight",
+        "src_embed.0.lut": "source.embedding",
+        "tgt_embed.0.lut": "target.embedding",
+        "generator.proj.weight": "head.projection.weight",
         "generator.proj.bias": "head.bias",
     }
     for theirs, ours in replacements.items():
@@ -210,7 +210,7 @@ def test_xavier_draws_each_matrix_by_its_own_fans() -> None:
         assert matrix.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05), name
         names.append(name)
     assert {"encoder.layers.0.attention.query.weight", "encoder.layers.0.attention.key.weight"} <= set(names)
-    assert {"decoder.layers.1.cross.value.weight", "source.table.weight", "head.words.weight"} <= set(names)
+    assert {"decoder.layers.1.cross.value.weight", "source.embedding.weight", "head.projection.weight"} <= set(names)
 
 
 def test_what_is_no_matrix_starts_as_torch_draws_it() -> None:

@@ -87,7 +87,7 @@ def test_without_the_division_the_softmax_is_hard() -> None:
     assert weights[..., 1].item() < 1e-6
 
 
-@pytest.mark.parametrize("fresh", [True, False], ids=["hint", "table"])
+@pytest.mark.parametrize("is_square", [True, False], ids=["hint", "table"])
 def test_masked_table(is_square: bool) -> None:
     # Raw scores as queries of unit keys: q.k then is the score. The causal mask is said both ways that Regard
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.

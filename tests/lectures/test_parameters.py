@@ -32,7 +32,7 @@ def test_one_table_serves_source_target_and_output(name: str) -> None:
     with torch.device("meta"):
         model = build(preset(name))
     tables = [key for key, parameter in model.named_parameters() if 37000 in parameter.shape]
-    assert tables == ["source.table.weight"]
+    assert tables == ["source.embedding.weight"]
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16])

@@ -68,7 +68,7 @@ def make_settings(choice: Choice, **changes: Any) -> TomlTable:
         case "decoder_only":
             return common | {"tokens": tokens, "decoder": stack}
         case _:
-            head = {"kind": "masked_words"}
+            head = {"kind": "mlm"}
             return common | {"source": tokens, "encoder": stack, "head": head}
 
 

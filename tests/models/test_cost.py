@@ -27,7 +27,7 @@ CHOICES = [
 def sizes(family: str) -> dict[str, int]:
     source = 0 if family == "decoder_only" else SOURCE
     target = 0 if family == "encoder_only" else TARGET
-    return {"batch": BATCH, "source": source, "target": target}
+    return {"batch_size": BATCH, "source": source, "target": target}
 
 
 def run(model: nn.Module, family: str) -> Tensor:

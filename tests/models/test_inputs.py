@@ -29,7 +29,7 @@ LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
 
 @torch.no_grad()
 def test_patches_are_squares_of_the_image_row_by_row() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     model: Any = build(parse(table | {"source": PATCHES}), seed=0)
     image = torch.randn(1, 3, 4, 6)
     embedded, _ = model.source(image)
@@ -77,7 +77,7 @@ def test_an_image_before_tokens_is_a_caption(position: str) -> None:
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
     valid = torch.tensor([[True] * 4, [True, True, False, False]])
-    full = model(tokens, prefix=image, prefix_real=valid)
+    full = model(tokens, prefix=image, prefix_valid=valid)
     assert full.shape == (2, 3, 20)
     state = model.start(7, prefix=image, prefix_valid=valid)
     stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
@@ -130,7 +130,7 @@ def test_too_long_for_learned_positions_is_said() -> None:
 
 @torch.no_grad()
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
     check_packing(build(parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
 
@@ -141,7 +141,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
     stack = STACK | {"window": 2, "layers": 1}
     table = {"width": 12, "family": family, "encoder": stack, "source": TOKENS}
     if family == "encoder_only":
-        table |= {"task": "embed", "head": {"kind": "vectors"}}
+        table |= {"task": "embed", "head": {"kind": "none"}}
     else:
         table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
     model: Any = build(parse(table), seed=0).eval()
@@ -190,14 +190,14 @@ def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
     valid = torch.tensor([[True] * 4, [True, True, False, False]])
     state = model.start(7, prefix=image, prefix_valid=valid)
     stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
-    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_real=valid), atol=CLOSE, rtol=0)
+    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_valid=valid), atol=CLOSE, rtol=0)
     with pytest.raises(ShapeError, match="hole"):
         model.start(7, prefix=image, prefix_valid=torch.tensor([[True, False, True, True]] * 2))
 
 
 @torch.no_grad()
 def test_padding_that_is_not_a_number_says_nothing() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "vectors"}}
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     model: Any = build(parse(table | {"source": MEL}), seed=0).eval()
     mel, valid = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
     mel[:, 3:] = float("nan")

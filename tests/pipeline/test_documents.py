@@ -2,7 +2,7 @@
 
 from regard.pipeline.documents import translate_document
 from regard.pipeline.translator import Translator
-from tests.pipeline.made import make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def test_a_document_keeps_its_white_space() -> None:

@@ -14,12 +14,12 @@ from regard.config.model import EncoderOnly as EncoderOnlySettings
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.filler import FillMask
-from regard.pipeline.labeller import Classifier
+from regard.pipeline.classifier import Classifier
+from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.fit import fit
 from tests.commands import run_command
 from tests.train.runs import make_small_run, write_corpus
@@ -170,7 +170,9 @@ def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
 def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenizer) -> None:
     sentences = ["red dog sees blue cat", "old house finds new tree"]
     trained_tokenizer = learn(sentences * 20, kind)
-    settings = codec.preset("reader", {"width": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1})
+    settings = codec.preset(
+        "encoder-small", {"width": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1}
+    )
     assert isinstance(settings, EncoderOnlySettings)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)

@@ -8,7 +8,6 @@ import pytest
 from regard.base.errors import RegardError
 from regard.measure import bleu, error_rate, ter
 from regard.pipeline import probes
-from regard.pipeline.answers import Translation
 from regard.pipeline.evaluate import calibrate_scorer, compare, score_translations, summarize_likelihood
 from regard.pipeline.probes import (
     PROFESSIONS,
@@ -19,9 +18,10 @@ from regard.pipeline.probes import (
     probe_repetition,
     select_words_to_repeat,
 )
+from regard.pipeline.results import Translation
 from regard.pipeline.scorer import ScoredText, Scorer
 from regard.pipeline.translator import Translator
-from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def test_score_translations_gathers_scores_and_breakdowns() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from regard.pipeline.translator import Translator
-from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 WORDS = " ".join(TEXTS).split()
 

@@ -8,12 +8,12 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.models.build import build
+from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import TextGenerator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.pipeline.made import (
+from tests.pipeline.factories import (
     TEXTS,
     make_decoder_only,
     make_encoder_decoder,
@@ -49,7 +49,7 @@ def test_a_decoder_generates(tmp_path: Path) -> None:
 def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset(
-        "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "vectors"}}
+        "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "none"}}
     )
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match=r"'encoder_only' \(task 'embed'\) has no pipeline yet"):

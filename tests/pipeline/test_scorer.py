@@ -10,14 +10,14 @@ from regard.base.errors import DamagedError, RegardError
 from regard.config import codec
 from regard.measure.calibration import fit_temperature
 from regard.models.build import build
-from regard.pipeline.forced import encode_windows
+from regard.pipeline.generator import TextGenerator
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.temperature import CALIBRATION_FILE, read_temperature, write_temperature
+from regard.pipeline.teacher_forcing import encode_windows
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import TextGenerator
+from regard.store.calibration import CALIBRATION_FILE, read_temperature, write_temperature
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
-from tests.pipeline.made import (
+from tests.pipeline.factories import (
     TEXTS,
     make_decoder_only,
     make_encoder_decoder,
@@ -75,7 +75,7 @@ def test_pairs_have_the_model_s_own_probabilities(batch_tokens: int, temperature
 
 def test_few_logits_at_once_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = make_translation_scorer().score(TARGETS, SOURCES)
-    monkeypatch.setattr("regard.pipeline.scorer.CELLS", 3 * make_tokenizer().size)
+    monkeypatch.setattr("regard.pipeline.scorer.MAX_LOGITS", 3 * make_tokenizer().size)
     for result, expected_result in zip(make_translation_scorer().score(TARGETS, SOURCES), expected, strict=True):
         assert result.logprobs == pytest.approx(expected_result.logprobs, abs=TOLERANCE)
 

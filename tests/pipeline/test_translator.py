@@ -6,16 +6,22 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.data.rows import BatchArrays, StoredSamples
-from regard.data.tasks import build_task
+from regard.data.batches.arrays import BatchArrays, StoredSamples
+from regard.data.batches.tasks import build_task
+from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
-from regard.models.swift import CpuDecoder
-from regard.pipeline.answers import Translation
+from regard.pipeline.results import Translation
 from regard.pipeline.translator import Translator
 from regard.pipeline.written import not_text
-from regard.text.vocabularies import TokenizerPair
-from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizer, make_tokenizers, make_translator_settings
+from regard.text.tokenizer_pair import TokenizerPair
+from tests.pipeline.factories import (
+    TEXTS,
+    make_encoder_decoder,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
+)
 
 VARIED_TEXTS = [text[: 5 + 7 * n % len(text)] for n, text in enumerate(TEXTS * 4)]  # of many lengths
 

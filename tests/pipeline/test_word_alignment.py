@@ -8,11 +8,17 @@ from regard.base.errors import RegardError
 from regard.measure.alignment import alignment_error, read_gold
 from regard.nn.record import Record
 from regard.pipeline import word_alignment
-from regard.pipeline.forced import Row
 from regard.pipeline.scorer import Scorer
+from regard.pipeline.teacher_forcing import Row
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import align_words
-from tests.pipeline.made import TEXTS, make_encoder_decoder, make_tokenizer, make_tokenizers, make_translator_settings
+from tests.pipeline.factories import (
+    TEXTS,
+    make_encoder_decoder,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
+)
 
 SOURCE, TARGET = "the two men sleep .", "zwei Männer schlafen ."
 GOLD = {0: 1, 1: 2, 2: 3, 3: 4}  # target word -> source word
@@ -38,7 +44,7 @@ def make_attention(pairs: list[Row], shift: int) -> Tensor:
 
 @pytest.mark.parametrize(("rows", "shift"), [("writes", 0), ("reads", 1)])
 def test_a_hand_made_case(rows: word_alignment.AttentionRows, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_alignment, "_weights", lambda _, pairs, __: make_attention(pairs, shift))
+    monkeypatch.setattr(word_alignment, "_attention_weights", lambda _, pairs, __: make_attention(pairs, shift))
     (links,) = align_words(make_translator(), [SOURCE], [TARGET], rows=rows)
     assert links == {(source, target) for target, source in GOLD.items()}
     gold = read_gold("1-0 2-1 3-2 4p3 0p0")
@@ -53,7 +59,7 @@ def test_the_most_of_a_word_counts_not_of_a_token(monkeypatch: pytest.MonkeyPatc
     weights = torch.zeros(1, len(pair.inputs), len(pair.source))
     weights[..., [n for n, word in enumerate(source_words) if word == 0]] = 0.6 / source_words.count(0)
     weights[..., [n for n, word in enumerate(source_words) if word == 1]] = 0.4
-    monkeypatch.setattr(word_alignment, "_weights", lambda *_: weights)
+    monkeypatch.setattr(word_alignment, "_attention_weights", lambda *_: weights)
     assert align_words(make_translator(), ["playhouse a"], ["zwei"]) == [frozenset({(0, 0)})]
 
 

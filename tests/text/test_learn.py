@@ -13,11 +13,11 @@ from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
 from regard.text import learn as learning
 from regard.text.learn import learn, learn_pair
-from tests.text.corpora import KINDS, TEXT, get_tokenizer, read_shared_lines
+from tests.text.factories import KINDS, TEXT, get_tokenizer, read_shared_lines
 
 SCRIPT = """
 import json, random, sys
-from tests.text.corpora import KINDS, TEXT
+from tests.text.factories import KINDS, TEXT
 from regard.text.learn import learn
 texts = TEXT * 3
 random.Random(int(sys.argv[1])).shuffle(texts)

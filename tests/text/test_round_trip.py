@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.corpora import ALPHABET, get_tokenizer
+from tests.text.factories import ALPHABET, get_tokenizer
 
 ODD = ["<pad>", "</s>", "<2de>", "<unk>", "<url>", "@@", " ", "  ", "\n", "\r\n", "\u2028", "\0", "\ufeff", "\ufffd"]
 ODD += ["é", "e\u0301", "🏳️‍🌈", "ñ", "Ã±", "Ġ", "▁", "ß", "İ", "ﬁ", "한국어", "\u202e", "\U0010ffff", "'s", "</w>"]

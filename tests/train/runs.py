@@ -49,10 +49,10 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     models: dict[str, dict[str, Any]] = {
         "translate": {
             "family": "encoder_decoder", "source": tokens, "target": {"kind": "shared"}, "encoder": stack,
-            "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "words", "tied": True},
+            "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
         },
         "continue": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
-        "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "masked_words"}},
+        "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
     }  # fmt: skip
     sources: dict[str, dict[str, str]] = {
         "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
@@ -60,17 +60,17 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "fill": {"kind": "lines", "source": files["all.en"]},
     }
     table = {
-        "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "longest": 32},
+        "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
         "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
         "model": {"width": 16, "task": task, **models[task]},
         "train": {
             "updates": 24, "update_tokens": 256, "schedule": {"kind": "cosine", "peak": 0.01, "warmup": 4},
             "label_smoothing": 0.1, "ema": 0.9, "average": 3, "save_every": 5, "keep": 2,
         },
-        "validation": {"every": 6, "sentences": 4, "shown": 1},
-        "device": {"name": "cpu", "threads": 1, "attention": "compute", "loss_rows": 16},
+        "validation": {"every": 6, "sentences": 4, "samples": 1},
+        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 16},
     }  # fmt: skip
-    return RUN_FILES().parse(table, changes)
+    return RUN_FILES.parse(table, changes)
 
 
 def compute_fingerprints(folder: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
-from regard.data.prepare import prepare
+from regard.data.shards.prepare import prepare
 from regard.store.run_folder import RunFolder
 from regard.train import corpora as module
 from regard.train.corpora import RunData, check_corpus, prepare_data
@@ -71,7 +71,7 @@ def test_vocabularies_are_whole_or_absent(tmp_path: Path, monkeypatch: pytest.Mo
                 raise KeyboardInterrupt
             original(self, path)
 
-        patched.setattr(Tokenizer, "save", interrupt)
+        patched.setattr(Tokenizer, "save_shard", interrupt)
         with pytest.raises(KeyboardInterrupt):
             read_data(run, tmp_path / "run")
     assert read_data(run, tmp_path / "run").tokenizers.target.size == 300
@@ -131,7 +131,7 @@ def test_only_the_start_of_a_long_text_is_kept_as_a_sample(tmp_path: Path) -> No
 
 
 def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PLENTY", 100)
+    monkeypatch.setattr(module, "SAMPLE_CHARACTERS", 100)
     events: list[Event] = []
     texts = [f"{number:010}" for number in range(1000)]
     numbers = [int(text) for text in module._subsample(texts, events.append)]

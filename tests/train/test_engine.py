@@ -7,18 +7,18 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.data.batch import Batch
+from regard.data.batches.batch import Batch
 from regard.train.engine import Updater, seed_batch
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
-from tests.train.made import make_trainer
+from tests.train.factories import make_trainer
 
 OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: can't allocate memory: you tried to ..."
 
 
 @pytest.fixture
 def update_setup(tmp_path: Path) -> tuple[Updater, list[Batch], list[str]]:
-    """An engine without dropout, and the batches of its first update."""
+    """An update_setup without dropout, and the batches of its first update."""
     made = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
     warnings: list[str] = []
     made.updater._warn = warnings.append

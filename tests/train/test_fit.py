@@ -17,9 +17,9 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
-from regard.config.tables import to_dict
+from regard.config.toml_file import to_dict
 from regard.data.held_out import is_held_out
-from regard.data.prepare import WorkerError
+from regard.data.shards.prepare import WorkerError
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
@@ -86,7 +86,7 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, f
         verify(folder / name)
         names = {path.name for path in (folder / name).iterdir()}
         assert names == {"model.toml", "model.safetensors", "tokenizer.json", "README.md", "manifest.json"}
-    run = RUN_FILES().load(folder / "run.toml")
+    run = RUN_FILES.load(folder / "run.toml")
     assert run.train.accumulate == 2
     stored = read_model(folder)
     size = stored.tokenizers.source.size
@@ -150,7 +150,7 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
     }
     events: list[Event] = []
     fit(make_small_run("fill", write_corpus(tmp_path / "corpus"), changes), tmp_path / "run", listeners=[events.append])
-    assert RUN_FILES().load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
+    assert RUN_FILES.load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
     assert select_events(events, Validated)[-1].scores["accuracy"] > 0.9
 
 
@@ -165,7 +165,7 @@ def test_a_label_that_is_only_held_out_is_known(tmp_path: Path) -> None:
         "validation.metric": "accuracy",
     }
     fit(make_small_run("fill", write_corpus(tmp_path / "corpus"), changes), tmp_path / "run")
-    labels = RUN_FILES().load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
+    labels = RUN_FILES.load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
     assert labels == ("no", "rare", "yes")
 
 
@@ -229,9 +229,9 @@ def test_changed_settings_are_named_one_by_one_and_refused(folder: Path) -> None
     assert "train.clip: was 1.0, is 2.0" in caught.value.what
     assert "train.schedule.peak: was 0.01, is 0.02" in caught.value.what
     assert "--accept config" in (caught.value.fix or "")
-    assert RUN_FILES().load(folder / "run.toml").train.clip == 1.0
+    assert RUN_FILES.load(folder / "run.toml").train.clip == 1.0
     assert resume(folder, more=2, changes=changes, accept={"config"}).update == 6
-    assert RUN_FILES().load(folder / "run.toml").train.clip == 2.0
+    assert RUN_FILES.load(folder / "run.toml").train.clip == 2.0
 
 
 def test_a_run_file_that_was_edited_is_noticed(folder: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     assert compute_fingerprints(tmp_path / "stopped") == compute_fingerprints(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
+@pytest.mark.parametrize("is_signalled", [True, False])
 def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
     is_signalled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,7 +407,7 @@ def test_an_update_may_grow_and_what_follows_from_it_is_no_change(paused_copy: P
     assert "train.update_tokens: was 256, is 512" in caught.value.what
     assert "together" not in caught.value.what
     resume(paused_copy, changes={"train.update_tokens": 512}, accept={"config"})
-    assert RUN_FILES().load(paused_copy / "run.toml").train.accumulate == 4
+    assert RUN_FILES.load(paused_copy / "run.toml").train.accumulate == 4
 
 
 def test_a_run_that_is_ended_early_validates_its_last_update(paused_copy: Path) -> None:
@@ -470,7 +470,7 @@ def test_a_missing_device_is_reported_before_anything_is_done(tmp_path: Path) ->
 def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
     run = make_small_run("translate", write_corpus(tmp_path))
     before = to_dict(run)
-    del before["model"]["growth"], before["train"]["clip"]
+    del before["model"]["max_length_ratio"], before["train"]["clip"]
     _check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
     before["train"]["clip"] = 0.123
     with pytest.raises(RegardError, match=r"train\.clip: was 0\.123"):
@@ -493,7 +493,7 @@ def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
 
 
 def test_samples_that_are_set_aside_are_reported(tmp_path: Path) -> None:
-    _, events = run_to_end(tmp_path, {"data.longest": 12})
+    _, events = run_to_end(tmp_path, {"data.max_length": 12})
     messages = [message for message in select_events(events, Message) if "12 tokens" in message.text]
     assert messages
     assert messages[0].kind == "warning"

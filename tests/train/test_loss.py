@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
 from regard.train import loss as module
 from regard.train.loss import LossSums, class_loss, token_loss
 
@@ -56,7 +56,7 @@ def relative_error(actual: Tensor, exact: Tensor) -> float:
 
 
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("bias", [False, True])
 def test_equals_torch_in_values_hits_and_gradients(bias: bool, label_smoothing: float, rows: int) -> None:
     given = make_inputs(bias)
@@ -107,7 +107,7 @@ def test_backward_twice_and_accumulated() -> None:
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
 def test_gradcheck(bias: bool, label_smoothing: float) -> None:
     generator = torch.Generator().manual_seed(3)
     x, weight, offset = (
@@ -157,7 +157,7 @@ def test_far_apart_logits_stay_finite(rows: int) -> None:
     assert grad[:, 0].tolist() == [0.0, 600.0, 300.0]
 
 
-@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("rows", [16, 32])  # 61 places: of 32 rows, the last 29 are filled up
 def test_under_autocast_products_are_low_precision_and_the_rest_is_float32(
@@ -242,7 +242,7 @@ def test_the_logits_never_exist_all_at_once() -> None:
     assert sizes == [(20, VOCABULARY), (20, VOCABULARY), (20, VOCABULARY), (1, VOCABULARY)]
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("shape", [(6,), (3, 4)])
 def test_classes_and_tags_against_torch(shape: tuple[int, ...], label_smoothing: float) -> None:
     generator = torch.Generator().manual_seed(1)

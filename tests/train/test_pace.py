@@ -10,7 +10,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
 from regard.config.training import Constant, Device, Training
-from regard.data.batch import Batch
+from regard.data.batches.batch import Batch
 from regard.train import pace
 from regard.train.objective import Objective
 from regard.train.trial import StepTimer
@@ -18,11 +18,11 @@ from regard.train.trial import StepTimer
 LABELS = {"source.vocabulary": 20, "encoder.layers": 1}
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "translate": ("mini", {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1}),
-    "continue": ("book", {"tokens.vocabulary": 20, "decoder.layers": 1}),
-    "fill": ("reader", LABELS),
-    "classify": ("reader", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
-    "embed": ("reader", LABELS | {"task": "embed", "head": {"kind": "vectors"}}),
-    "tag": ("reader", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
+    "continue": ("lm-small", {"tokens.vocabulary": 20, "decoder.layers": 1}),
+    "fill": ("encoder-small", LABELS),
+    "classify": ("encoder-small", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
+    "embed": ("encoder-small", LABELS | {"task": "embed", "head": {"kind": "none"}}),
+    "tag": ("encoder-small", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
 }
 
 
@@ -50,7 +50,7 @@ def trial_steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Objective, Batch,
     return trial_steps
 
 
-@pytest.mark.parametrize("job", SMALL)
+@pytest.mark.parametrize("task", SMALL)
 def test_every_task_can_be_timed(task: str) -> None:
     torch.manual_seed(3)
     before, threads = torch.get_rng_state(), torch.get_num_threads()
@@ -75,7 +75,7 @@ def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -
         thread_counts.append(torch.get_num_threads())
         return 1.0
 
-    monkeypatch.setattr(StepTimer, "update_seconds", count_threads)
+    monkeypatch.setattr(StepTimer, "time_update", count_threads)
     before = torch.get_num_threads()
     for threads in (1, 3):
         pace.seconds_per_update(make_run().model_copy(update={"device": Device(threads=threads)}), 8)
@@ -89,12 +89,12 @@ def test_a_large_batch_is_tried_in_part(
     pace.seconds_per_update(make_run(), 8)
     assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {8}
     trial_steps.clear()
-    monkeypatch.setattr(pace, "ENOUGH", pace.count_flops(make_run(), 8) / 4)
+    monkeypatch.setattr(pace, "MAX_TRIAL_FLOPS", pace.count_flops(make_run(), 8) / 4)
     pace.seconds_per_update(make_run(), 8)
     assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {2}
 
 
-@pytest.mark.parametrize(("precision", "kind"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
 def test_it_is_tried_in_the_precision_of_the_run(
     precision: str, dtype: torch.dtype, trial_steps: list[tuple[Objective, Batch, torch.dtype]]
 ) -> None:
@@ -128,5 +128,5 @@ def test_the_time_is_that_of_the_whole_update(monkeypatch: pytest.MonkeyPatch) -
     clock = count()
     monkeypatch.setattr("regard.train.trial.time.perf_counter", lambda: float(next(clock)))
     assert pace.seconds_per_update(make_run(), 8) == 3.0  # two batches and a step, each of them a tick
-    monkeypatch.setattr(pace, "ENOUGH", pace.count_flops(make_run(), 8) / 4)
+    monkeypatch.setattr(pace, "MAX_TRIAL_FLOPS", pace.count_flops(make_run(), 8) / 4)
     assert pace.seconds_per_update(make_run(), 8) == 9.0  # a quarter of a batch takes a tick now

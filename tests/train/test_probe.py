@@ -11,7 +11,7 @@ from regard.train.fit import _resolve
 from regard.train.probe import autotune
 from tests.train.runs import make_small_run, write_corpus
 
-UNTUNED = {"device.attention": None, "device.loss_rows": None, "train.precision": "bfloat16"}
+UNTUNED = {"device.attention": None, "device.logit_rows": None, "train.precision": "bfloat16"}
 
 
 def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[Run, RunData]:
@@ -26,7 +26,7 @@ def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
     events: list[Event] = []
     run, run_data = prepare_run(tmp_path, UNTUNED)
     tuned_run = autotune(run, run_data, events.append)
-    assert tuned_run.device.attention in ("float32", "compute")
+    assert tuned_run.device.attention in ("float32", "autocast")
     assert tuned_run.device.logit_rows == 0  # of so few words
     message = events[-1]
     assert isinstance(message, Message)

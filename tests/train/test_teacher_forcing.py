@@ -11,14 +11,14 @@ import torch
 from examples.causal_mask.run import Size, compute_loss_floor, compute_stepwise_loss, make_held_out, train_both
 from torch import Tensor
 
-from regard.data.batch import Batch
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.trainer import Trainer
-from tests.train.made import make_trainer
+from tests.train.factories import make_trainer
 from tests.train.runs import make_sentences, translate_sentence
 
 TASKS = ("translate", "continue")
@@ -176,7 +176,7 @@ def test_without_the_mask_the_future_leaks(task: str, tmp_path: Path) -> None:
 
 
 def test_a_model_without_the_mask_copies_what_it_sees_and_cannot_write(tmp_path: Path) -> None:
-    size = replace(Size(), words=6, longest=4, pairs=2000, held_out=40)
+    size = replace(Size(), vocabulary_words=6, max_words=4, pairs=2000, held_out=40)
     size = replace(size, width=32, layers=1, batch_tokens=256, updates=200, peak=0.01)
     causal, unmasked = train_both(tmp_path, size)
     lower_bound = compute_loss_floor(make_held_out(size))

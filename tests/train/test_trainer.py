@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
-from regard.data.batch import Batch
+from regard.data.batches.batch import Batch
 from regard.nn.attention import Attention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
@@ -19,7 +19,7 @@ from regard.train.events import Event, Finished, Message, Spiked, Updated, Valid
 from regard.train.fit import fit, resume
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
-from tests.train.made import make_trainer
+from tests.train.factories import make_trainer
 from tests.train.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
 from tests.train.test_fit import SHORT_RUN, run_to_end, select_events
 
@@ -157,7 +157,7 @@ def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[SpikyO
 def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | REWIND | {"train.save_every": 10})
     spiky.faults = {2 * 9 - 1: 1e3}  # update 9
-    fit(run, tmp_path / "run", pause_at=3)  # what a stop has saved is none of the run's own checkpoints
+    fit(run, tmp_path / "run", pause_at=3)  # what a stop has paused_run is none of the run's own checkpoints
     resume(tmp_path / "run", pause_at=9)
     (line,) = [line for line in read_metrics(tmp_path / "run") if "spike" in line]
     assert line["done"] == "left out"
@@ -204,12 +204,12 @@ def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[S
 
 def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        "train.recompute": True,
+        "train.checkpoint_activations": True,
         "train.label_smoothing": 0.3,
         "train.clip": 0.5,
-        "device.loss_rows": 7,
+        "device.logit_rows": 7,
     }
-    settings |= {"train.agreement": 5.0, "device.attention": "float32"}
+    settings |= {"train.r_drop": 5.0, "device.attention": "float32"}
     made = make_trainer("translate", tmp_path, settings)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
@@ -273,7 +273,7 @@ def test_a_damaged_checkpoint_is_left_out_of_the_average(paused_run: Path, tmp_p
     assert any("step-00000002 is damaged" in message.text for message in select_events(events, Message))
 
 
-@pytest.mark.parametrize("better", [True, False])
+@pytest.mark.parametrize("is_average_better", [True, False])
 def test_a_better_average_is_the_best_model(
     is_average_better: bool, paused_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.tables import to_dict
+from regard.config.toml_file import to_dict
 from regard.nn.attention import Attention
 from regard.nn.stack import Stack
 from regard.train.corpora import RunData
@@ -74,16 +74,16 @@ def test_another_option_must_be_clearly_faster(tmp_path: Path, monkeypatch: pyte
     assert (timer.pick_fastest(options), used[-1]) == ("first", "first")
 
 
-FASTEST = {"attention": "compute", "threads": 1, "loss_rows": 256}
+FASTEST = {"attention": "autocast", "threads": 1, "logit_rows": 256}
 
 
-@pytest.mark.parametrize("words", [900, 2000])
+@pytest.mark.parametrize("vocabulary", [900, 2000])
 def test_the_fastest_options_are_found_and_set(
     vocabulary: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     untuned = {f"device.{name}": None for name in FASTEST}
     run, run_data = prepare_run(tmp_path, untuned | {"train.precision": "bfloat16"})
-    timer = make_timer(RUN_FILES().parse(to_dict(run), {"model.source.vocabulary": vocabulary}), run_data)
+    timer = make_timer(RUN_FILES.parse(to_dict(run), {"model.source.vocabulary": vocabulary}), run_data)
     timed: list[tuple[bool, int, int]] = []
 
     def fake_time_batch() -> float:
@@ -96,7 +96,7 @@ def test_the_fastest_options_are_found_and_set(
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        assert timer.tune() == FASTEST | ({"loss_rows": 0} if vocabulary < 1000 else {})
+        assert timer.tune() == FASTEST | ({"logit_rows": 0} if vocabulary < 1000 else {})
         assert len(timed) == 3 * (2 + 2 + (3 if vocabulary > 1000 else 0))
         fake_time_batch()
         assert timed[-1] == (False, 1, 0 if vocabulary < 1000 else 256)
@@ -119,7 +119,7 @@ def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypa
     run, run_data = prepare_run(tmp_path, {})
     batch = pick_typical_batch(run, run_data)
     row_count = batch.labels.size(0)
-    monkeypatch.setattr(StepTimer, "_timed", lambda self, _: 12.0 * self._batch.labels.size(0) / row_count)
+    monkeypatch.setattr(StepTimer, "_time", lambda self, _: 12.0 * self._batch.labels.size(0) / row_count)
     timer, used = StepTimer(run, batch, max_seconds=2.0), list[str]()
     assert timer._batch.labels.size(0) <= row_count / 3
     assert timer.time_batch() == pytest.approx(12.0)
@@ -138,13 +138,15 @@ def test_what_does_not_fit_is_never_tried_again(tmp_path: Path, monkeypatch: pyt
             raise torch.OutOfMemoryError("no more")
         return 1.0
 
-    monkeypatch.setattr(StepTimer, "_timed", fail_on_large_batches)
+    monkeypatch.setattr(StepTimer, "_time", fail_on_large_batches)
     StepTimer(run, batch, max_seconds=3.0).time_batch()  # 4 s and more for the whole: half of it would take long enough
     assert max(timed[timed.index(min(timed)) :]) <= row_count / 4
 
 
 def test_layers_that_compute_twice_are_timed_so(tmp_path: Path) -> None:
     for checkpoint_activations in (False, True):
-        run, run_data = prepare_run(tmp_path / str(checkpoint_activations), {"train.recompute": checkpoint_activations})
+        run, run_data = prepare_run(
+            tmp_path / str(checkpoint_activations), {"train.checkpoint_activations": checkpoint_activations}
+        )
         stacks = [module for module in make_timer(run, run_data).model.modules() if isinstance(module, Stack)]
         assert {stack.checkpoint_activations for stack in stacks} == {checkpoint_activations}

@@ -10,9 +10,9 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.model_folder import read_model
-from tests.train.made import make_trainer
+from tests.train.factories import make_trainer
 from tests.train.runs import make_sentences, make_small_run, write_corpus
 
 
@@ -22,10 +22,10 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
     source = {"kind": "documents", "path": str(tmp_path / "ru.txt")}
     changes: dict[str, Any] = {"tokenizer": {"kind": "byte"}, "data.held_out": 0.2}
     if task == "continue":
-        changes |= {"data.train": [source], "data.longest": 17, "data.batch_tokens": 17 * 8}  # cut inside characters
+        changes |= {"data.train": [source], "data.max_length": 17, "data.batch_tokens": 17 * 8}  # cut inside characters
         changes |= {"train.update_tokens": 17 * 8}
     else:
-        changes |= {"data.longest": 128}
+        changes |= {"data.max_length": 128}
     made = make_trainer(task, tmp_path, changes)
     assert made.validator is not None
     lines = (tmp_path / "run" / "validation.jsonl").read_text().split("\n")
@@ -101,7 +101,7 @@ def test_nothing_to_validate_on_is_reported_at_once(tmp_path: Path) -> None:
         ({"data.held_out": 0.0, "validation.patience": 2}, "validation.patience"),
         ({"data.prepared": "shards"}, "data.held_out"),
         ({"tokenizer.joint": False}, "tokenizer.joint"),
-        ({"model.decoder.position": {"kind": "learned", "length": 20}}, "data.longest"),
+        ({"model.decoder.position": {"kind": "learned", "length": 20}}, "data.max_length"),
     ],
 )
 def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fault: str, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fau
 def test_a_score_that_a_task_does_not_have_is_refused(task: str, metric: str, tmp_path: Path) -> None:
     table = make_small_run(task, write_corpus(tmp_path)).model_dump(mode="json", exclude_none=True)
     with pytest.raises(RegardError, match=r"validation\.metric"):
-        RUN_FILES().parse(table, {"validation.metric": metric})
+        RUN_FILES.parse(table, {"validation.metric": metric})
 
 
 def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None
         (tmp_path / name).write_text(f"{long_text}\n" + "the old dog\n" * 5)
     validation = {"kind": "lines", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.de")}
     train = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
-    changes = {"data.train": [train], "data.validation": [validation], "data.held_out": 0.0, "validation.shown": 3}
+    changes = {"data.train": [train], "data.validation": [validation], "data.held_out": 0.0, "validation.samples": 3}
     made = make_trainer("translate", tmp_path, changes)
     assert made.validator is not None
     assert made.validator._examples[0].source == long_text

@@ -35,7 +35,7 @@ class RegardError(Exception):
 def _escape_unprintable(text: str) -> str:
     r"""What a terminal would obey, or nobody would see, written out: names in files may come from strangers.
 
-    >>> print(_visible("\x1b[2Jgood\nmodel"))
+    >>> print(_escape_unprintable("\x1b[2Jgood\nmodel"))
     \x1b[2Jgood
     model
     """

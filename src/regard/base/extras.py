@@ -9,7 +9,7 @@ from regard.base.errors import RegardError
 def import_optional(module: str, extra: str, purpose: str) -> Any:
     """The module, if it is installed.
 
-    >>> optional("no_such_module", "formats", "Reading .xyz")
+    >>> import_optional("no_such_module", "formats", "Reading .xyz")
     Traceback (most recent call last):
     regard.base.errors.RegardError: Reading .xyz needs the package 'no_such_module'.
       fix:   pip install 'regard[formats]'

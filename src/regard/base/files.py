@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.base import limits
-from regard.base.documents import parse_json
 from regard.base.errors import DamagedError, RegardError
+from regard.base.parsing import parse_json
 
 MANIFEST = "manifest.json"
 # Parts of a name that mean the same on every system: no drives, devices or separators of Windows, nothing unseen.

@@ -4,7 +4,7 @@
 def format_duration(seconds: float) -> str:
     """A duration in two words.
 
-    >>> lasting(42), lasting(130), lasting(3725), lasting(200_000)
+    >>> format_duration(42), format_duration(130), format_duration(3725), format_duration(200_000)
     ('42 s', '2 min 10 s', '1 h 02 min', '2 d 07 h')
     """
     total_seconds = round(seconds)

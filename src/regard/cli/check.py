@@ -16,13 +16,13 @@ from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
 from regard.data.doctor.clean import write_cleaned
-from regard.data.doctor.explain import sample_flagged
-from regard.data.doctor.lingua import LinguaJudge
+from regard.data.doctor.detect.lingua import LinguaJudge
+from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import render_page
-from regard.data.doctor.words import pluralize, summarize
+from regard.data.doctor.summary import pluralize, summarize
 from regard.data.example import Defects, Example
-from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
+from regard.data.readers.text_files import QUARANTINE_FILE
 
 Paths = Annotated[
     list[str] | None,

@@ -16,7 +16,7 @@ from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
 from regard.base.times import format_duration
-from regard.cli.lines import (
+from regard.cli.event_lines import (
     Speed,
     escape_control_characters,
     format_brief_scores,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.findings import print_evaluation
-from regard.cli.opened import load_as
-from regard.cli.streams import check_paths, read_lines, show_progress
+from regard.cli.evaluation_tables import print_evaluation
+from regard.cli.loading import load_as
+from regard.cli.text_input import check_paths, read_lines, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import Scorer
@@ -271,7 +271,7 @@ def _add_pair_likelihood(
     translator: "Translator", options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation
 ) -> None:
     from regard.pipeline.scorer import Scorer
-    from regard.pipeline.temperature import read_temperature
+    from regard.store.calibration import read_temperature
     from regard.store.model_folder import find_model
 
     assert options.folder is not None  # noqa: S101 - there is a translator
@@ -295,7 +295,7 @@ def _add_likelihood(
 ) -> None:
     """Surprise and calibration; before and after, if a temperature is fitted."""
     from regard.pipeline.evaluate import calibrate_scorer, summarize_likelihood
-    from regard.pipeline.temperature import write_temperature
+    from regard.store.calibration import write_temperature
 
     def measure(scorer: "Scorer") -> Evaluation:
         scored_texts = scorer.score(texts, sources, target_language=options.target_language, window=options.window)
@@ -314,7 +314,7 @@ def _add_likelihood(
 
 def _translate(translator: "Translator", options: EvaluateOptions, data: EvaluationData) -> list[str]:
     sources = data.sources or []
-    with show_progress("translating", len(sources), hidden=False) as advance:
+    with show_progress("translating", len(sources), is_hidden=False) as advance:
         translations = translator.translate(
             sources,
             beam_size=options.beam,

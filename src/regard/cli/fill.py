@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.opened import load_as
-from regard.cli.streams import check_paths, read_lines
+from regard.cli.loading import load_as
+from regard.cli.text_input import check_paths, read_lines
 
 GAP = "___"
 
@@ -26,7 +26,7 @@ def fill(
 ) -> None:
     """Fill the gaps of texts: the filled text, then the candidates for each gap with their probabilities."""
     from regard.pipeline.batches import chunks  # torch: only when it is needed
-    from regard.pipeline.filler import FillMask
+    from regard.pipeline.fill_mask import FillMask
 
     check_paths(texts, input_file, None)
     fill_mask = load_as(folder, FillMask)

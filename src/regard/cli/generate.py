@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli import looked_for
-from regard.cli.looked_for import SearchKind
-from regard.cli.opened import load_as
+from regard.cli import search_options
+from regard.cli.loading import load_as
+from regard.cli.search_options import SearchKind
 
 if TYPE_CHECKING:
-    from regard.pipeline.answers import GeneratedText
-    from regard.pipeline.writer import TextGenerator
+    from regard.pipeline.generator import TextGenerator
+    from regard.pipeline.results import GeneratedText
 
 
 def generate(
@@ -23,14 +23,14 @@ def generate(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
     prompt: Annotated[str, typer.Argument(help="How the text begins.")] = "",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="The most tokens to write.")] = 200,
-    temperature: looked_for.Temperature = 0.8,
-    top_k: looked_for.TopK = None,
-    top_p: looked_for.TopP = 0.95,
-    min_p: looked_for.MinP = None,
-    typical_p: looked_for.TypicalP = None,
-    repetition_penalty: looked_for.RepetitionPenalty = 1.0,
-    no_repeat_ngram: looked_for.NoRepeatNgram = None,
-    seed: looked_for.Seed = None,
+    temperature: search_options.Temperature = 0.8,
+    top_k: search_options.TopK = None,
+    top_p: search_options.TopP = 0.95,
+    min_p: search_options.MinP = None,
+    typical_p: search_options.TypicalP = None,
+    repetition_penalty: search_options.RepetitionPenalty = 1.0,
+    no_repeat_ngram: search_options.NoRepeatNgram = None,
+    seed: search_options.Seed = None,
     count: Annotated[int, typer.Option(min=1, help="So many texts; also the size of a beam.")] = 1,
     search: Annotated[
         SearchKind, typer.Option(help="How texts are looked for; beam, diverse and stochastic draw no words.")
@@ -45,9 +45,9 @@ def generate(
 ) -> None:
     """Write on from a prompt. One text appears as it is written, the prompt first."""
     from regard.decode.filters import Filters  # torch: only when it is needed
-    from regard.pipeline.writer import TextGenerator
+    from regard.pipeline.generator import TextGenerator
 
-    looked_for.check_unused_options(context, search)
+    search_options.check_unused_options(context, search)
     filters = Filters(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, no_repeat_ngram)
     text_generator = load_as(folder, TextGenerator)
     if draft is not None:
@@ -63,7 +63,7 @@ def generate(
     elif count == 1 and search is SearchKind.sample and not forbid and not as_json:
         _stream(text_generator, prompt, tokens=max_new_tokens, filters=filters, seed=seed)
     else:
-        strategy = looked_for.make_search(search, count, 1.0, filters)
+        strategy = search_options.make_search(search, count, 1.0, filters)
         (best_result,) = text_generator.generate(
             [prompt], max_new_tokens, strategy, n_best=count, forbidden=forbid or (), seed=seed
         )

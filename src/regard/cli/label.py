@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.opened import load_as
-from regard.cli.streams import check_paths, read_lines, zip_file
+from regard.cli.loading import load_as
+from regard.cli.text_input import check_paths, read_lines, zip_file
 
 if TYPE_CHECKING:
-    from regard.pipeline.labeller import Classification, TaggedText
+    from regard.pipeline.classifier import Classification, TaggedText
 
 
 def label(
@@ -33,7 +33,7 @@ def label(
 ) -> None:
     """Say the label of each text and how sure the model is; a tagger says one for every word."""
     from regard.pipeline.batches import chunks  # torch: only when it is needed
-    from regard.pipeline.labeller import Classification, Classifier, TaggedText
+    from regard.pipeline.classifier import Classification, Classifier, TaggedText
 
     check_paths(texts, input_file, None)
     check_paths(None, pair, None)
@@ -61,7 +61,7 @@ def label(
 
 
 def _write(text: str, prediction: "Classification | TaggedText", as_json: bool) -> None:
-    from regard.pipeline.labeller import TaggedText  # torch: only when it is needed
+    from regard.pipeline.classifier import TaggedText  # torch: only when it is needed
 
     if as_json:
         sys.stdout.write(json.dumps({"source": text, **asdict(prediction)}, ensure_ascii=False) + "\n")

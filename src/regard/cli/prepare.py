@@ -10,12 +10,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from regard.base.errors import RegardError
 from regard.config.parts import Frozen
 from regard.config.run import Data
-from regard.config.tables import SettingsFile, read_toml
+from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
-    from regard.data.prepare import ShardDone
-    from regard.text.vocabularies import TokenizerPair
+    from regard.data.shards.prepare import ShardDone
+    from regard.text.tokenizer_pair import TokenizerPair
 
 
 def prepare(
@@ -26,7 +26,7 @@ def prepare(
     size: Annotated[float, typer.Option(min=0.001, help="Million characters of text a shard.")] = 8.0,
 ) -> None:
     """Write a corpus as token shards, in parallel; killed, it goes on where it stopped."""
-    from regard.text.vocabularies import TokenizerPair  # only when it is needed: tokenizers, numpy
+    from regard.text.tokenizer_pair import TokenizerPair  # only when it is needed: tokenizers, numpy
 
     data = _load_data(run)
     tokenizers = TokenizerPair.load(tokenizer)
@@ -53,8 +53,8 @@ def _make_corpora(data: Data) -> "dict[str, Corpus]":
 def _prepare_split(
     name: str, corpus: "Corpus", tokenizers: "TokenizerPair", folder: Path, workers: int, size: int
 ) -> None:
-    from regard.data import prepare as room
     from regard.data.example import Defects
+    from regard.data.shards import prepare as data_prepare
 
     defects = Defects()
     shards: list[ShardDone] = []
@@ -65,7 +65,7 @@ def _prepare_split(
             shards.append(shard)
             bar.update(task, figures=_format_counts(shards))
 
-        room.prepare(corpus, tokenizers, folder, defects, workers=workers, shard_size=size, report=report_shard)
+        data_prepare.prepare(corpus, tokenizers, folder, defects, workers=workers, shard_size=size, report=report_shard)
     kept_count = sum(shard.reused for shard in shards)
     typer.echo(f"{name}: {_format_counts(shards)}{f'; {kept_count} were there already' if kept_count else ''}")
     if defects.counts:

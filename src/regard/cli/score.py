@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.streams import check_paths, read_lines, show_progress, zip_file
+from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText
@@ -50,7 +50,7 @@ def score(
     scorer = Scorer.load(folder)
     with ExitStack() as stack:
         lines, total, chunk_size = read_lines(texts, input_file)
-        advance = stack.enter_context(show_progress("scoring", total, hidden=chunk_size == 1 or sys.stdout.isatty()))
+        advance = stack.enter_context(show_progress("scoring", total, is_hidden=chunk_size == 1 or sys.stdout.isatty()))
         for chunk, chunk_sources in zip_file(chunks(lines, chunk_size), source, source_text):
             for scored in scorer.score(
                 chunk, chunk_sources, target_language=into, window=window, batch_tokens=batch_tokens

@@ -8,7 +8,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.config.reference import Setting, SettingsTable, iter_tables
-from regard.config.tables import suggest
+from regard.config.toml_file import suggest
 
 WIDTH = 100
 

@@ -15,8 +15,8 @@ from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.data.example import Defects, Location
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
-from regard.text.steps import Merge, count_words, replay_merges
-from regard.text.survey import LineTally, RoundTripReport, check_round_trip, show_token
+from regard.text.merges import Merge, count_words, replay_merges
+from regard.text.round_trip import LineTally, RoundTripReport, check_round_trip, show_token
 from regard.text.tokenizer import Tokenizer
 
 app = typer.Typer(help="Learn a vocabulary, look at it, check it on a corpus.", no_args_is_help=True)

@@ -18,12 +18,12 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
 from regard.base.times import format_duration
 from regard.cli.allocator import tune_allocator
-from regard.cli.order import StringList, TrainOptions, UsageError
+from regard.cli.train_options import StringList, TrainOptions, UsageError
 from regard.config import codec
 from regard.config.run import Run
 
 if TYPE_CHECKING:
-    from regard.train.choose import AutoRun
+    from regard.train.auto.configure import AutoRun
     from regard.train.events import Finished, Listener
 
 EXIT_CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
@@ -93,7 +93,7 @@ def _resume(options: TrainOptions) -> "Finished":
     if not (folder / RUN_FILE).is_file():
         what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN_FILE}."
         raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
-    if codec.RUN_FILES().load(folder / RUN_FILE).device.allocator == "tuned":
+    if codec.RUN_FILES.load(folder / RUN_FILE).device.allocator == "tuned":
         tune_allocator()
 
     from regard.train.fit import resume  # torch: only when it is needed
@@ -129,7 +129,7 @@ def _start(options: TrainOptions) -> "Finished | None":
     _print_lines(reasons)
     if options.dry_run:
         _print_lines([_describe_duration(run, auto_run)])
-        typer.echo(f"\n{codec.RUN_FILES().dumps(run)}", nl=False)
+        typer.echo(f"\n{codec.RUN_FILES.dumps(run)}", nl=False)
         return None
     assert options.out is not None  # noqa: S101 - checked
 
@@ -140,7 +140,7 @@ def _start(options: TrainOptions) -> "Finished | None":
 
 
 def _configure(options: TrainOptions, changes: dict[str, Any]) -> "AutoRun":
-    from regard.train.choose import configure, measure_update  # only when it is needed
+    from regard.train.auto.configure import configure, measure_update  # only when it is needed
 
     with _status("looking at the corpus") as set_status:
 
@@ -167,7 +167,7 @@ def _read_run(path: Path, changes: dict[str, Any]) -> Run:
         )
         raise RegardError("This is a folder, not a run file.", where=str(path), fix=fix)
     try:
-        return codec.RUN_FILES().load(path, changes)
+        return codec.RUN_FILES.load(path, changes)
     except ConfigError as error:
         if path.suffix == ".toml" or error.faults[0].path != "file":
             raise
@@ -206,7 +206,7 @@ def _describe_cost(run: Run, auto_run: "AutoRun | None") -> str:
 
 
 def _describe_duration(run: Run, auto_run: "AutoRun | None") -> str:
-    from regard.train.choose import measure_update  # only when it is needed
+    from regard.train.auto.configure import measure_update  # only when it is needed
 
     with _status("timing a few steps"):
         seconds = measure_update(run, _estimate_length(run, auto_run))
@@ -234,7 +234,7 @@ def _estimate_length(run: Run, auto_run: "AutoRun | None") -> int:
 @contextmanager
 def _listeners(folder: Path, header: Sequence[str], tracker_names: StringList) -> "Iterator[list[Listener]]":
     """Whoever hears of the run: a live display on a terminal, lines elsewhere, boards, and always log.txt."""
-    from regard.cli.lines import FileLog, LineLogger  # only when they are needed
+    from regard.cli.event_lines import FileLog, LineLogger  # only when they are needed
     from regard.store.run_folder import RunFolder
     from regard.train.trackers import make_tracker
 
@@ -263,7 +263,7 @@ def _print_next_steps(finished: "Finished") -> None:
     if finished.reason == "asked to stop":
         typer.echo(f"Go on with: regard train --resume {folder}")
     elif finished.reason == "spike":
-        policy = codec.RUN_FILES().load(folder / RUN_FILE).train.spikes
+        policy = codec.RUN_FILES.load(folder / RUN_FILE).train.spikes
         change, what = "kind=skip", "without the update that spiked"
         if policy.kind != "stop":
             change, what = (

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli import looked_for
-from regard.cli.looked_for import LengthNormalization, SearchKind
-from regard.cli.opened import load_as
-from regard.cli.streams import check_paths, join_lines, read_lines, read_text, show_progress
+from regard.cli import search_options
+from regard.cli.loading import load_as
+from regard.cli.search_options import LengthNormalization, SearchKind
+from regard.cli.text_input import check_paths, join_lines, read_lines, read_text, show_progress
 
 if TYPE_CHECKING:
-    from regard.pipeline.answers import Translation
+    from regard.pipeline.results import Translation
     from regard.pipeline.translator import Translator
 
 CONSTRAINTS_PANEL = "What the translations must be like"
@@ -75,18 +75,18 @@ def translate(
         list[str] | None,
         typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.", rich_help_panel=CONSTRAINTS_PANEL),
     ] = None,
-    temperature: looked_for.Temperature = 1.0,
-    top_k: looked_for.TopK = None,
-    top_p: looked_for.TopP = None,
-    min_p: looked_for.MinP = None,
-    seed: looked_for.Seed = None,
+    temperature: search_options.Temperature = 1.0,
+    top_k: search_options.TopK = None,
+    top_p: search_options.TopP = None,
+    min_p: search_options.MinP = None,
+    seed: search_options.Seed = None,
 ) -> None:
     """Translate texts, every line of a file, or every line of standard input.
 
     Line n of what comes out belongs to line n of what goes in; empty lines stay empty.
     """
     check_paths(texts, input_file, output_file)
-    looked_for.check_unused_options(context, search)
+    search_options.check_unused_options(context, search)
     if align and not as_json:
         raise RegardError("--align shows nothing without --json.", fix="Give both.")
     if document and (n_best > 1 or align or prefix or require):
@@ -94,15 +94,17 @@ def translate(
         raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
     from regard.pipeline.batches import chunk_seed, chunks
-    from regard.pipeline.wishes import Constraints
+    from regard.pipeline.constraints import Constraints
 
-    penalty = looked_for.make_length_penalty(length_normalization, length_penalty)
+    penalty = search_options.make_length_penalty(length_normalization, length_penalty)
     filters = Filters(temperature, top_k, top_p, min_p)
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
-        "longest": max_length,
+        "max_length": max_length,
         "into": into,
-        "search": looked_for.make_search(search, beam or looked_for.default_count(search, n_best), penalty, filters),
+        "search": search_options.make_search(
+            search, beam or search_options.default_count(search, n_best), penalty, filters
+        ),
         "best": n_best,
         "seed": seed,
     }
@@ -123,7 +125,7 @@ def translate(
             )
             return
         advance = stack.enter_context(
-            show_progress("translating", total, hidden=chunk_size == 1 or (out is sys.stdout and out.isatty()))
+            show_progress("translating", total, is_hidden=chunk_size == 1 or (out is sys.stdout and out.isatty()))
         )
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
@@ -143,7 +145,7 @@ def translate(
 
 
 def _load_translator(folder: Path, ensemble: list[Path]) -> "Translator":
-    from regard.pipeline.together import EnsembleTranslator
+    from regard.pipeline.ensemble import EnsembleTranslator
     from regard.pipeline.translator import Translator
 
     translator = load_as(folder, Translator)

@@ -7,7 +7,6 @@
 
 import tomllib
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.model import AnyModel, ModelConfig
 from regard.config.run import Run
-from regard.config.tables import SettingsFile, TomlTable, parse_settings, suggest, to_dict, with_changes
+from regard.config.toml_file import SettingsFile, TomlTable, parse_settings, suggest, to_dict, with_changes
 
 __all__ = [
     "TomlTable",
@@ -42,44 +41,32 @@ def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
     if name not in list_presets():
         raise RegardError(f"There is no preset '{name}'.", fix=suggest(name, list_presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return MODEL_FILES().parse(tomllib.loads(text), changes, where=f"preset {name}")
+    return MODEL_FILES.parse(tomllib.loads(text), changes, where=f"preset {name}")
 
 
 def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
     """The model that a TOML file describes, with `{"a.b": value}` changes."""
-    return MODEL_FILES().load(path, changes)
+    return MODEL_FILES.load(path, changes)
 
 
 def save(config: AnyModel, path: Path) -> None:
     """Write the model to a TOML file, whole or not at all."""
-    MODEL_FILES().save(config, path)
+    MODEL_FILES.save(config, path)
 
 
 def dumps(config: AnyModel) -> str:
     """The model as TOML: plain values first, then its tables; `parse` gives the same model back."""
-    return MODEL_FILES().dumps(config)
+    return MODEL_FILES.dumps(config)
 
 
 def parse(table: TomlTable, *, where: str | None = None) -> AnyModel:
     """A checked model from plain tables; raises one `ConfigError` that names every fault."""
-    return MODEL_FILES().parse(table, where=where)
+    return MODEL_FILES.parse(table, where=where)
 
 
 def schema() -> str:
     """The JSON schema of `model.toml`, for editors that complete and check."""
-    return MODEL_FILES().schema()
-
-
-@cache
-def MODEL_FILES() -> SettingsFile[AnyModel]:
-    """Model files."""
-    return SettingsFile(ModelConfig)
-
-
-@cache
-def RUN_FILES() -> SettingsFile[Run]:
-    """Run files. Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""
-    return SettingsFile(Run, _expand_preset)
+    return MODEL_FILES.schema()
 
 
 def _expand_preset(table: TomlTable) -> TomlTable:
@@ -93,7 +80,7 @@ def _expand_preset(table: TomlTable) -> TomlTable:
 def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
     """Tables inside tables as dotted keys.
 
-    >>> _flat({"width": 2, "encoder": {"layers": 3}})
+    >>> _flatten({"width": 2, "encoder": {"layers": 3}})
     [('width', 2), ('encoder.layers', 3)]
     """
     pairs: list[tuple[str, Any]] = []
@@ -101,3 +88,9 @@ def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
         path = f"{prefix}{key}"
         pairs += _flatten(value, f"{path}.") if isinstance(value, dict) else [(path, value)]
     return pairs
+
+
+MODEL_FILES: SettingsFile[AnyModel] = SettingsFile(ModelConfig)
+"""Model files (`model.toml`)."""
+RUN_FILES: SettingsFile[Run] = SettingsFile(Run, _expand_preset)
+"""Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""

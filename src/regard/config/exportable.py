@@ -1,7 +1,7 @@
 """Which engines hold a model exactly, or why not. Said before training, so that nobody trains what nobody serves.
 
 >>> from regard.config.codec import preset
->>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.exact]
+>>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.is_exact]
 ['ctranslate2', 'huggingface:MarianMTModel']
 >>> print(exportable_to(preset("tiny", {"encoder.window": 8}))[1])
 huggingface:MarianMTModel: no, encoder.window has no place
@@ -317,7 +317,7 @@ def _score_scale(attention: Attention, key_dim: int) -> float | None:
 def describe_position(position: Position) -> str:
     """A position in a word or two.
 
-    >>> describe(Rotary())
+    >>> describe_position(Rotary())
     'rotary/halves'
     """
     match position:

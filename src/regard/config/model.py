@@ -74,7 +74,7 @@ Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
 class LMHead(Frozen):
     """A score for every word of the vocabulary, at every position."""
 
-    kind: Literal["words"] = "words"
+    kind: Literal["lm"] = "lm"
     tied: bool = False
     """Use the embedding table of the tokens as output matrix."""
     bias: bool = False
@@ -84,7 +84,7 @@ class LMHead(Frozen):
 class MLMHead(Frozen):
     """Words for masked positions: a dense layer and a norm before the (tied) output matrix (BERT)."""
 
-    kind: Literal["masked_words"] = "masked_words"
+    kind: Literal["mlm"] = "mlm"
     tied: bool = True
     activation: Activation = "gelu"
 
@@ -110,7 +110,7 @@ class Tags(Frozen):
 class NoHead(Frozen):
     """No head: the vectors themselves are the answer."""
 
-    kind: Literal["vectors"] = "vectors"
+    kind: Literal["none"] = "none"
 
 
 class Xavier(Frozen):

@@ -1,6 +1,6 @@
 """Every setting of a run file, with its values, its default and what it does: read off the classes themselves.
 
->>> next(one for table in tables() for one in table.settings if one.path == "train.clip").default
+>>> next(one for table in iter_tables() for one in table.settings if one.path == "train.clip").default
 '1.0'
 """
 

@@ -252,7 +252,7 @@ class Run(Consistent):
         )
         if accumulate is not None and accumulate != self.accumulate:
             what = f"is {accumulate}, but {update_tokens} tokens an update and {batch_tokens} a batch make {self.accumulate}."
-            yield Fault("train.together", what, "Leave it out: it follows from the other two.")
+            yield Fault("train.accumulate", what, "Leave it out: it follows from the other two.")
         if update_tokens < batch_tokens:
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.update_tokens", what, "Make data.batch_tokens smaller, or this larger.")
@@ -268,11 +268,11 @@ class Run(Consistent):
             if isinstance(position, Learned) and position.length < self.data.max_length:
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
                 fix = f"Make it {position.length} at most: longer texts are set aside, or read to there."
-                yield Fault("data.longest", what, fix)
+                yield Fault("data.max_length", what, fix)
         yield from self._find_validation_faults()
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
             what = f"is {self.data.max_length}, but a batch has room for {self.data.batch_tokens} tokens."
-            yield Fault("data.longest", what, "Make it data.batch_tokens at most.")
+            yield Fault("data.max_length", what, "Make it data.batch_tokens at most.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric

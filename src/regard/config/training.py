@@ -230,7 +230,7 @@ class Device(Frozen):
     """ "cpu", "cuda", "cuda:1", "mps"; "auto" takes an NVIDIA or AMD GPU (cuda) if there is one."""
     threads: Annotated[int, Field(gt=0, le=limits.THREADS)] | None = None
     """Threads of a CPU. Sums depend on it in their last digits, so a resumed run keeps it."""
-    attention: Literal["float32", "compute"] | None = None
+    attention: Literal["float32", "autocast"] | None = None
     """Whether attention stays float32 under a lower precision: faster on CPUs where sentences are short."""
     logit_rows: Count | None = None
     """Rows of logits that exist at a time; 0 is all of them."""

@@ -1,6 +1,6 @@
 """A corpus: a mixture of named sources with weights and languages, and a fingerprint of what their files hold.
 
->>> from regard.config.run import Lines
+>>> from regard.config.run import LineLogger
 >>> corpus = Corpus([Lines(source="news.en", target="news.de", weight=2.0), Lines(source="talks.en", name="talks")])
 >>> corpus.names, corpus.weights
 (('news.en', 'talks'), (2.0, 1.0))
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Lines
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.guess import detect_source
-from regard.data.open import is_url, list_files, open_binary, read_chunk
 from regard.data.readers import read
+from regard.data.readers.detect import detect_source
+from regard.data.readers.text_files import is_url, list_files, open_binary, read_chunk
 
 __all__ = ["Corpus", "FileInfo", "detect_source"]
 

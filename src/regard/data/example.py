@@ -37,8 +37,8 @@ class Defects:
     """What readers met and went on from: counted by kind, with the first place of each. Nothing passes silently.
 
     >>> defects = Defects()
-    >>> defects.found("empty line", Where("a.en", 7))
-    >>> defects.found("empty line", Where("a.en", 9))
+    >>> defects.add("empty line", Location("a.en", 7))
+    >>> defects.add("empty line", Location("a.en", 9))
     >>> print(defects)
     empty line: 2, first at a.en:7
     """

@@ -68,7 +68,7 @@ def find_end_cut(text: str, share: float) -> int:
 
     Never more than twice the share is held out: lines may be whole paragraphs.
 
-    >>> end_cut("one\ntwo\nthree\nfour\n", 0.3), end_cut("one two three four", 0.3), end_cut("onetwothreefour", 0.3)
+    >>> find_end_cut("one\ntwo\nthree\nfour\n", 0.3), find_end_cut("one two three four", 0.3), find_end_cut("onetwothreefour", 0.3)
     (8, 8, 10)
     """
     cut = round(len(text) * (1 - share))

@@ -1,1 +1,1 @@
-"""Logits -> tokens: searches and sampling. Knows no model: it drives `step` (see `regard.decode.step`)."""
+"""Logits -> tokens: searches and sampling. Knows no model: it drives `step` (see `regard.decode.protocol`)."""

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.greedy import greedy
-from regard.decode.step import S, Step, check_max_lengths
-from regard.decode.top import topk
+from regard.decode.protocol import S, Step, check_max_lengths
+from regard.decode.topk import topk
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ end stay open; those that end, and are among the best `size` of all, are finishe
 2 x size.) At the longest length the best `size` are finished as they are.
 
 Finished texts are compared by score(y) = log p(y) / |y|^alpha, where |y| counts END, too: its probability is in the
-sum (`regard.decode.lengths` has GNMT's form, too). Without this (alpha = 0) short texts win, because every word more
+sum (`regard.decode.length_penalty` has GNMT's form, too). Without this (alpha = 0) short texts win, because every word more
 costs probability. Open beginnings of a sentence have one length, so they are compared by log p alone.
 
 When is a sentence done? The lectures have two rules: at a longest length T, always; or as soon as n texts are finished
@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.lengths import LengthPenalty, as_function
+from regard.decode.length_penalty import LengthPenalty, as_function
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
 from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
-from regard.decode.top import topk_logprobs as best_words
+from regard.decode.topk import topk_logprobs as best_words
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
 NEG_INF = float("-inf")
@@ -282,7 +282,7 @@ def _assign_rows(parents: IntArray, beam_width: int) -> IntArray:
 
     The first that continues a row stays in it, the others take the rows that nobody continues: so little is copied.
 
-    >>> _settled(np.array([[2, 2, 0, 2], [0, 1, 2, 3]]), 4).tolist()
+    >>> _assign_rows(np.array([[2, 2, 0, 2], [0, 1, 2, 3]]), 4).tolist()
     [[2, 1, 0, 3], [0, 1, 2, 3]]
     """
     if parents.shape[1] != beam_width:  # there were fewer before: nothing can stay

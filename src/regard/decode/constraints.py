@@ -7,7 +7,7 @@ are without constraints.
 
 Limits: phrases are tokens, not meanings. Forbidding the tokens of "cat" forbids "catalogue" where that begins with the
 same tokens, and does not forbid "Cat", or "cat" cut into tokens otherwise: give every spelling. A phrase that must be
-written is another matter (a step cannot know when to write it): see `regard.decode.required`.
+written is another matter (a step cannot know when to write it): see `regard.decode.grid_beam`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.phrases import ROOT, PhraseTrie
-from regard.decode.step import S, Step
+from regard.decode.protocol import S, Step
 
 RowPosition = tuple[int, int]  # a row, and which of the tokens just read
 

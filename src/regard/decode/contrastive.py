@@ -22,7 +22,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.ensemble import EnsembleState, Member
-from regard.decode.step import Step
+from regard.decode.protocol import Step
 
 MIN_LOGPROB = -1e4  # what log p of an impossible word counts as: its advantage is very large, but finite
 

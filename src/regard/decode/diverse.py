@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.beginnings import (
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.partial import (
     NEG_INF,
     FinishedHypotheses,
     PartialHypothesis,
@@ -25,9 +26,8 @@ from regard.decode.beginnings import (
     next_logprobs,
     split_finished,
 )
-from regard.decode.lengths import LengthPenalty
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths
-from regard.decode.top import topk
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths
+from regard.decode.topk import topk
 
 TokenLogprobs = list[tuple[int, float]]  # tokens and their log-probabilities, best first
 

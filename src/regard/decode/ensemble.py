@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.step import State, Step
+from regard.decode.protocol import State, Step
 
-Mean = Literal["probabilities", "logs"]
+Mean = Literal["probabilities", "logprobs"]
 
 Member = tuple[Step[Any], State]
 

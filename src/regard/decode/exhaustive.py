@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.lengths import LengthPenalty, as_function
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.length_penalty import LengthPenalty, as_function
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
 
 MAX_SEQUENCES = 100_000
 NEG_INF = float("-inf")
@@ -24,7 +24,7 @@ NEG_INF = float("-inf")
 def count_sequences(vocabulary_size: int, max_length: int, *, has_eos: bool = True) -> int:
     """How many texts there are of up to `longest` tokens; one of the `words` is END, unless nothing `ends` them.
 
-    >>> number_of_texts(10, 4, ends=False), number_of_texts(10, 4)
+    >>> count_sequences(10, 4, has_eos=False), count_sequences(10, 4)
     (10000, 7381)
     """
     continuing_tokens = vocabulary_size - has_eos

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.top import argmax as likeliest
-from regard.decode.top import topk
+from regard.decode.topk import argmax as likeliest
+from regard.decode.topk import topk
 
 NUCLEUS_HEAD_SIZE = 256  # words among which a share of the probability is looked for first
 
@@ -43,7 +43,7 @@ class Filters:
             raise RegardError(f"There is no temperature of {self.temperature}.", fix="Use 0 (greedy) or more.")
         if self.top_k is not None and self.top_k < 1:
             raise RegardError(f"The best {self.top_k} words are none.", fix="Use a top_k of 1 or more.")
-        for name in ("top_p", "min_p", "typical"):
+        for name in ("top_p", "min_p", "typical_p"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise RegardError(f"There is no probability of {value}.", fix=f"Use a {name} above 0, at most 1.")
@@ -63,7 +63,7 @@ class Filters:
         """Log-probabilities (R, V) after the first two filters; `history` (R, n) is all that was read before.
 
         >>> logs = torch.tensor([[0.5, 0.25, 0.25]]).log()
-        >>> Filters(repetition=2, ngram=2).penalised(logs, torch.tensor([[0, 1, 0]])).exp()
+        >>> Filters(repetition_penalty=2, no_repeat_ngram=2).apply_penalties(logs, torch.tensor([[0, 1, 0]])).exp()
         tensor([[0.2500, 0.0000, 0.2500]])
         """
         if self.no_repeat_ngram is not None and self.no_repeat_ngram <= history.size(1):

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.decode.lengths import LengthPenalty
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis
 from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis
-from regard.decode.top import topk_logprobs
+from regard.decode.topk import topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
 COMPACT_DIVISOR = 8  # finished rows leave when they are an eighth: each leaving moves others into their places

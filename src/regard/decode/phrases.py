@@ -14,9 +14,9 @@ ROOT = 0
 class PhraseTrie:
     """The trie.
 
-    >>> phrases = Phrases([(5, 6, 7), (6, 8)])
-    >>> node = phrases.along(ROOT, [5, 6])
-    >>> sorted(phrases.completing(node))
+    >>> phrases = PhraseTrie([(5, 6, 7), (6, 8)])
+    >>> node = phrases.walk(ROOT, [5, 6])
+    >>> sorted(phrases.completing_tokens(node))
     [7, 8]
     """
 

@@ -21,7 +21,7 @@ def to_numpy(logprobs: Tensor, tokens: Tensor) -> tuple[FloatArray, IntArray]:
 def compact(keep_mask: BoolArray) -> IntArray:
     """Where the rows that stay are found, if those at the end move into the places of those that leave.
 
-    >>> closed_up(np.array([True, False, True, False, True])).tolist()
+    >>> compact(np.array([True, False, True, False, True])).tolist()
     [0, 4, 2]
     """
     kept_count = int(keep_mask.sum())

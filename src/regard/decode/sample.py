@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters
-from regard.decode.lengths import LengthPenalty
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
 
 NEG_INF = float("-inf")
 SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None after its end

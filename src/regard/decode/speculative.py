@@ -20,8 +20,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters, draw
-from regard.decode.lengths import LengthPenalty
-from regard.decode.step import Hypothesis, S, State, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.protocol import Hypothesis, S, State, Step, check_max_lengths, make_hypothesis, nan_error
 
 D = TypeVar("D", bound=State)
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.beginnings import PartialHypothesis, advance, check_finite
-from regard.decode.lengths import LengthPenalty
-from regard.decode.step import Hypothesis, S, Step, check_max_lengths, make_hypothesis
-from regard.decode.top import topk
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.partial import PartialHypothesis, advance, check_finite
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis
+from regard.decode.topk import topk
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def stochastic_beam(
         tokens, moved = advance(state, open_partials, prompt.device)
         remaining = iter(moved)
         beams = [
-            [entry if entry.is_finished else replace(entry, beginning=next(remaining)) for entry in beam]
+            [entry if entry.is_finished else replace(entry, partial=next(remaining)) for entry in beam]
             for beam in beams
         ]
     return [[_make_result(entry, eos, length_penalty) for entry in beam] for beam in beams]
@@ -140,7 +140,7 @@ def _condition_on_max(perturbed: Tensor, maximum: Tensor) -> Tensor:
 
 
 def _mark_finished(entry: _BeamEntry, eos: int, *, is_last: bool) -> _BeamEntry:
-    return replace(entry, over=is_last or entry.partial.tokens[-1] == eos)
+    return replace(entry, is_finished=is_last or entry.partial.tokens[-1] == eos)
 
 
 def _make_result(entry: _BeamEntry, eos: int, length_penalty: LengthPenalty) -> PerturbedHypothesis:

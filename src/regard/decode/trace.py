@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.decode.lengths import LengthPenalty, as_function
+from regard.decode.length_penalty import LengthPenalty, as_function
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
 AttentionReader = Callable[[], NDArray[np.floating[Any]]]
@@ -97,8 +97,8 @@ class Trace:
         """A candidate and all before it, from the beginning on.
 
         >>> trace = Trace()
-        >>> begun = trace.begin(1)
-        >>> cat = trace.consider(trace.consider(0, 7, -0.5, 1.0, OPEN), 9, -0.25, 1.0, FINISHED)
+        >>> begun = trace.start(1)
+        >>> cat = trace.add(trace.add(0, 7, -0.5, 1.0, OPEN), 9, -0.25, 1.0, FINISHED)
         >>> [one.token for one in trace.lineage(cat)], trace.candidates[cat].score
         ([-1, 7, 9], -0.375)
         """
@@ -117,5 +117,5 @@ class Trace:
         return {
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "winners": self.winners,
-            "looks": attention_lists,
+            "attention": attention_lists,
         }

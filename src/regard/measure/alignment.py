@@ -50,7 +50,7 @@ class AlignmentScore:
 def read_gold(line: str, index_base: int = 0) -> Gold:
     """A line such as "0-0 1p2": i-j is sure, ipj possible; `first` is the number that the file gives the first word.
 
-    >>> gold = read_gold("1-1 2p1", first=1)
+    >>> gold = read_gold("1-1 2p1", index_base=1)
     >>> sorted(gold.sure), sorted(gold.possible)
     ([(0, 0)], [(0, 0), (1, 0)])
     """

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.measure.edits import make_ter_metric
-from regard.measure.overlap import make_bleu_metric, make_chrf_metric
+from regard.measure.bleu_chrf import make_bleu_metric, make_chrf_metric
+from regard.measure.error_rate import make_ter_metric
 from regard.measure.score import References, check_pairs, reference_streams
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def paired_bootstrap(
 
     >>> texts = ["a b c d e", "f g h i j", "k l m n o", "p q r s t"]
     >>> found = paired_bootstrap(["a b c d x", "f g h i x", "k l m n x", "p q r s x"], texts, texts, samples=200)
-    >>> found.other, found.difference > 0, found.clear
+    >>> found.candidate, found.difference > 0, found.is_significant
     (100.0, True, True)
     """
     check_pairs(baseline, references)

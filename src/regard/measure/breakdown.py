@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.base.errors import RegardError
+from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.exact import exact_match
-from regard.measure.overlap import bleu, chrf
 from regard.measure.score import References, check_pairs, reference_lists
 
 LENGTH_EDGES = (1, 6, 11, 21, 31, 51)
@@ -48,7 +48,7 @@ def score_by_length(
 
     Buckets without texts are left out.
 
-    >>> found = by_length(["a", "b c"], ["a", "b d"], ["A", "B C D E F G"])
+    >>> found = score_by_length(["a", "b c"], ["a", "b d"], ["A", "B C D E F G"])
     >>> [(bucket.low, bucket.high, bucket.texts, bucket.exact_match) for bucket in found]
     [(1, 5, 1, 100.0), (6, 10, 1, 0.0)]
     """
@@ -74,8 +74,8 @@ def score_by_frequency(
 
     With several references, the first counts. Words are cut as BLEU cuts them. Buckets without words are left out.
 
-    >>> found = by_frequency(["the cat sat"], ["the dog sat"], count_words(["the cat sat", "the mat"]))
-    >>> [(bucket.low, bucket.references, bucket.hypotheses, bucket.right) for bucket in found]
+    >>> found = score_by_frequency(["the cat sat"], ["the dog sat"], count_words(["the cat sat", "the mat"]))
+    >>> [(bucket.low, bucket.references, bucket.hypotheses, bucket.correct) for bucket in found]
     [(0, 1, 0, 0), (1, 2, 3, 2)]
     """
     check_pairs(hypotheses, references)

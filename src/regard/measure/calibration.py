@@ -107,7 +107,7 @@ def nll_derivatives(logprobs: NDArray[np.floating], tokens: Sequence[int]) -> Nl
     """The curve of log-probabilities, or logits, (places, vocabulary) and the words (places) that were right.
 
     >>> logs = np.log([[0.9, 0.1]] * 4)
-    >>> round(fit_temperature(curve_of(logs, [0, 0, 0, 1])), 6)  # right 3 times of 4, and 90 % sure: too sure
+    >>> round(fit_temperature(nll_derivatives(logs, [0, 0, 0, 1])), 6)  # right 3 times of 4, and 90 % sure: too sure
     2.0
     """
     z, targets = np.asarray(logprobs, np.float64), np.asarray(tokens)

@@ -46,7 +46,7 @@ def self_bleu(groups: Sequence[Sequence[str]]) -> Score:
 def max_ngram_count(text: str, size: int) -> int:
     """How often the commonest n-gram of words occurs; 0 if the text is shorter than that.
 
-    >>> commonest("no no no yes", 1), commonest("no no no yes", 2), commonest("no", 2)
+    >>> max_ngram_count("no no no yes", 1), max_ngram_count("no no no yes", 2), max_ngram_count("no", 2)
     (3, 2, 0)
     """
     counts: dict[tuple[str, ...], int] = {}

@@ -35,7 +35,7 @@ def check_pairs(hypotheses: Sequence[str], references: References) -> None:
 def reference_lists(references: References) -> list[tuple[str, ...]]:
     """All references of each text.
 
-    >>> variants(["one", ("two", "zwei")])
+    >>> reference_lists(["one", ("two", "zwei")])
     [('one',), ('two', 'zwei')]
     """
     lists = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
@@ -47,7 +47,7 @@ def reference_lists(references: References) -> list[tuple[str, ...]]:
 def reference_streams(references: References) -> list[list[str | None]]:
     """References as sacreBLEU reads them: the first of every text, the second of every text (None: it has none), ...
 
-    >>> streams(["one", ("two", "zwei")])
+    >>> reference_streams(["one", ("two", "zwei")])
     [['one', 'two'], [None, 'zwei']]
     """
     lists = reference_lists(references)

@@ -19,7 +19,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, TagHead
-from regard.models.initial import init_weights
+from regard.models.init import init_weights
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
 from regard.nn.feedforward import FeedForward
@@ -31,7 +31,7 @@ from regard.nn.scores import Additive, Concat, General, Score
 from regard.nn.stack import Stack
 
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
-AttentionType = TypeVar("SomeAttention", bound=Attention)
+AttentionType = TypeVar("AttentionType", bound=Attention)
 
 
 @overload
@@ -134,9 +134,7 @@ def _make_head(
     match settings:
         case config.LMHead() | config.MLMHead():
             assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
-            lm_head = _make_lm_head(
-                source.embedding, width, settings.tied, settings.kind == "masked_words" or settings.bias
-            )
+            lm_head = _make_lm_head(source.embedding, width, settings.tied, settings.kind == "mlm" or settings.bias)
             if isinstance(settings, config.LMHead):
                 return lm_head
             return MLMHead(nn.Linear(width, width), settings.activation, _make_norm(norm, width), lm_head)

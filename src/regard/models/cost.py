@@ -5,10 +5,10 @@ O((N + M) d^2) for projecting, O(N^2 h) memory where the weights are written out
 quadratic cost of a step into a linear one. Here each of them is a number.
 
 >>> from regard.config.codec import preset
->>> tiny = cost(preset("tiny"), batch=1, source=20, target=20)
+>>> tiny = cost(preset("tiny"), batch_size=1, source=20, target=20)
 >>> tiny.parameters.total()
 2605056
->>> tiny.cache["cross"], tiny.cache["self"]  # 4 layers x (keys + values) x 20 tokens x 128 x 4 bytes
+>>> tiny.kv_cache["cross"], tiny.kv_cache["self"]  # 4 layers x (keys + values) x 20 tokens x 128 x 4 bytes
 (81920, 81920)
 
 FLOPs are those of matrix products, a multiplication and an addition each; causal and windowed attention are

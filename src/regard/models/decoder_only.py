@@ -9,7 +9,7 @@ from regard.base.errors import ShapeError
 from regard.models.heads import ClassHead, Head
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.models.state import DecodingState
-from regard.nn.cache import KVCache
+from regard.nn.kv_cache import KVCache
 from regard.nn.masks import Mask, padding, same_document
 from regard.nn.record import Record
 from regard.nn.stack import Stack
@@ -89,7 +89,7 @@ class DecoderOnly(nn.Module):
         state = DecodingState(KVCache(capacity), memory_valid=None)
         if prefix is not None:
             prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D)
-            self.decoder(prefix_states, self.mask, cache=state.kv_cache)
+            self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache)
             if valid is not None:
                 if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
                     raise ShapeError("A prefix has a hole.", fix="Pad prefixes on the right, after all that is real.")
@@ -99,7 +99,7 @@ class DecoderOnly(nn.Module):
     def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:
         """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
         x, _ = self.tokens(tokens)  # (B, k, D)
-        return self.head(self.decoder(x, self.mask, cache=state.kv_cache, record=record))
+        return self.head(self.decoder(x, self.mask, kv_cache=state.kv_cache, record=record))
 
     def _read_prefix(self, prefix: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if self.prefix is None:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.models.heads import LMHead
 from regard.models.inputs import Input, TokenInput
 from regard.models.state import DecodingState
-from regard.nn.cache import KVCache
+from regard.nn.kv_cache import KVCache
 from regard.nn.masks import Mask, no_mask, padding
 from regard.nn.record import Record
 from regard.nn.stack import Stack
@@ -47,7 +47,7 @@ class EncoderDecoder(nn.Module):
     ) -> Tensor:
         """Logits (B, T, words) for every target token.
 
-        `source_real` is False for padding in the source. Targets are padded on the right, where no earlier
+        `source_valid` is False for padding in the source. Targets are padded on the right, where no earlier
         token looks.
         """
         return self.head(self.hidden_states(source, target, source_valid, record=record))
@@ -89,7 +89,7 @@ class EncoderDecoder(nn.Module):
         """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
         x, _ = self.target(tokens)  # (B, k, D)
         memory_mask = _padding_mask(state.memory_valid)
-        x = self.decoder(x, self.decoder_mask, memory_mask=memory_mask, cache=state.kv_cache, record=record)
+        x = self.decoder(x, self.decoder_mask, memory_mask=memory_mask, kv_cache=state.kv_cache, record=record)
         return self.head(x)
 
 

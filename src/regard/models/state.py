@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.nn.cache import KVCache
+from regard.nn.kv_cache import KVCache
 
 
 @dataclass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.nn.attend import ResolvedMask
-from regard.nn.cache import KVCache
+from regard.nn.kv_cache import KVCache
 from regard.nn.positions import Angles, Position
 from regard.nn.record import Record
 

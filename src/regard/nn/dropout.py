@@ -46,7 +46,7 @@ def dropout_mask(x: Tensor, rate: float) -> Tensor:
     """Zeros and 1 / (1 - rate), drawn from torch's own generator.
 
     >>> _ = torch.manual_seed(0)
-    >>> noise_like(torch.ones(5), 0.5)
+    >>> dropout_mask(torch.ones(5), 0.5)
     tensor([0., 0., 2., 0., 0.])
     """
     threshold = min(round(rate * LEVELS), LEVELS - 1)  # a rate next to 1 keeps something

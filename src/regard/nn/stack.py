@@ -8,9 +8,9 @@ from torch.utils.checkpoint import checkpoint
 
 from regard.base.errors import ShapeError
 from regard.nn.attend import ResolvedMask, resolve_mask
-from regard.nn.cache import KVCache
 from regard.nn.context import Context
 from regard.nn.dropout import Dropout
+from regard.nn.kv_cache import KVCache
 from regard.nn.layer import Layer
 from regard.nn.masks import Mask
 from regard.nn.positions import Position

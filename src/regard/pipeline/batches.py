@@ -11,9 +11,9 @@ def batch_by_length(lengths: Sequence[int], max_tokens: int, rows_per_text: int 
 
     A text that is longer than that is a batch by itself.
 
-    >>> list(by_length([3, 9, 4, 4], tokens=8))
+    >>> list(batch_by_length([3, 9, 4, 4], max_tokens=8))
     [[1], [2, 3], [0]]
-    >>> list(by_length([3, 9, 4, 4], tokens=8, copies=2))
+    >>> list(batch_by_length([3, 9, 4, 4], max_tokens=8, rows_per_text=2))
     [[1], [2], [3], [0]]
     """
     if rows_per_text < 1:
@@ -29,7 +29,7 @@ def batch_by_length(lengths: Sequence[int], max_tokens: int, rows_per_text: int 
 def chunks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
     """Any number of texts, `size` at a time: what is sorted by length together, and held in memory at once.
 
-    >>> list(windows("abc", 2))
+    >>> list(chunks("abc", 2))
     [['a', 'b'], ['c']]
     """
     iterator = iter(texts)

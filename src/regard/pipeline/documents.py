@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from regard.pipeline.answers import Translation
+from regard.pipeline.results import Translation
 from regard.pipeline.translator import Translator
 from regard.text.sentences import split_sentences
 

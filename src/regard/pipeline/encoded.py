@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from regard.config.model import EncoderOnly as Settings
-from regard.decode.step import nan_error
+from regard.decode.protocol import nan_error
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.batches import batch_by_length
+from regard.pipeline.encoding import check_length, padded
 from regard.pipeline.limits import max_positions
 from regard.pipeline.quiet import eval_mode
-from regard.pipeline.sources import check_length, padded
 from regard.text.tokenizer import Tokenizer
 
 
@@ -24,7 +24,7 @@ class BatchLogits(NamedTuple):
 
 
 def add_special_tokens(tokenizer: Tokenizer, *texts: Sequence[int]) -> list[int]:
-    """[classify] + text + [separate], and for a pair another text + [separate]: as `regard.data.tasks` frames them."""
+    """[classify] + text + [separate], and for a pair another text + [separate]: as `regard.data.batches.tasks` frames them."""
     specials = tokenizer.specials
     return [specials.cls, *(token for text in texts for token in (*text, specials.sep))]
 

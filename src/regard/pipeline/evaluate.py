@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.bootstrap import METRICS, Comparison, paired_bootstrap
 from regard.measure.breakdown import FrequencyBucket, LengthBucket, count_words, score_by_frequency, score_by_length
 from regard.measure.calibration import calibration_error, fit_temperature
-from regard.measure.edits import error_rate, ter
+from regard.measure.error_rate import error_rate, ter
 from regard.measure.exact import exact_match
 from regard.measure.likelihood import bits_per_byte, perplexity
-from regard.measure.overlap import bleu, chrf
 from regard.measure.score import References, Score
 from regard.pipeline.scorer import ScoredText, Scorer
 
@@ -59,7 +59,7 @@ def score_translations(
 
     `sources` gives the lengths, `training` (target text that the model learned from) the frequencies of words.
 
-    >>> judge(["Zwei Hunde."], ["Zwei Hunde."]).scores["ter"].value
+    >>> score_translations(["Zwei Hunde."], ["Zwei Hunde."]).scores["ter"].value
     0.0
     """
     measures: dict[str, Callable[[Sequence[str], References], Score]]

@@ -9,10 +9,10 @@ from regard.config import model as settings_of
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.filler import FillMask
-from regard.pipeline.labeller import Classifier
+from regard.pipeline.classifier import Classifier
+from regard.pipeline.fill_mask import FillMask
+from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import TextGenerator
 from regard.store.model_folder import read_model
 
 

@@ -149,7 +149,7 @@ def probe_repetition(
 def select_words_to_repeat(sources: Sequence[str]) -> list[str]:
     """The 4 most frequent words, 4 of the rarer half, and a nonsense syllable.
 
-    >>> words_to_repeat(["a dog and a cat ."])
+    >>> select_words_to_repeat(["a dog and a cat ."])
     ['a', 'and', 'cat', 'dog', 'ga']
     """
     counts = Counter({word: times for word, times in count_words(sources).items() if word.isalpha()})
@@ -195,7 +195,7 @@ def probe_gender(translator: Translator, beam_size: int = 5, target_language: st
 def detect_gender(text: str, masculine: str, feminine: str) -> Gender:
     """Which forms of a profession a German text has; "unclear" if none, or both.
 
-    >>> gender("Die Ärztin ist müde.", "arzt", "ärztin"), gender("Der Hund.", "arzt", "ärztin")
+    >>> detect_gender("Die Ärztin ist müde.", "arzt", "ärztin"), detect_gender("Der Hund.", "arzt", "ärztin")
     ('feminine', 'unclear')
     """
     words = _word_set(text)

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from regard.decode.step import Step
+from regard.decode.protocol import Step
+from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.swift import CpuDecoder
 from regard.pipeline.quiet import eval_mode
 
 

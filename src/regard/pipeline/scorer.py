@@ -16,20 +16,20 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.step import nan_error
+from regard.decode.protocol import nan_error
 from regard.measure.calibration import NllDerivatives
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.batches import batch_by_length
-from regard.pipeline.forced import Row, encode_pairs, encode_windows
+from regard.pipeline.encoding import padded
+from regard.pipeline.ensemble import EnsembleTranslator
+from regard.pipeline.generator import TextGenerator
 from regard.pipeline.quiet import eval_mode
-from regard.pipeline.sources import padded
-from regard.pipeline.temperature import read_temperature
-from regard.pipeline.together import EnsembleTranslator
+from regard.pipeline.teacher_forcing import Row, encode_pairs, encode_windows
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import TextGenerator
+from regard.store.calibration import read_temperature
 from regard.store.model_folder import check_vocabulary_sizes, read_model
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 
 MAX_LOGITS = 1 << 22  # logits that are held at once: places x words
 

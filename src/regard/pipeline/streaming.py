@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from regard.decode.filters import Filters
 from regard.decode.sample import iter_sample
-from regard.pipeline.searches import SearchInput
-from regard.text.stream import StreamingDecoder
+from regard.pipeline.search import SearchInput
+from regard.text.detokenize import StreamingDecoder
 
 
 def stream_text(inputs: SearchInput, filters: Filters, detokenizer: StreamingDecoder) -> Iterator[str]:

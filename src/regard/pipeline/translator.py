@@ -13,22 +13,22 @@ from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
-from regard.decode.lengths import LengthPenalty
-from regard.decode.step import State, Step
+from regard.decode.length_penalty import LengthPenalty
+from regard.decode.protocol import State, Step
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline import wishes as wished
-from regard.pipeline.answers import EMPTY, Translation, make_result
+from regard.pipeline import constraints as wished
 from regard.pipeline.batches import batch_by_length, chunk_seed, chunks
 from regard.pipeline.chance import make_generator
+from regard.pipeline.constraints import Constraints
+from regard.pipeline.encoding import TargetLanguage, check_list, encode_sources, padded
 from regard.pipeline.limits import max_positions
 from regard.pipeline.quick import LazyCpuDecoder
-from regard.pipeline.searches import Beam, Search, SearchInput
-from regard.pipeline.sources import TargetLanguage, check_list, encode_sources, padded
+from regard.pipeline.results import EMPTY, Translation, make_result
+from regard.pipeline.search import Beam, Search, SearchInput
 from regard.pipeline.streaming import stream_text
-from regard.pipeline.wishes import Constraints
 from regard.pipeline.written import not_text
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 
 EXTRA_TOKENS = 50  # tokens that a translation may have beyond what the model has seen sources grow to
 CHUNK_SIZE = 2048  # texts that are sorted by length and worked on together
@@ -74,7 +74,7 @@ class Translator:
         so many of its texts are finished, quicker than the exact bound by which it stops otherwise. `report` is told
         how many texts were translated, after each batch.
 
-        `search` is any other way to look for a text (`regard.pipeline.searches`), instead of a beam. Of the `best`
+        `search` is any other way to look for a text (`regard.pipeline.search`), instead of a beam. Of the `best`
         texts that it finds, the first is the translation and the others are its `alternatives`. `wishes` say what
         the translations must begin with, have, or not have. The same `seed` draws the same texts from the same batches.
 
@@ -107,7 +107,7 @@ class Translator:
                     [max_lengths[index] for index in batch_indices],
                     generator,
                 )
-                results = search.find(self._constrain(replace(inputs, best=n_best), constraints, batch_indices))
+                results = search.find(self._constrain(replace(inputs, n_best=n_best), constraints, batch_indices))
                 for index, hypotheses in zip(batch_indices, results, strict=True):
                     translations[index] = make_result(
                         Translation, hypotheses, target, n_best, should_rerank=should_rerank

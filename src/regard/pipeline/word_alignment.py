@@ -18,12 +18,12 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.measure.alignment import Links
 from regard.nn.record import Record
-from regard.pipeline.answers import Translation
 from regard.pipeline.batches import batch_by_length
-from regard.pipeline.forced import Row
+from regard.pipeline.encoding import TargetLanguage, padded
 from regard.pipeline.quiet import eval_mode
+from regard.pipeline.results import Translation
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.sources import TargetLanguage, padded
+from regard.pipeline.teacher_forcing import Row
 from regard.pipeline.translator import Translator
 
 AttentionRows = Literal["writes", "reads"]
@@ -113,7 +113,7 @@ def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
 def sum_by_word(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
     """Rows of pieces (n, m) summed to rows of words (words, m); pieces of no word are left out.
 
-    >>> gathered(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
+    >>> sum_by_word(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
     tensor([[6.],
             [8.]])
     """

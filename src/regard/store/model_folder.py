@@ -20,9 +20,9 @@ from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
 from regard.models.build import AnyModel, build
-from regard.store.room import check_fits_memory, count_parameters
+from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 
 MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
 RUN, BEST = "run.toml", "best"

@@ -77,7 +77,7 @@ def describe_mismatch(
 ) -> str:
     """In what tensors are not those that are wanted, beside other faults that were found; empty if in nothing.
 
-    >>> misfits({"a": torch.Size([2]), "b": torch.Size([3])}, {"a": torch.zeros(4), "c": torch.zeros(1)})
+    >>> describe_mismatch({"a": torch.Size([2]), "b": torch.Size([3])}, {"a": torch.zeros(4), "c": torch.zeros(1)})
     'a is (4,), not (2,); b is missing; c is unknown'
     """
     faults = [*extra_faults, *(f"{name} is missing" for name in expected.keys() - tensors.keys())]

@@ -24,9 +24,9 @@ from tokenizers import models, trainers
 
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
-from regard.text import document, specials, units
+from regard.text import pretokenize, specials, tokenizer_json
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 
 MIN_PAIR_COUNT = 2  # a pair that is seen once shortens nothing
 MAX_CHARACTERS = (
@@ -47,14 +47,14 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     """
     special_tokens = specials.special_token_texts(settings.specials)
     backend = tokenizers.Tokenizer(models.BPE())
-    normalizer, decoder = units.normaliser(settings), units.joiner(settings)
+    normalizer, decoder = pretokenize.normaliser(settings), pretokenize.joiner(settings)
     if normalizer is not None:
         backend.normalizer = normalizer
-    backend.pre_tokenizer = units.pre_tokenizer(settings)
+    backend.pre_tokenizer = pretokenize.pre_tokenizer(settings)
     if decoder is not None:
         backend.decoder = decoder
     model = _train_model(backend, _counted_texts(texts), settings, special_tokens)
-    return Tokenizer(document.serialize(backend, model, settings.specials))
+    return Tokenizer(tokenizer_json.serialize(backend, model, settings.specials))
 
 
 def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> TokenizerPair:
@@ -70,24 +70,24 @@ def _train_model(
     unk = settings.specials.unk
     match settings:
         case ByteBpe():
-            n_bytes = len(units.BYTE_ALPHABET)
+            n_bytes = len(pretokenize.BYTE_ALPHABET)
             size = _learnable_size(settings.vocabulary, special_tokens, n_bytes, f"the {n_bytes} bytes")
-            return _train_bpe(backend, texts, size, sorted(units.BYTE_ALPHABET), special_tokens)
+            return _train_bpe(backend, texts, size, sorted(pretokenize.BYTE_ALPHABET), special_tokens)
         case ByteLevel():
-            return document.make_bpe_model([*sorted(units.BYTE_ALPHABET)], [])
+            return tokenizer_json.make_bpe_model([*sorted(pretokenize.BYTE_ALPHABET)], [])
         case Bpe():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
-            model = _train_bpe(backend, texts, size, [units.SPACE_MARK], special_tokens)
+            model = _train_bpe(backend, texts, size, [pretokenize.SPACE_MARK], special_tokens)
             _learnable_size(
                 settings.vocabulary, special_tokens, len(_list_alphabet(model)), "the characters of this text"
             )
-            return document.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
+            return tokenizer_json.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
         case Unigram():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
             return _train_unigram(backend, texts, size, unk, special_tokens)
         case CharacterLevel():
             characters = _collect_characters(backend, texts)
-            return document.make_bpe_model([*characters, unk], [], unk)
+            return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
         case WordLevel():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "any word")
             return _train_word_level(backend, texts, size, unk, special_tokens)
@@ -102,7 +102,7 @@ def _train_bpe(
         vocab_size=size, min_frequency=MIN_PAIR_COUNT, initial_alphabet=alphabet, show_progress=False
     )
     _train(backend, models.BPE(), texts, trainer)
-    model = document.to_document(backend)["model"]
+    model = tokenizer_json.to_document(backend)["model"]
     return _remove_subwords(model, set(special_tokens))
 
 
@@ -114,7 +114,7 @@ def _remove_subwords(model: Model, excluded: set[str]) -> Model:
         if left in subwords and right in subwords and left + right not in excluded:
             subwords[left + right] = None
             merges.append([left, right])
-    return document.make_bpe_model(list(subwords), merges)
+    return tokenizer_json.make_bpe_model(list(subwords), merges)
 
 
 def _list_alphabet(model: Model) -> list[str]:
@@ -138,7 +138,7 @@ def _train_unigram(
         ) from error
     scored = [
         (subword, score)
-        for subword, score in document.to_document(backend)["model"]["vocab"]
+        for subword, score in tokenizer_json.to_document(backend)["model"]["vocab"]
         if subword not in special_tokens
     ]
     subwords = _stabilise_scores(scored)
@@ -168,7 +168,7 @@ def _train_word_level(
 ) -> Model:
     trainer = trainers.WordLevelTrainer(vocab_size=size + len(special_tokens), show_progress=False)
     _train(backend, models.WordLevel(unk_token=unk), texts, trainer)
-    vocabulary = document.to_document(backend)["model"]["vocab"]
+    vocabulary = tokenizer_json.to_document(backend)["model"]["vocab"]
     words = [word for word in sorted(vocabulary, key=vocabulary.__getitem__) if word not in special_tokens]
     words = [*words[:size], unk]
     return {"type": "WordLevel", "vocab": {word: token for token, word in enumerate(words)}, "unk_token": unk}

@@ -5,7 +5,7 @@ if white space follows and the next word does not begin in lower case. A full st
 or a common short form ("Dr.", "z. B.") ends nothing. That is a rule of thumb and no more: where it errs, a sentence is
 too long or too short, and nothing is lost.
 
->>> sentences("He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.")
+>>> split_sentences("He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.")
 [('He said: “Wait!”', ' '), ('Then he left.', '\n\n'), ('Dr. Who came at 5 p.m. today.', '')]
 """
 

@@ -2,7 +2,7 @@
 
 The file is Hugging Face's, and has a legitimate place for names of special tokens: the `special_tokens` of its
 `TemplateProcessing` post-processor, a table from a name to the ids and tokens that a template may insert. We write our
-roles there ("pad", "begin", ..., "language:de") with a template that inserts nothing. So one file holds everything,
+roles there ("pad", "bos", ..., "language:de") with a template that inserts nothing. So one file holds everything,
 and whoever else reads it gets the same ids. Special tokens are `added_tokens` with `special = true`; the user's extra
 tokens are those with `special = false`.
 
@@ -17,7 +17,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.run import Specials
 
-ROLES = ("pad", "begin", "end", "unknown", "mask", "classify", "separate")
+ROLES = ("pad", "bos", "eos", "unk", "mask", "cls", "sep")
 LANGUAGE_PREFIX = "language:"
 
 
@@ -55,7 +55,7 @@ class SpecialIds:
 def language_tag(language: str) -> str:
     """The text of a language's tag.
 
-    >>> tag("de")
+    >>> language_tag("de")
     '<2de>'
     """
     return f"<2{language}>"

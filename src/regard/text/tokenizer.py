@@ -21,11 +21,11 @@ import tokenizers
 from pydantic_core import to_json
 
 from regard.base import limits
-from regard.base.documents import parse_json
 from regard.base.errors import RegardError
 from regard.base.files import read_regular_file, write_atomic
-from regard.text import specials, trusted, units
-from regard.text.stream import StreamingDecoder, TokenBytes
+from regard.base.parsing import parse_json
+from regard.text import pretokenize, specials, tokenizer_check
+from regard.text.detokenize import StreamingDecoder, TokenBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Tokenizer:
         self.size: int = self.backend.get_vocab_size(with_added_tokens=True)
         self.backend.encode_special_tokens = True  # "<pad>" in a text is text
         self._document = document
-        self._normalizer = units.user_normalizer(document.get("normalizer"))
+        self._normalizer = pretokenize.user_normalizer(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
         self._extra_pattern = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
         self._where = where
@@ -166,7 +166,7 @@ class Tokenizer:
 def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
     try:
         document = parse_json(content)
-        trusted.check_tokenizer_json(document)
+        tokenizer_check.check_tokenizer_json(document)
         return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # what was checked, and nothing else
     except BaseException as error:
         if not isinstance(error, Exception) and not _is_panic(error):

@@ -72,7 +72,7 @@ class Ema:
 def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of several models' weights, added up in float64; of an iterator, one is held at a time.
 
-    >>> mean([{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}])
+    >>> average_checkpoints([{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}])
     {'w': tensor([1.5000, 3.0000])}
     """
     sums: dict[str, Tensor] = {}

@@ -26,7 +26,7 @@ from regard.base.files import create_folder, explain_full_disk, read_json, recov
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
-Result = TypeVar("Read")
+Result = TypeVar("Result")
 TENSOR_FILES = {"weights": "model.safetensors", "optimizer": "optimizer.safetensors", "ema": "ema.safetensors"}
 STATE_FILE = "state.json"
 _STEP_NAME = re.compile(r"step-(\d{8,})")

@@ -19,11 +19,11 @@ from regard.config.run import Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
 from regard.data.held_out import SplitCorpus, train_validation_split
-from regard.data.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare
-from regard.data.shards import Shards
+from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare
+from regard.data.shards.shard import Shards
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn, learn_pair
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import Listener, Message, Stage
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, to be translated and shown

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.data.batch import Batch
-from regard.data.noise import make_key
+from regard.data.batches.batch import Batch
+from regard.data.batches.keyed_random import make_key
 from regard.train.objective import Objective
 from regard.train.optim import Optimizers
 from regard.train.precision import GradScaler, Precision, autocast
@@ -69,7 +69,7 @@ class Updater:
             if parts >= rows:
                 raise RegardError(
                     "There is not enough memory for a single row of a batch.",
-                    fix="Make data.longest smaller, set train.recompute = true, or take a smaller model.",
+                    fix="Make data.max_length smaller, set train.checkpoint_activations = true, or take a smaller model.",
                 )
             parts = min(2 * parts, rows)
             self._warn(f"Memory ran out: the update is computed again with each batch in {parts} parts.")

@@ -20,14 +20,14 @@ from regard.base.files import is_leftover
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
-from regard.config.tables import TomlTable, to_dict, with_changes
+from regard.config.toml_file import TomlTable, to_dict, with_changes
 from regard.data.example import CorpusError
-from regard.data.prepare import WorkerError
-from regard.data.shards import Shards
+from regard.data.shards.prepare import WorkerError
+from regard.data.shards.shard import Shards
 from regard.models.build import build
 from regard.store.model_folder import RUN
-from regard.store.room import check_fits_memory
 from regard.store.run_folder import RunFolder
+from regard.store.size_check import check_fits_memory
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
@@ -45,7 +45,7 @@ TOKEN_SETTINGS = (
     "tokenizer.",
 )  # what the tokens in the folder were made with
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
-DERIVED_SETTING = "train.together"  # from other settings: it changes with them, and is no change of its own
+DERIVED_SETTING = "train.accumulate"  # from other settings: it changes with them, and is no change of its own
 
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
@@ -56,7 +56,7 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
     run_folder = RunFolder(folder)
     with handle_signals() as stop_request, run_folder.lock():
-        RUN_FILES().save(run, run_folder.run)
+        RUN_FILES.save(run, run_folder.run)
         return _run(run, run_folder, listeners, pause_at, stop_request)
 
 
@@ -80,10 +80,10 @@ def resume(
     if not run_folder.run.is_file():
         raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
     with handle_signals() as stop_request, run_folder.lock():
-        run = RUN_FILES().load(run_folder.run)
+        run = RUN_FILES.load(run_folder.run)
         new_run = _extend(run, updates, more)
         if changes:
-            new_run = RUN_FILES().parse(
+            new_run = RUN_FILES.parse(
                 with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
             )
         state = _load_newest_state(run_folder, run)
@@ -144,7 +144,7 @@ def _run(
         emit(finished)
         return finished
     trainer = Trainer(run, folder, run_data, emit)
-    RUN_FILES().save(run, folder.run)  # only now: these settings fit what the folder holds
+    RUN_FILES.save(run, folder.run)  # only now: these settings fit what the folder holds
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
 
 
@@ -170,7 +170,7 @@ def _resolve(run: Run, run_data: RunData) -> Run:
     sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     table = to_dict(run)
     model = table["model"]
-    changes: dict[str, Any] = {"train.together": run.accumulate}
+    changes: dict[str, Any] = {"train.accumulate": run.accumulate}
     for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
@@ -178,10 +178,10 @@ def _resolve(run: Run, run_data: RunData) -> Run:
         held_out = () if run_data.validation is None else run_data.validation.labels  # a rare one may be there alone
         changes["model.head.labels"] = sorted({*run_data.train.labels, *held_out})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
-        changes["model.growth"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
+        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
-    return RUN_FILES().parse(with_changes(table, changes), where=RUN)
+    return RUN_FILES.parse(with_changes(table, changes), where=RUN)
 
 
 def _max_length_ratio(pairs: Shards) -> float:
@@ -194,7 +194,7 @@ def _extend(run: Run, updates: int | None, more: int | None) -> Run:
     if updates is not None and more is not None:
         raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
     total = updates if updates is not None else run.train.updates + (more or 0)
-    return RUN_FILES().parse(to_dict(run), {"train.updates": total}) if total != run.train.updates else run
+    return RUN_FILES.parse(to_dict(run), {"train.updates": total}) if total != run.train.updates else run
 
 
 def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
@@ -208,7 +208,7 @@ def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
 
 def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     before = to_dict(
-        RUN_FILES().parse(before, where=where)
+        RUN_FILES.parse(before, where=where)
     )  # settings that an older version did not have had their defaults
     ignored = {DERIVED_SETTING, *(["train.updates"] if is_extended else [])}
     changed = [difference for difference in differences(before, to_dict(new_run)) if difference[0] not in ignored]
@@ -225,7 +225,7 @@ def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_ext
             fix="Take the changes back, or start a new run.",
         )
     model_changes = [difference for difference in changed if difference[0].startswith("model.")]
-    if model_changes and _weight_shapes(RUN_FILES().parse(before, where=where)) != _weight_shapes(new_run):
+    if model_changes and _weight_shapes(RUN_FILES.parse(before, where=where)) != _weight_shapes(new_run):
         raise RegardError(
             f"The run's weights are those of another model:\n{_format_changes(model_changes)}",
             where=where,

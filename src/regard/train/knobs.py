@@ -15,7 +15,7 @@ from regard.config.training import (
     Training,
     Validation,
 )
-from regard.train.recipes import Recipe, TaskKind
+from regard.train.auto.recipes import Recipe, TaskKind
 
 VALIDATIONS, FEW_VALIDATIONS = 32, 12  # validations in a run, about; and where time is short
 AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # checkpoints, by preset
@@ -99,7 +99,7 @@ def _choose_interval(budget: Budget) -> int:
 def round_digits(number: float, digits: int = 2) -> int:
     """The nearest number of which only the first digits are not zero.
 
-    >>> rounded(7985.3), rounded(123), rounded(7)
+    >>> round_digits(7985.3), round_digits(123), round_digits(7)
     (8000, 120, 7)
     """
     if number < 1:
@@ -111,7 +111,7 @@ def round_digits(number: float, digits: int = 2) -> int:
 def format_count(number: float) -> str:
     """A large number in words that fit a line.
 
-    >>> many(2605056), many(1115394), many(808064), many(950)
+    >>> format_count(2605056), format_count(1115394), format_count(808064), format_count(950)
     ('2.6 million', '1.1 million', '810,000', '950')
     """
     if number >= 1e9:

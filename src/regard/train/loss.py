@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
 
 ROW_MULTIPLE = 32  # rows of narrow logits are filled up to multiples of this, so that there are few sizes of them
 
@@ -40,8 +40,8 @@ def token_loss(
     words are few. Under autocast the matrix products run in its type, softmax and sums in float32.
 
     >>> x, weight = torch.eye(2), torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> loss = word_loss(x, torch.tensor([0, 2]), weight, bias=None, rows=1)
-    >>> round(loss.total.item(), 4), loss.right.item()  # log(e^2 + 2) - 2 + log(e + 2)
+    >>> loss = token_loss(x, torch.tensor([0, 2]), weight, bias=None, logit_rows=1)
+    >>> round(loss.total.item(), 4), loss.correct.item()  # log(e^2 + 2) - 2 + log(e + 2)
     (1.791, 1)
     """
     if logit_rows == 0:

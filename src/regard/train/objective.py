@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead, MLMHead
-from regard.train.agreement import r_drop_class_loss, r_drop_token_loss
 from regard.train.loss import LossSums, class_loss, token_loss
+from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
 
 class Objective:
@@ -79,7 +79,7 @@ class Objective:
 
 def _duplicate(batch: Batch) -> Batch:
     """All rows, and all of them once more."""
-    names = ("labels", "source", "source_real", "target", "documents", "positions")
+    names = ("labels", "source", "source_valid", "target", "documents", "positions")
     tensors = {name: tensor for name in names if (tensor := getattr(batch, name)) is not None}
     doubled: dict[str, Any] = {name: torch.cat((tensor, tensor)) for name, tensor in tensors.items()}
     return replace(batch, **doubled)
@@ -92,7 +92,7 @@ def _drop_trivial_masks(batch: Batch) -> Batch:
         source_valid = None
     if documents is not None and bool(((documents == documents[:, :1]) | (documents < 0)).all()):
         documents = positions = None  # one text a row, perhaps with padding behind it, which nobody sees
-    return replace(batch, source_real=source_valid, documents=documents, positions=positions)
+    return replace(batch, source_valid=source_valid, documents=documents, positions=positions)
 
 
 def _require(tokens: Tensor | None) -> Tensor:

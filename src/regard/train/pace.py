@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from regard.config.run import Run
-from regard.data.batch import Batch
-from regard.data.rows import IGNORE_INDEX
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
 from regard.models.cost import cost
-from regard.store.room import check_fits_memory
+from regard.store.size_check import check_fits_memory
 from regard.train.device import resolve_device
 from regard.train.trial import StepTimer
 
@@ -65,6 +65,6 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
     kind = run.model.head.kind
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)
-    if kind == "masked_words":
+    if kind == "mlm":
         return tokens.masked_fill(torch.rand(tokens.shape) > MASKED_SHARE, IGNORE_INDEX)
-    return tokens if kind == "words" else torch.zeros_like(tokens)
+    return tokens if kind == "lm" else torch.zeros_like(tokens)

@@ -21,7 +21,7 @@ AUTOCAST_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 def autocast(device_type: str, precision: Precision) -> AbstractContextManager[object]:
     """The block in which a model is run: autocast, or nothing for float32.
 
-    >>> with computing("cpu", "bfloat16"):
+    >>> with autocast("cpu", "bfloat16"):
     ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
     torch.bfloat16
     """

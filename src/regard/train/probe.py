@@ -8,8 +8,8 @@ from typing import Any
 from regard.base.times import format_duration
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.tables import to_dict, with_changes
-from regard.data.batch import Batch
+from regard.config.toml_file import to_dict, with_changes
+from regard.data.batches.batch import Batch
 from regard.train.corpora import RunData
 from regard.train.events import Listener, Message, Stage
 from regard.train.tasks import make_loader
@@ -26,7 +26,7 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     timer = StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS)
     tuned = timer.tune()
     emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
-    return RUN_FILES().parse(with_changes(to_dict(run), {f"device.{name}": value for name, value in tuned.items()}))
+    return RUN_FILES.parse(with_changes(to_dict(run), {f"device.{name}": value for name, value in tuned.items()}))
 
 
 def pick_typical_batch(run: Run, run_data: RunData) -> Batch:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from regard.base.errors import DamagedError
-from regard.data.order import DataPosition
+from regard.data.batches.order import DataPosition
 
 
 @dataclass

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 import regard
 from regard.config.run import Run
-from regard.config.tables import to_dict
-from regard.store.card import Card
+from regard.config.toml_file import to_dict
+from regard.store.model_card import Card
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
 from regard.train.corpora import RunData

@@ -19,7 +19,7 @@ EXPLAINED_SETTINGS = {  # the first words of a reason: the settings that it expl
 def mark_overridden(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:
     """The reasons for a run, of which these settings are somebody's own.
 
-    >>> as_set(["Dropout: 0.1, because.", "Looks: one."], ["validation.every"])
+    >>> mark_overridden(["Dropout: 0.1, because.", "Looks: one."], ["validation.every"])
     ('Dropout: 0.1, because.', 'Looks: changed by you (validation.every).')
     """
     return tuple(_mark_reason(reason, settings) for reason in reasons)

@@ -1,7 +1,7 @@
 """The learning rate of every update, as a formula of its number: nothing to save, nothing to resume.
 
 >>> from regard.config.training import Linear
->>> [rate(Linear(peak=1.0, warmup=2), update, updates=6, width=128) for update in range(1, 7)]
+>>> [learning_rate(Linear(peak=1.0, warmup=2), update, updates=6, width=128) for update in range(1, 7)]
 [0.5, 1.0, 0.75, 0.5, 0.25, 0.0]
 """
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config.run import Run
-from regard.data.loader import Loader
-from regard.data.order import OrderSettings
-from regard.data.shards import Shards, split_long
-from regard.data.tasks import Task, TaskName, build_task
-from regard.text.vocabularies import TokenizerPair
+from regard.data.batches.loader import Loader
+from regard.data.batches.order import OrderSettings
+from regard.data.batches.tasks import Task, TaskName, build_task
+from regard.data.shards.shard import Shards, split_long
+from regard.text.tokenizer_pair import TokenizerPair
 
 KINDS: dict[str, TaskName] = {
     "translate": "translate",

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.base.files import read_json, write_atomic
-from regard.config.tables import read_toml, suggest
+from regard.config.toml_file import read_toml, suggest
 from regard.store.run_folder import RunFolder
 from regard.train.events import Event, Finished, Listener, Started, Updated, Validated
 

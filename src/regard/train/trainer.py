@@ -13,24 +13,24 @@ import torch
 
 from regard.config.run import Run
 from regard.config.training import Rewind, Stop
-from regard.data.loader import Update
-from regard.data.recut import resegmenter
+from regard.data.batches.loader import Update
+from regard.data.batches.subword_noise import resegmenter
 from regard.models.build import build
-from regard.store.room import check_fits_memory
 from regard.store.run_folder import Journal, RunFolder
+from regard.store.size_check import check_fits_memory
 from regard.store.weights import get_weights, load_into
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.corpora import RunData
 from regard.train.engine import Updater, UpdateStats
 from regard.train.events import Finished, Listener, Message, Saved, Spiked, Started, StopReason, Updated, Validated
-from regard.train.guard import SpikeDetector
 from regard.train.kernels import apply_device_settings
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.progress import Progress
 from regard.train.publish import ModelWriter
 from regard.train.schedule import learning_rate
+from regard.train.spikes import SpikeDetector
 from regard.train.tasks import make_loader
 from regard.train.validate import Scores, Validator, is_better
 
@@ -64,7 +64,9 @@ class Trainer:
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
         resegment = resegmenter(run_data.tokenizers, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
-        self.loader = make_loader(run, run_data.train, run_data.tokenizers, together=run.accumulate, recut=resegment)
+        self.loader = make_loader(
+            run, run_data.train, run_data.tokenizers, accumulate=run.accumulate, resegment=resegment
+        )
         self.validator = self._make_validator(run_data)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")), size)
         self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from regard.config.run import Run
-from regard.data.batch import Batch
+from regard.data.batches.batch import Batch
 from regard.models.build import build
 from regard.models.heads import LMHead, MLMHead
 from regard.nn.attention import set_attention_float32
@@ -60,9 +60,9 @@ class StepTimer:
         device, tuned = self._run.device, dict[str, Any]()
         if device.attention is None:
             options = {
-                name: partial(set_attention_float32, self.model, name == "float32") for name in ("float32", "compute")
+                name: partial(set_attention_float32, self.model, name == "float32") for name in ("float32", "autocast")
             }
-            tuned["attention"] = "compute" if self._run.train.precision == "float32" else self.pick_fastest(options)
+            tuned["attention"] = "autocast" if self._run.train.precision == "float32" else self.pick_fastest(options)
         if device.threads is None:
             threads = [torch.get_num_threads(), *([1] if self._device.type == "cpu" else [])]
             tuned["threads"] = self.pick_fastest({count: partial(torch.set_num_threads, count) for count in threads})

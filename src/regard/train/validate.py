@@ -10,15 +10,15 @@ import torch
 
 from regard.config import model as settings_of
 from regard.config.training import Metric, Validation
-from regard.data.loader import Loader
+from regard.data.batches.loader import Loader
+from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.likelihood import bits_per_byte, perplexity
-from regard.measure.overlap import bleu, chrf
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.generator import TextGenerator
 from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
-from regard.pipeline.writer import TextGenerator
-from regard.text.vocabularies import TokenizerPair
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.corpora import ValidationExample
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective

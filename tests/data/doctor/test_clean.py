@@ -14,8 +14,8 @@ from regard.config.run import AnySource, Documents, Jsonl, Lines, Table
 from regard.data.doctor import examine
 from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.open import QUARANTINE_FILE
 from regard.data.readers import read
+from regard.data.readers.text_files import QUARANTINE_FILE
 
 ENGLISH = [b"one line", b"", b"three &amp; lines", b"four \x00 lines", b"one line", b"f\xc3\x83\xc2\xbcr six", b"seven"]
 GERMAN = [b"eine Zeile", b"zwei", b"drei Zeilen", b"vier Zeilen", b"eine Zeile", b"sechs Zeilen", b"sieben"]

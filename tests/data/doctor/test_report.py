@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from regard.data.doctor import examine
-from regard.data.doctor.explain import sample_flagged
+from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import escape_visibly, render_page
 from regard.data.example import Defects, Example, Location
 from tests.data.doctor.test_examine import GOOD_EXAMPLES

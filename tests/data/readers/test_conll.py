@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Conll
-from tests.data.readers.forms import read_all, read_until_error
+from tests.data.readers.formats import read_all, read_until_error
 
 SHARED = Path(__file__).parents[3] / "../shared/data"
 

@@ -13,7 +13,7 @@ from regard.config.run import Lines
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects
 from regard.data.readers import read
-from tests.data.readers.forms import BY_NAME, FORMATS, Format, read_all, read_until_error, to_rows
+from tests.data.readers.formats import BY_NAME, FORMATS, Format, read_all, read_until_error, to_rows
 
 TEXT_FORMATS = [form for form in FORMATS if form.name not in ("parquet", "mo")]  # those made of lines of UTF-8
 LINE_FORMATS = [BY_NAME[name] for name in ("lines", "pairs", "tsv", "csv", "quoted", "json", "escaped")]

@@ -4,7 +4,7 @@ import pytest
 
 from regard.config.run import Documents
 from regard.data.readers import documents as module
-from tests.data.readers.forms import read_all, read_until_error
+from tests.data.readers.formats import read_all, read_until_error
 
 
 def test_a_file_is_a_document_with_all_its_lines(tmp_path: Path) -> None:

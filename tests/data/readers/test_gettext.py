@@ -5,7 +5,7 @@ import polib
 import pytest
 
 from regard.config.run import Gettext
-from tests.data.readers.forms import encode_mo, encode_po, read_all, read_until_error, to_rows
+from tests.data.readers.formats import encode_mo, encode_po, read_all, read_until_error, to_rows
 
 ENTRIES = r"""
 # of a translator

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Lines
-from tests.data.readers.forms import read_all, read_until_error
+from tests.data.readers.formats import read_all, read_until_error
 
 
 def test_pairs_carry_languages_and_locations(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pyarrow.parquet
 import pytest
 
 from regard.config.run import Parquet
-from tests.data.readers.forms import read_all, read_until_error
+from tests.data.readers.formats import read_all, read_until_error
 
 
 def write_parquet(tmp_path: Path, **columns: Any) -> str:

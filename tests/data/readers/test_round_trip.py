@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import regard.data.open
+import regard.data.readers.text_files
 from regard.config.run import Conll, Documents, Lines, Table
-from tests.data.readers.forms import BY_NAME, SEPARATOR, Row, encode_jsonl, read_all, to_rows
+from tests.data.readers.formats import BY_NAME, SEPARATOR, Row, encode_jsonl, read_all, to_rows
 
 TRICKY_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
 XML_CONTROLS = "".join(map(chr, range(32))).translate({9: None, 10: None, 13: None}) + "\ufffe\uffff"
@@ -65,7 +65,7 @@ CASES = {
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are read a few bytes at a time, so that pieces end inside characters, line ends and quotes."""
-    monkeypatch.setattr(regard.data.open, "PIECE", 7)
+    monkeypatch.setattr(regard.data.readers.text_files, "READ_BYTES", 7)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -77,7 +77,7 @@ def test_every_format_gives_back_what_was_written(name: str, tmp_path: Path, dat
     if name == "tmx":  # a carriage return is written so that XML keeps it
         path.write_bytes(path.read_bytes().replace(b"\r", b"&#13;"))
     examples, _ = read_all(form.source(str(path)))
-    assert to_rows(examples) == form.expected(written)
+    assert to_rows(examples) == form.expected_rows(written)
 
 
 @given(content=st.text("ab\r\n\u2028\x85\ufeff\0é漢", max_size=30))

@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from regard.config.run import Table
-from tests.data.readers.forms import read_all, read_until_error
+from tests.data.readers.formats import read_all, read_until_error
 
 
 def write_table(tmp_path: Path, content: str) -> str:

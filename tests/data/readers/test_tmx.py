@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import Tmx
-from tests.data.readers.forms import TMX_HEAD, read_all, read_until_error
+from tests.data.readers.formats import TMX_HEAD, read_all, read_until_error
 
 BOMB = """<?xml version="1.0"?>
 <!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>

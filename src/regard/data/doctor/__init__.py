@@ -2,7 +2,7 @@
 
     examples -> examine -> Diagnosis -> explain (findings, samples) -> words, report, clean
 
->>> from regard.data.example import Example, Where
+>>> from regard.data.example import Example, Location
 >>> corpus = [Example(Where("a.en", 1), "Good morning to everybody!", "Good morning to everybody!")]
 >>> diagnosis = examine(corpus)
 >>> [rule.name for rule in diagnosis.rules if len(diagnosis.rows(rule.name))]
@@ -10,6 +10,6 @@
 """
 
 from regard.data.doctor.examine import Diagnosis, examine
-from regard.data.doctor.rules import RULES, Finding, Rule, select_rules
+from regard.data.doctor.rules.rule import RULES, Finding, Rule, select_rules
 
 __all__ = ["RULES", "Diagnosis", "Finding", "Rule", "select_rules", "examine"]

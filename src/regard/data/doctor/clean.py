@@ -21,10 +21,10 @@ from regard.base.extras import import_optional
 from regard.base.files import create_folder
 from regard.config.run import AnySource, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
-from regard.data.doctor.explain import changed_error, explain_row, reread
+from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
-from regard.data.open import COMPRESSED_SUFFIXES, QUARANTINE_FILE, iter_chunks, list_files
 from regard.data.readers.lines import pair_files
+from regard.data.readers.text_files import COMPRESSED_SUFFIXES, QUARANTINE_FILE, iter_chunks, list_files
 
 
 @dataclass(frozen=True, slots=True)

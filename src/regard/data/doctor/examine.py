@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.doctor import agreement, characters, language, lengths
-from regard.data.doctor.alignment import MIN_LINES, Alignment, align
-from regard.data.doctor.language import LanguageJudge
-from regard.data.doctor.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
-from regard.data.doctor.near import MinHashes
-from regard.data.doctor.places import Locations
-from regard.data.doctor.prints import Fingerprints, find_repeats
-from regard.data.doctor.rules import RULE_BITS, RULES, Finding, Rule
+from regard.data.doctor.detect import language
+from regard.data.doctor.detect.alignment import MIN_LINES, Alignment, align
+from regard.data.doctor.detect.language import LanguageJudge
+from regard.data.doctor.detect.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
+from regard.data.doctor.detect.near_duplicates import MinHashes
+from regard.data.doctor.fingerprints import Fingerprints, find_repeats
+from regard.data.doctor.locations import Locations
+from regard.data.doctor.rules import character, length, pair
+from regard.data.doctor.rules.rule import RULE_BITS, RULES, Finding, Rule
 from regard.data.doctor.statistics import Statistics, describe
 from regard.data.example import CorpusError, Example, Location
 
@@ -33,25 +34,25 @@ _MAX_SAMPLE = 32_768
 class CorpusProfile:
     """What is usual in this corpus."""
 
-    lengths: lengths.LengthStatistics
+    lengths: length.LengthStatistics
     judge: LanguageJudge | None
     has_pairs: bool
 
     def make_checks(self) -> dict[str, Check]:
         """The rules that look at one line alone."""
         return {
-            "empty": agreement.check_empty,
-            "copy": agreement.check_copy,
-            "mojibake": characters.check_mojibake,
-            "replacement-character": characters.check_replacement,
-            "control-character": characters.check_control,
+            "empty": pair.check_empty,
+            "copy": pair.check_copy,
+            "mojibake": character.check_mojibake,
+            "replacement-character": character.check_replacement,
+            "control-character": character.check_control,
             "too-long": self.lengths.check_too_long,
             "ratio": self.lengths.check_ratio,
-            "numbers": agreement.check_numbers,
-            "links": agreement.check_links,
-            "brackets": agreement.check_brackets,
-            "html-entity": characters.check_entity,
-            "invisible-character": characters.check_invisible,
+            "numbers": pair.check_numbers,
+            "links": pair.check_links,
+            "brackets": pair.check_brackets,
+            "html-entity": character.check_entity,
+            "invisible-character": character.check_invisible,
             "long-word": self.lengths.check_long_word,
         }
 
@@ -204,7 +205,7 @@ def _learn_profile(
         judge = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
         if judge is None:
             remarks.append("Languages were not checked: there are too few lines to learn from.")
-    return CorpusProfile(lengths.learn_lengths(sides), judge, has_pairs), remarks
+    return CorpusProfile(length.learn_lengths(sides), judge, has_pairs), remarks
 
 
 def _add_leaks(

@@ -11,10 +11,10 @@ from unicodedata import category
 
 from regard.data.doctor import charts
 from regard.data.doctor.examine import Diagnosis
-from regard.data.doctor.explain import FlaggedExample
-from regard.data.doctor.rules import Rule, Span
+from regard.data.doctor.findings import FlaggedExample
+from regard.data.doctor.rules.rule import Rule, Span
 from regard.data.doctor.statistics import Statistics
-from regard.data.doctor.words import pluralize, summarize
+from regard.data.doctor.summary import pluralize, summarize
 from regard.data.example import Defects
 
 _MAX_CHARACTERS = 400  # characters of a text that are shown
@@ -211,7 +211,7 @@ def _mark_spans(text: str, spans: Sequence[Span]) -> str:
 def escape_visibly(text: str) -> str:
     r"""Escaped for HTML, with characters that do not show as their codes.
 
-    >>> visible("</script>\x00")
+    >>> escape_visibly("</script>\x00")
     '&lt;/script&gt;<span class="code">U+0000</span>'
     """
     if text.isprintable():

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from regard.config.run import Conll
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
 
 _MULTIWORD_ID = re.compile(r"[0-9]+-[0-9]+")
 _EMPTY_NODE_ID = re.compile(r"[0-9]+\.[0-9]+")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from regard.config.run import Documents
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 
 
 def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from regard.base.extras import import_optional
 from regard.config.run import Gettext
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import (
+from regard.data.readers.text_files import (
     TruncatedError,
     count_odd_characters,
     iter_lines,

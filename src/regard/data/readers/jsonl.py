@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.config.run import Jsonl
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

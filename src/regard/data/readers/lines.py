@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from regard.config.run import Lines
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import Block, count_odd_characters, iter_lines, list_files, strip_compression
+from regard.data.readers.text_files import Block, count_odd_characters, iter_lines, list_files, strip_compression
 
 
 def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:

@@ -6,8 +6,8 @@ from typing import Any
 from regard.base.extras import import_optional
 from regard.config.run import Parquet
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import count_odd_characters, list_files, open_binary
 from regard.data.readers.jsonl import format_label
+from regard.data.readers.text_files import count_odd_characters, list_files, open_binary
 
 BATCH_ROWS = 1024  # made into Python texts at a time
 

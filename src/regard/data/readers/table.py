@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from regard.config.run import Table
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import CRLF, MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 
 
 class TableRow(NamedTuple):

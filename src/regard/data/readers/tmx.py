@@ -11,7 +11,13 @@ from xml.parsers import expat
 
 from regard.config.run import Tmx
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.open import MAX_LINE_BYTES, TruncatedError, count_odd_characters, list_files, read_decompressed
+from regard.data.readers.text_files import (
+    MAX_LINE_BYTES,
+    TruncatedError,
+    count_odd_characters,
+    list_files,
+    read_decompressed,
+)
 
 INLINE_CODES = {"bpt", "ept", "it", "ph", "ut"}  # inside a segment: formatting of the program that made it, not text
 

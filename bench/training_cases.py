@@ -1,0 +1,117 @@
+"""The models, corpora and batches that `bench.train` races with, and Regard's own loop over them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.loops import RegardLoop
+from bench.peers import ROOT
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.store.run_folder import RunFolder
+from regard.train.corpora import RunData, prepare_data
+from regard.train.events import Event
+from regard.train.trainer import Trainer
+
+OURS = "regard"
+DATA_FOLDER = ROOT / "../shared/data"
+CACHE_FOLDER = ROOT / "build/bench/train"  # vocabularies and shards, made once
+LEARNING_RATE, CLIP = 1e-3, 1.0
+
+
+@dataclass(frozen=True)
+class TrainingCase:
+    """A model, its data and its batches."""
+
+    name: str
+    corpus: str
+    seconds: float  # of the heat against bare; the other one takes half of it
+    changes: dict[str, Any] = field(default_factory=dict)
+    heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # who runs against ours, in turn
+    updates: int = 100  # that all go through before they begin again
+
+    def run(self, precision: str = "float32") -> Run:
+        """The settings of a run."""
+        return RUN_FILES.parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
+
+
+COMMON: dict[str, Any] = {
+    "train": {
+        "updates": 10**9,
+        "schedule": {"kind": "constant", "peak": LEARNING_RATE},
+        "optimizer": {"kind": "adam"},
+        "clip": CLIP,
+        "save_every": 10**9,
+    },
+    "device": {"name": "cpu", "threads": 1, "attention": "float32", "logit_rows": 0},
+}
+CORPORA: dict[str, dict[str, Any]] = {
+    "multi30k_tok": {
+        "data": {
+            "train": [
+                {
+                    "kind": "lines",
+                    "source": str(DATA_FOLDER / "multi30k/tok/train.lc.norm.tok.en.gz"),
+                    "target": str(DATA_FOLDER / "multi30k/tok/train.lc.norm.tok.de.gz"),
+                }
+            ],
+            "max_length": 256,
+        },
+        "tokenizer": {"kind": "byte_bpe", "vocabulary": 10_000},
+        "model": {"preset": "tiny"},
+    },
+    "tinyshakespeare": {
+        "data": {"train": [{"kind": "documents", "path": str(DATA_FOLDER / "tinyshakespeare/input.txt.gz")}]},
+        "tokenizer": {"kind": "character"},
+        "model": {"preset": "gpt2"},
+    },
+}
+
+
+def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> TrainingCase:
+    """Translation."""
+    changes = {
+        "data.batch_tokens": tokens,
+        "train.update_tokens": accumulate * tokens,
+        "train.label_smoothing": 0.1,
+        "device.logit_rows": 256,
+    }
+    if accumulate == 1:
+        return TrainingCase("tiny", "multi30k_tok", seconds, changes)
+    return TrainingCase(f"together{accumulate}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
+
+
+def make_shakespeare_case(
+    seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64
+) -> TrainingCase:
+    """Characters."""
+    rows = 12 if context == 64 else 16
+    changes = {
+        "model.width": width,
+        "model.decoder.layers": layers,
+        "model.decoder.position.length": context,
+        "model.decoder.attention.heads": heads,
+        "model.decoder.feedforward.hidden": 4 * width,
+        "model.decoder.dropout": {},
+        "data.max_length": context,
+        "data.batch_tokens": rows * context,
+        "train.update_tokens": rows * context,
+    }
+    name = "shakespeare" if width == 128 else f"shakespeare_{layers}x{width}"
+    return TrainingCase(name, "tinyshakespeare", seconds, changes)
+
+
+def read_corpus(run: Run, corpus: str) -> RunData:
+    """A corpus as tokens."""
+    run_folder = RunFolder(CACHE_FOLDER / corpus)
+    if not run_folder.shards.is_dir():
+        print(f"preparing {corpus}, once")
+    run_folder.path.mkdir(parents=True, exist_ok=True)
+    return prepare_data(run, run_folder, lambda _: None)
+
+
+def make_regard_loop(case: TrainingCase, run: Run, data: RunData, folder: Path) -> RegardLoop:
+    """Regard's trainer in a new folder."""
+    folder.mkdir(parents=True)
+    events: list[Event] = []
+    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append), events, case.updates)

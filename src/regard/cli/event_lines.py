@@ -1,0 +1,204 @@
+"""What happens in a run as plain lines: on the terminal's behalf where there is none, and always into log.txt.
+
+12:01:33  update 1,200/8,000  epoch 19  loss 3.412  9,812 tokens/s  rate 0.003  gradient 0.84  1 h 02 min left
+12:01:40  validation at 1,200: loss 3.201, chrf 31.20, best so far
+12:01:40    source:    A man in a blue shirt.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from regard.base.times import format_duration
+from regard.train.events import (
+    Event,
+    Finished,
+    Message,
+    SampleOutput,
+    Saved,
+    Spiked,
+    Stage,
+    Started,
+    Updated,
+    Validated,
+)
+
+LOG_INTERVAL = 10.0  # between two lines about updates
+SPEED_WINDOW = 30  # updates that a speed is taken from
+Clock = Callable[[], float]
+
+
+class Speed:
+    """Tokens a second and seconds an update, of the last few updates."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
+        self.tokens_per_second = 0.0  # target tokens a second
+        self.seconds_per_update = 0.0  # seconds of one update
+
+    def add(self, event: Updated) -> None:
+        """One more update."""
+        self._recent.append((event.tokens, event.seconds))
+        tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
+        self.tokens_per_second = tokens / max(seconds, 1e-9)
+        self.seconds_per_update = seconds / len(self._recent)
+
+
+class LineLogger:
+    """A listener that writes a line about each event, and about updates one every few seconds."""
+
+    def __init__(
+        self, write: Callable[[str], object], *, seconds: float = LOG_INTERVAL, clock: Clock = time.time
+    ) -> None:
+        self._write, self._interval, self._clock = write, seconds, clock
+        self._speed, self._total_updates = Speed(), 0
+        self._next_line_time = 0.0
+        self._printed_signatures: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        """Hear an event."""
+        if isinstance(event, Updated):
+            self._speed.add(event)
+            if event.update not in (1, self._total_updates) and self._clock() < self._next_line_time:
+                return
+            self._next_line_time = self._clock() + self._interval
+        if isinstance(event, Started):
+            self._total_updates = event.updates
+        stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
+        for line in self._format_event(event):
+            self._write(f"{stamp}  {line}")
+
+    def _format_event(self, event: Event) -> Iterator[str]:
+        match event:
+            case Message():
+                yield ("warning: " if event.kind == "warning" else "") + event.text
+            case Stage():
+                yield event.name + (f": {event.progress}" if event.progress else "")
+            case Started():
+                yield from format_started(event)
+            case Updated():
+                yield self._format_update(event)
+            case Validated():
+                best = ", best so far" if event.is_best else ""
+                duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
+                yield f"validation at {event.update:,}: {format_scores(event.scores)}{best}{duration}"
+                for shown in event.samples:
+                    yield from format_sample(shown)
+                yield from self._format_signatures(event.signatures)
+            case Saved():
+                yield f"saved {event.path}"
+            case Spiked():
+                yield f"warning: spike at update {event.update:,}: {event.fault}; {event.action}"
+            case Finished():
+                yield format_finished(event)
+
+    def _format_signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
+        """How scores were computed, once: it never changes in a run."""
+        for name, signature in signatures.items():
+            if name not in self._printed_signatures:
+                self._printed_signatures.add(name)
+                yield f"  {name} is {signature}"
+
+    def _format_update(self, event: Updated) -> str:
+        time_left = format_duration((self._total_updates - event.update) * self._speed.seconds_per_update)
+        parts = [
+            f"update {event.update:,}/{self._total_updates:,}",
+            f"epoch {event.epoch + 1}",
+            f"loss {event.loss:.4f}",
+            f"{self._speed.tokens_per_second:,.0f} tokens/s",
+            f"rate {event.learning_rate:.3g}",
+            f"gradient {event.gradient_norm:.2f}",
+            f"{time_left} left",
+        ]
+        return "  ".join(parts)
+
+
+class FileLog:
+    """The same lines, appended to the run folder's log.txt. Nothing is made before the run has its folder."""
+
+    def __init__(self, path: Path, *, header: Sequence[str] = (), clock: Clock = time.time) -> None:
+        self._path, self._header = path, list(header)
+        self._logger = LineLogger(self._append, clock=clock)
+
+    def __call__(self, event: Event) -> None:
+        """Hear an event: whoever tells one holds the folder already."""
+        self._logger(event)
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{text}\n" for text in (*self._header, line))
+        self._header.clear()
+
+
+def format_started(event: Started) -> Iterator[str]:
+    """Where a run stands as it starts."""
+    position = f"going on after update {event.update:,}" if event.update else "starting"
+    yield (
+        f"{position}: {event.parameters:,} parameters, {event.samples:,} samples to learn from, "
+        f"{event.validation_samples:,} for validation, on {event.device}"
+    )
+
+
+def format_finished(event: Finished) -> str:
+    """How a run ended, in one line."""
+    reasons = {
+        "finished": "finished",
+        "no longer better": "ended, because validation brought nothing better for a while",
+        "asked to stop": "stopped when asked, and saved",
+        "spike": "stopped by a spike; the last checkpoint is from before it",
+    }
+    best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
+    return f"{reasons[event.reason]}, at update {event.update:,}{best}"
+
+
+def format_scores(values: Mapping[str, float]) -> str:
+    """Scores in one line.
+
+    >>> format_scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
+    'loss 3.2011, chrf 31.20, accuracy 51.2 %'
+    """
+    return ", ".join(f"{name.replace('_', ' ')} {format_score(name, value)}" for name, value in values.items())
+
+
+SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc"}
+
+
+def format_brief_scores(values: Mapping[str, float]) -> str:
+    """Scores in a line of a terminal.
+
+    >>> format_brief_scores({"loss": 3.20111, "bits_per_byte": 1.41, "accuracy": 0.51234})
+    'loss 3.201  bits/byte 1.410  acc 51.2 %'
+    """
+    return "  ".join(
+        f"{SHORT_NAMES.get(name, name)} {format_score(name, value, is_brief=True)}" for name, value in values.items()
+    )
+
+
+def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
+    """One score as people write it."""
+    if name == "accuracy":
+        return f"{value:.1%}".replace("%", " %")
+    if name == "perplexity":
+        return f"{value:,.1f}" if is_brief else f"{value:,.2f}"
+    if name in ("bleu", "chrf"):
+        return f"{value:.2f}"
+    return f"{value:.3f}" if is_brief else f"{value:.4f}"
+
+
+def format_sample(sample: SampleOutput) -> Iterator[str]:
+    """An output under what was read, above what was asked for."""
+    yield f"  source:    {escape_control_characters(sample.source)}"
+    yield f"  output:    {escape_control_characters(sample.output)}"
+    if sample.reference:
+        yield f"  reference: {escape_control_characters(sample.reference)}"
+
+
+def escape_control_characters(text: str) -> str:
+    r"""A text without what moves the cursor: breaks and control characters become visible.
+
+    >>> escape_control_characters("one\n\x1b[31mtwo")
+    'one⏎\\x1b[31mtwo'
+    """
+    visible = (("⏎" if c == "\n" else c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
+    return "".join(visible)

@@ -1,0 +1,235 @@
+"""TOML tables to checked settings and back, and `a.b=c` changes. Every fault is named at once, with a hint.
+
+runs = Kind(Run)
+run = runs.load(Path("run.toml"), parse_settings(["train.updates=100"]))
+"""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from regard.base import limits
+from regard.base.errors import ConfigError, Fault, RegardError
+from regard.base.files import read_regular_file, write_atomic
+from regard.base.parsing import parse_toml
+
+TomlTable = dict[str, Any]
+Settings = TypeVar("Settings", bound=BaseModel)
+DISCRIMINATORS = ("family", "kind")  # the keys that choose what the other keys of their table mean
+
+
+class SettingsFile(Generic[Settings]):
+    """One kind of settings file: how it is read, checked, changed and written."""
+
+    def __init__(self, annotation: Any, prepare: Callable[[TomlTable], TomlTable] = lambda table: table) -> None:
+        """`prepare` turns what a user may write into what the settings hold (a preset's name into its tables)."""
+        self.annotation = annotation
+        self._prepare = prepare
+        self._adapter: TypeAdapter[Settings] = TypeAdapter(annotation)
+
+    def load(self, path: Path, changes: Mapping[str, Any] | None = None) -> Settings:
+        """What a TOML file says, with `{"a.b": value}` changes."""
+        return self.parse(read_toml(path), changes, where=str(path))
+
+    def save(self, settings: Settings, path: Path) -> None:
+        """Write a TOML file, whole or not at all."""
+        write_atomic(path, self.dumps(settings).encode())
+
+    def dumps(self, settings: Settings) -> str:
+        """The settings as TOML: plain values first, then tables; `parse` gives the same back."""
+        return tomli_w.dumps(dict(sorted(to_dict(settings).items(), key=lambda item: isinstance(item[1], dict))))
+
+    def parse(
+        self, table: TomlTable, changes: Mapping[str, Any] | None = None, *, where: str | None = None
+    ) -> Settings:
+        """Checked settings from plain tables; raises one `ConfigError` that names every fault.
+
+        Changes apply to the whole, also to knobs that the tables leave at their defaults.
+        """
+        if not changes:
+            return self._validate(table, where)
+        complete_table = table
+        with suppress(ConfigError):  # what is wrong by itself may be what the changes mend
+            complete_table = to_dict(self._validate(table, where))
+        return self._validate(with_changes(complete_table, changes), where)
+
+    def schema(self) -> str:
+        """The JSON schema, for editors that complete and check."""
+        return json.dumps(self._adapter.json_schema(), indent=2, sort_keys=True) + "\n"
+
+    def _validate(self, table: TomlTable, where: str | None) -> Settings:
+        table = self._prepare(table)
+        try:
+            return self._adapter.validate_python(table)
+        except ValidationError as error:
+            faults = list(islice(self._find_faults(error, table), limits.MAX_REPORTED))
+            omitted = max(0, error.error_count() - len(faults)) if len(faults) == limits.MAX_REPORTED else 0
+            raise ConfigError(faults, where=where, omitted=omitted) from None
+
+    def _find_faults(self, error: ValidationError, table: TomlTable) -> Iterator[Fault]:
+        for details in error.errors(include_url=False):
+            path = _dotted_path(details["loc"], table)
+            match details["type"]:
+                case "inconsistent":
+                    prefix = f"{path}." if path else ""
+                    yield from (replace(fault, path=prefix + fault.path) for fault in details["ctx"]["faults"])
+                case "extra_forbidden":
+                    yield Fault(
+                        path,
+                        "is not a key here.",
+                        suggest(str(details["loc"][-1]), _list_keys(self.annotation, details["loc"][:-1])),
+                    )
+                case "missing":
+                    yield Fault(path, "is missing.")
+                case "union_tag_not_found":
+                    tag = details["ctx"]["discriminator"].strip("'")
+                    yield Fault(f"{path}.{tag}".lstrip("."), "is missing: it says what the other keys mean.")
+                case "union_tag_invalid":
+                    tag, given = details["ctx"]["discriminator"].strip("'"), details["ctx"]["tag"]
+                    expected_tags = [name.strip(" '") for name in details["ctx"]["expected_tags"].split(",")]
+                    yield Fault(f"{path}.{tag}".lstrip("."), f"is '{given}'.", suggest(given, expected_tags))
+                case _:
+                    yield Fault(path, f"is {_format_input(details)}: {details['msg'][0].lower()}{details['msg'][1:]}.")
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """What `--set a.b=c` says: TOML values, and bare words as text.
+
+    >>> parse_settings(["width=256", "decoder.position.kind=rotary"])
+    {'width': 256, 'decoder.position.kind': 'rotary'}
+    """
+    changes = {}
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        if not equals or not path.strip():
+            raise ConfigError([Fault(setting, "is not a setting.", "Write it as a.b=c.")])
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        changes[path.strip()] = value
+    return changes
+
+
+def read_toml(path: Path) -> TomlTable:
+    """The tables of a TOML file."""
+    try:
+        return parse_toml(read_regular_file(path, limits.SETTINGS))
+    except OSError as error:
+        raise RegardError(f"The file cannot be read: {error.strerror}.", where=str(path)) from error
+    except ValueError as error:
+        raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
+
+
+def to_dict(settings: BaseModel) -> TomlTable:
+    """Settings as tables of plain values; what is None is left out."""
+    return settings.model_dump(mode="json", exclude_none=True)
+
+
+def with_changes(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
+    """A copy of the table with each `a.b` set. Another `kind` starts its table anew: its knobs are others."""
+    table = deepcopy(table)
+    # Kinds first: what is said about a kind must not be lost when the kind is said after it.
+    for path, value in sorted(changes.items(), key=lambda item: item[0].split(".")[-1] not in DISCRIMINATORS):
+        *parents, key = path.split(".")
+        node: Any = table
+        for parent in parents:
+            node = _descend(node, parent, path)
+        if isinstance(node, list):
+            node[_parse_index(node, key, path)] = value
+            continue
+        if not isinstance(node, dict):
+            raise ConfigError([Fault(path, f"'{parents[-1]}' is a value and has no keys.")])
+        if key in DISCRIMINATORS and node.get(key, value) != value:
+            node.clear()
+        node[key] = value
+    return table
+
+
+def _descend(node: Any, parent: str, path: str) -> Any:
+    if isinstance(node, list):
+        return node[_parse_index(node, parent, path)]
+    if not isinstance(node, dict):
+        raise ConfigError([Fault(path, f"'{parent}' is asked of a value, which has no keys.")])
+    return node.setdefault(parent, {})
+
+
+def _parse_index(items: list[Any], key: str, path: str) -> int:
+    if not key.isdigit() or int(key) >= len(items):
+        raise ConfigError([Fault(path, f"'{key}' is none of the {len(items)} here.", "They count from 0.")])
+    return int(key)
+
+
+def _format_input(details: ErrorDetails) -> str:
+    try:
+        text = repr(details["input"])
+    except ValueError:  # Python writes no more than a few thousand digits
+        text = "a number of too many digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:
+    """The dotted path as the user wrote it: pydantic adds the tag of every union, which is no key."""
+    parts: list[str] = []
+    node: Any = table
+    for part in location:
+        if isinstance(node, dict) and part in (node.get(tag) for tag in DISCRIMINATORS) and part not in node:
+            continue
+        parts.append(str(part)[:80])
+        if isinstance(node, list | tuple) and isinstance(part, int):
+            node = node[part]
+        else:
+            node = node.get(part) if isinstance(node, dict) else None
+    return ".".join(parts)
+
+
+def _list_keys(annotation: Any, location: tuple[int | str, ...]) -> list[str]:
+    """The keys that the table at this location knows."""
+    node = annotation
+    for part in location:
+        if isinstance(part, int):
+            continue  # one of many: all are alike
+        members = {member_tag: member for member in _union_members(node) for member_tag in _tag_values(member)}
+        if part in members:
+            node = members[part]
+            continue
+        fields = [
+            member.model_fields[part].annotation for member in _union_members(node) if part in member.model_fields
+        ]
+        if not fields:
+            return []
+        node = fields[0]
+    return sorted({key for member in _union_members(node) for key in member.model_fields})
+
+
+def _union_members(annotation: Any) -> list[type[BaseModel]]:
+    """The models inside an annotation, through unions and `Annotated`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    arguments = getattr(annotation, "__origin__", None), *getattr(annotation, "__args__", ())
+    return [
+        member for part in arguments if part is not None and part is not annotation for member in _union_members(part)
+    ]
+
+
+def _tag_values(member: type[BaseModel]) -> list[str]:
+    return [str(member.model_fields[tag].default) for tag in DISCRIMINATORS if tag in member.model_fields]
+
+
+def suggest(name: str, choices: list[str]) -> str | None:
+    """A hint at what was meant."""
+    if not choices:
+        return None
+    matches = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    return f"Did you mean '{matches[0]}'?" if matches else f"Known: {', '.join(choices)}."

@@ -1,0 +1,1 @@
+"""Batches: which samples, in which order, padded how."""

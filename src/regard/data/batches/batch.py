@@ -1,0 +1,83 @@
+"""A batch as tensors: what a model reads, what must come out, and which samples these are."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, IntArray, StoredSamples
+from regard.data.batches.tasks import Task
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of samples. What a task does not have is None; the names are those of the models' arguments.
+
+    An encoder-decoder is called as `model(batch.source, batch.target, batch.source_valid)`, a decoder as
+    `model(batch.target, positions=batch.positions, documents=batch.documents)`, an encoder as
+    `model(batch.source, batch.source_valid)`.
+    """
+
+    number: int | None  # of the global batch; None is an empty batch that keeps ranks in step
+    labels: Tensor  # (B, T) or (B): what must come out, IGNORED where nothing must
+    samples: Tensor  # (N) the samples' numbers: one a row, or packed, as `documents` counts them; -1 if empty
+    languages: Tensor  # (N) of each sample, a number in the corpus' table of languages
+    source: Tensor | None = None  # (B, S)
+    source_valid: Tensor | None = None  # (B, S) False for padding
+    target: Tensor | None = None  # (B, T)
+    documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
+    positions: Tensor | None = None  # (B, T) packed: from 0 in every document
+
+    @property
+    def label_count(self) -> int:
+        """The places where something must come out: the loss is normalised by their sum over all ranks."""
+        return int((self.labels != IGNORE_INDEX).sum())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same on another device."""
+        tensors: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                tensors[field.name] = value.to(device, non_blocking=True)
+        return replace(self, **tensors)
+
+
+def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
+    """Arrays -> tensors."""
+    return Batch(
+        number=number,
+        labels=_to_tensor(arrays.labels),
+        samples=_to_tensor(records.samples),
+        languages=_to_tensor(records.languages),
+        source=None if arrays.source is None else _to_tensor(arrays.source),
+        source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
+        target=None if arrays.target is None else _to_tensor(arrays.target),
+        documents=None if arrays.documents is None else _to_tensor(arrays.documents),
+        positions=None if arrays.positions is None else _to_tensor(arrays.positions),
+    )
+
+
+def empty_batch(task: Task) -> Batch:
+    """One row of special tokens out of which nothing must come: a model can run it, and learns nothing from it."""
+    zero = np.zeros(1, np.int64)
+    records = StoredSamples(
+        tokens=np.zeros(0, np.int64),
+        lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the begin mark alone is one place
+        samples=zero - 1,
+        draws=zero,
+        languages=zero,
+        labels=zero - 1,
+        starts=zero,
+        document_lengths=zero,
+        rows=zero,
+    )
+    arrays = task.make_arrays(records)
+    return make_batch(None, records, replace(arrays, labels=np.full_like(arrays.labels, IGNORE_INDEX)))
+
+
+def _to_tensor(array: IntArray | NDArray[np.bool_]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))

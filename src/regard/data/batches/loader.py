@@ -1,0 +1,154 @@
+"""Batches in their order, for one of any number of ranks, from any position on.
+
+loader = Loader(shards, task, Rules(seed=1, budget=4096), rank=0, world=1)
+for update in loader.updates(position):     # epoch after epoch, as long as it is asked
+    for batch in update.batches: ...
+    position = update.after                 # what a checkpoint keeps
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.data.batches.batch import Batch, empty_batch, make_batch
+from regard.data.batches.order import BatchSamples, DataPosition, Order, OrderSettings, Window, batches_of_rank
+from regard.data.batches.subword_noise import Resegmenter
+from regard.data.batches.tasks import Task
+from regard.data.batches.too_long import TooLong
+from regard.data.batches.window_reader import WindowReader
+from regard.data.shards.shard import Shards
+
+N_PROBE_LENGTHS = 2048  # lengths
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a rank does between two steps of the optimiser; every rank has equally many batches."""
+
+    batches: tuple[Batch, ...]
+    next_position: DataPosition
+
+
+class Loader:
+    """Reads a corpus of shards as batches of a task. Its state is a `Position`; nothing else needs saving."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        task: Task,
+        settings: OrderSettings,
+        *,
+        rank: int = 0,
+        world_size: int = 1,
+        accumulate: int = 1,
+        resegment: Resegmenter | None = None,
+    ) -> None:
+        """`together` global batches make an update, whatever the number of ranks is; `recut` adds noise to cuts."""
+        if shards.streams[: len(task.needs)] != task.needs:
+            raise RegardError(
+                f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
+                fix="Choose another task, or sources that have what this one needs.",
+            )
+        if resegment is not None and task.packed:
+            raise RegardError(
+                "Running text is packed as it is cut: it cannot be cut by chance.",
+                fix="Set tokenizer.dropout (or sampling) to 0.",
+            )
+        if resegment is not None and "tags" in task.needs:
+            raise RegardError(
+                "Each piece has its tag, so a tagged text cannot be cut by chance.",
+                fix="Set tokenizer.dropout (or sampling) to 0.",
+            )
+        if settings.packed != task.packed:
+            raise RegardError("The order and the task must both be packed, or neither.", fix="Set packed=task.packed.")
+        self.shards = shards
+        self.task = task
+        self.rank, self.world_size, self.accumulate = rank, world_size, accumulate
+        probe_lengths = task.row_lengths(
+            np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1))
+        )  # measured otherwise: another order
+        identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
+        self.order = Order(shards.counts, self._row_lengths, settings, weights=shards.weights, identity=identity)
+        self.too_long = TooLong.excluded(self.order, shards)
+        self.truncated = TooLong.truncated(task, shards)
+        self._window_reader: WindowReader | None = None
+        self._empty_batch = empty_batch(task)
+        self._resegment = resegment
+
+    def updates(self, position: DataPosition | None = None) -> Iterator[Update]:
+        """Updates from a position on (or the start), epoch after epoch without end."""
+        position = self.order.start if position is None else self.order.resume(position)
+        while True:
+            batches = self.order.batches(position.epoch, position.next_global_batch)
+            end = position.next_global_batch
+            current_plan = list(islice(batches, self.accumulate))
+            while current_plan:
+                next_plan = list(islice(batches, self.accumulate))  # known before, so that the last update knows it is
+                start, end = current_plan[0][0], current_plan[-1][0] + 1
+                next_position = DataPosition(position.epoch, end, position.fingerprint)
+                if not next_plan:
+                    next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
+                plan_by_number = {number: (window, batch_samples) for number, window, batch_samples in current_plan}
+                numbers = batches_of_rank(start, end, self.rank, self.world_size)
+                yield Update(tuple(self._batch_or_empty(number, plan_by_number) for number in numbers), next_position)
+                current_plan = next_plan
+            if not end:
+                raise self._no_batch_error()
+            position = DataPosition(position.epoch + 1, 0, position.fingerprint)
+
+    def iter_epoch(self, number: int = 0) -> Iterator[Batch]:
+        """All batches of an epoch, for one rank alone (a validation, say)."""
+        index = None
+        for index, window, batch_samples in self.order.batches(number):
+            yield self._make_batch(index, window, batch_samples)
+        if index is None:
+            raise self._no_batch_error()
+
+    def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
+        """What must come out in an epoch, sample by sample: whole texts, however rows are cut from them."""
+        stream, offsets = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
+        for _, _, batch_samples in self.order.batches(number):
+            sample_numbers = (
+                batch_samples.samples
+                if batch_samples.starts is None
+                else batch_samples.samples[batch_samples.starts == 0]
+            )
+            for sample in sample_numbers.tolist():
+                shard_number = int(np.searchsorted(self.shards.sample_offsets, sample, side="right")) - 1
+                shard, local_number = (
+                    self.shards.shards[shard_number],
+                    sample - int(self.shards.sample_offsets[shard_number]),
+                )
+                if shard_number not in offsets:
+                    offsets = {shard_number: shard.offsets()}
+                prefix_length, target_length = (
+                    shard.lengths[:stream, local_number].sum(dtype=np.int64),
+                    shard.lengths[stream, local_number],
+                )
+                start = offsets[shard_number][local_number] + prefix_length
+                yield self.shards.load_tokens(shard_number)[start : start + target_length].tolist()
+
+    def _batch_or_empty(self, number: int | None, plan_by_number: dict[int, tuple[Window, BatchSamples]]) -> Batch:
+        return self._empty_batch if number is None else self._make_batch(number, *plan_by_number[number])
+
+    def _make_batch(self, number: int, window: Window, batch_samples: BatchSamples) -> Batch:
+        if self._window_reader is None or self._window_reader.shard_numbers != window.shards:
+            self._window_reader = WindowReader(self.shards, window.shards, len(self.task.needs))
+            self.shards.prefetch(window.next_shards)
+        records = self._window_reader.read(batch_samples)
+        if self._resegment is not None:
+            records = self._resegment(records)
+        records = replace(records, shapes=self.order.settings.shapes)
+        return make_batch(number, records, self.task.make_arrays(records))
+
+    def _no_batch_error(self) -> RegardError:
+        fix = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
+        return RegardError("No batch can be made of this corpus.", fix=fix)
+
+    def _row_lengths(self, shard: int) -> NDArray[np.integer]:
+        return self.task.row_lengths(self.shards.shards[shard].lengths[: len(self.task.needs)])

@@ -1,0 +1,281 @@
+"""Which samples make up batch b of epoch e: a pure function of (seed, epoch) and of the samples' lengths.
+
+    permute the shards -> take a window of K shards -> permute their samples -> sort pools by length
+        -> cut batches by the token budget -> scatter the batches of the window
+
+Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. Nothing here depends on
+W, on what was read before, or on the machine: to go on after a stop, anywhere and with any number of ranks, it is
+enough to know `{epoch, next_global_batch, fingerprint}`. Windows are planned one at a time, so that the plan of a
+corpus of any size takes the memory of one window.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.data.batches.cutting import (
+    MAX_LENGTH,
+    MAX_POOL_SIZE,
+    BatchShapes,
+    Indices,
+    Lengths,
+    cut_by_tokens,
+    pack_documents,
+    sort_by_length,
+)
+from regard.data.batches.keyed_random import derive, make_key, permutation, spread_permutation
+from regard.data.batches.mixture import Draws, draw
+
+SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # what a key is for: each shuffle draws from a stream of its own
+
+
+@dataclass(frozen=True)
+class OrderSettings:
+    """What decides the order besides the samples themselves."""
+
+    seed: int = 1
+    max_tokens: int = 4096  # rows x longer side of a batch
+    max_length: int = 1024  # longer samples are set aside; the length of a packed row
+    packed: bool = False
+    window_size: int = 16  # shards that are mixed with each other
+    pool_size: int = 131072  # samples that are sorted by length together
+
+    @property
+    def length_limit(self) -> int:
+        """The longest sample that can be in a batch."""
+        return min(self.max_length, self.max_tokens)
+
+    @property
+    def shapes(self) -> BatchShapes:
+        """Those of batches that are not packed."""
+        return BatchShapes(self.max_tokens, self.length_limit)
+
+
+@dataclass(frozen=True)
+class DataPosition:
+    """Where a run stands in its data; this is all that a checkpoint needs to keep."""
+
+    epoch: int
+    next_global_batch: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class BatchSamples:
+    """The samples of one batch. Packed: pieces of them, with the row that each piece is in."""
+
+    samples: Indices
+    draws: Draws  # how often each was drawn before: at weight 1, the epoch
+    starts: Indices | None = None
+    lengths: Indices | None = None
+    rows: Indices | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The plan of a few shards: all batches of their samples."""
+
+    shards: tuple[int, ...]
+    next_shards: tuple[int, ...]  # the shards of the next window
+    samples: Indices
+    draws: Draws
+    boundaries: NDArray[np.int64]  # where each batch (packed: each row) begins, and the end
+    batch_order: Indices  # batches (packed: rows) in the order in which they come
+    rows_per_batch: int = 1  # rows a batch, if packed
+    starts: Indices | None = None  # packed only, as is `lengths`
+    lengths: Indices | None = None
+
+    def __len__(self) -> int:
+        return -(-self.batch_order.size // self.rows_per_batch)
+
+    def __getitem__(self, number: int) -> BatchSamples:
+        if self.starts is None or self.lengths is None:
+            batch = self.batch_order[number]
+            span = slice(self.boundaries[batch], self.boundaries[batch + 1])
+            return BatchSamples(self.samples[span], self.draws[span])
+        row_numbers = self.batch_order[number * self.rows_per_batch : (number + 1) * self.rows_per_batch]
+        sizes = self.boundaries[row_numbers + 1] - self.boundaries[row_numbers]
+        rows = np.repeat(np.arange(row_numbers.size), sizes)
+        indices = np.repeat(self.boundaries[row_numbers] - np.cumsum(sizes) + sizes, sizes) + np.arange(rows.size)
+        return BatchSamples(
+            self.samples[indices], self.draws[indices], self.starts[indices], self.lengths[indices], rows
+        )
+
+
+class Order:
+    """The batches of every epoch.
+
+    `lengths(shard)` gives the samples' lengths (sides, samples) as the task makes them; it is asked window by
+    window. `identity` names the content of the shards (their sha256): with the rules it makes the fingerprint.
+
+    >>> order = Order([4], lambda shard: np.array([[5, 9, 5, 2]]), OrderSettings(max_tokens=10))
+    >>> [picked.samples.tolist() for _, _, picked in order.batches(epoch=0)]
+    [[3, 2], [1], [0]]
+    """
+
+    def __init__(
+        self,
+        counts: Sequence[int],
+        lengths: Callable[[int], Lengths],
+        settings: OrderSettings,
+        *,
+        weights: Sequence[float] | None = None,
+        identity: str = "",
+    ) -> None:
+        if settings.packed and settings.max_tokens < settings.max_length:
+            raise RegardError(
+                f"A batch of {settings.max_tokens} tokens has no room for a row of {settings.max_length}.",
+                fix="Make data.batch_tokens at least data.max_length.",
+            )
+        if not settings.packed and (settings.length_limit > MAX_LENGTH or settings.pool_size > MAX_POOL_SIZE):
+            raise RegardError(f"A sample has at most {MAX_LENGTH} tokens, and a pool at most {MAX_POOL_SIZE} samples.")
+        self.settings = settings
+        self.sample_offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))  # the first sample of each shard
+        self._lengths = lengths
+        self._weights = tuple(weights) if weights is not None else (1.0,) * len(counts)
+        self._batch_counts: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
+        content = {"format": 3, "rules": asdict(settings), "counts": list(map(int, counts)), "identity": identity}
+        content["weights"] = self._weights
+        self.fingerprint = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def start(self) -> DataPosition:
+        """Before the first batch."""
+        return DataPosition(0, 0, self.fingerprint)
+
+    @property
+    def window_count(self) -> int:
+        """How many windows an epoch has."""
+        return -(-(self.sample_offsets.size - 1) // self.settings.window_size)
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[tuple[int, Window, BatchSamples]]:
+        """The batches of an epoch from global batch `first` on: number, window, samples."""
+        number = 0
+        for index in range(self.window_count):
+            n_batches = self._batch_counts.get((epoch, index))
+            if n_batches is not None and number + n_batches <= start:
+                number += n_batches
+                continue
+            window = self.plan(epoch, index)
+            self._batch_counts[epoch, index] = len(window)
+            for local in range(max(0, start - number), len(window)):
+                yield number + local, window, window[local]
+            number += len(window)
+
+    def window_shards(self, epoch: int, index: int) -> Indices:
+        """The shards of one window of an epoch; of the next epoch, if this one has no such window."""
+        if index == self.window_count:
+            epoch, index = epoch + 1, 0
+        shards = permutation(make_key(self.settings.seed, SHARDS, epoch), self.sample_offsets.size - 1)
+        return shards[index * self.settings.window_size : (index + 1) * self.settings.window_size]
+
+    def plan(self, epoch: int, index: int) -> Window:
+        """All batches of one window of an epoch."""
+        settings = self.settings
+        shards = self.window_shards(epoch, index)
+        samples, draws, lengths = self._draw_samples(shards, epoch)
+        order = np.argsort(derive(make_key(settings.seed, SAMPLES, epoch), samples * _draw_stride(draws) + draws))
+        shard_numbers = tuple(shards.tolist()), tuple(self.window_shards(epoch, index + 1).tolist())
+        order_key = make_key(settings.seed, BATCHES, epoch, index)
+        if settings.packed:
+            return _pack_window(*shard_numbers, samples[order], draws[order], lengths[0, order], settings, order_key)
+        boundaries: list[int] = []
+        shortest_lengths: list[NDArray[np.int64]] = []  # sample of each batch
+        for start in range(0, order.size, settings.pool_size):
+            pool = order[start : start + settings.pool_size]
+            pool_lengths = lengths.take(pool, axis=1)
+            length_order = sort_by_length(pool_lengths)
+            pool[:] = pool[length_order]
+            longer_side = pool_lengths.max(axis=0)[length_order]
+            starts = cut_by_tokens(longer_side, settings.shapes)
+            shortest_lengths.append(longer_side[starts])
+            boundaries += [start + boundary for boundary in starts]
+        # Updates made of a few neighbours then have short and long sentences alike, which is quicker to learn from.
+        length_ranking = (
+            np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
+        )
+        batch_order = length_ranking[spread_permutation(order_key, len(boundaries))]
+        return Window(
+            *shard_numbers, samples[order], draws[order], np.array([*boundaries, order.size], np.int64), batch_order
+        )
+
+    def iter_too_long(self) -> Iterator[tuple[int, int]]:
+        """Samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
+        if self.settings.packed:
+            return
+        for shard, offset in enumerate(self.sample_offsets[:-1].tolist()):
+            longer_side = self._lengths(shard).max(axis=0)
+            for sample in np.flatnonzero(longer_side > self.settings.length_limit).tolist():
+                yield offset + sample, int(longer_side[sample])
+
+    def resume(self, position: DataPosition) -> DataPosition:
+        """The position, if it belongs to this order; else an error that says so."""
+        if position.fingerprint != self.fingerprint:
+            raise RegardError(
+                "The data or the rules of its order have changed since this position was saved.",
+                where=f"epoch {position.epoch}, batch {position.next_global_batch}",
+                fix="Restore the corpus, the vocabulary and the [data] settings, or start a new run.",
+            )
+        return position
+
+    def _draw_samples(self, shards: Indices, epoch: int) -> tuple[Indices, Draws, Lengths]:
+        """What the epoch draws from these shards: samples, how often they were drawn before, and their lengths."""
+        parts = []
+        for shard in shards.tolist():
+            lengths = self._lengths(shard)
+            keys = make_key(self.settings.seed, WEIGHTS, shard)
+            samples, draws = draw(keys, lengths.shape[1], self._weights[shard], epoch)
+            if not self.settings.packed:
+                fits = lengths.max(axis=0)[samples] <= self.settings.length_limit
+                samples, draws = samples[fits], draws[fits]
+            parts.append((samples + self.sample_offsets[shard], draws, lengths.take(samples, axis=1)))
+        return (
+            np.concatenate([part[0] for part in parts]),
+            np.concatenate([part[1] for part in parts]),
+            np.concatenate([part[2] for part in parts], axis=1),
+        )
+
+
+def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[int | None]:
+    """What a rank does of the global batches from `first` to `end`: batch b is for rank b mod world.
+
+    None is an empty batch: all ranks get equally many, so that none waits for another.
+
+    >>> batches_of_rank(0, 5, rank=0, world_size=3), batches_of_rank(0, 5, rank=2, world_size=3)
+    ([0, 3], [2, None])
+    """
+    numbers = range(start - start % world_size + rank, stop + -stop % world_size, world_size)
+    return [number if start <= number < stop else None for number in numbers]
+
+
+def _draw_stride(draws: Draws) -> int:
+    """Room to tell the draws of one sample apart from those of its neighbours."""
+    return int(draws.max()) + 1 if draws.size else 1
+
+
+def _pack_window(
+    shards: tuple[int, ...],
+    next_shards: tuple[int, ...],
+    samples: Indices,
+    draws: Draws,
+    lengths: NDArray[np.integer],
+    settings: OrderSettings,
+    order_key: NDArray[np.uint64],
+) -> Window:
+    segments = pack_documents(lengths, settings.max_length)
+    return Window(
+        shards,
+        next_shards,
+        samples[segments.documents],
+        draws[segments.documents],
+        boundaries=segments.row_offsets,
+        batch_order=permutation(order_key, segments.row_offsets.size - 1),
+        rows_per_batch=settings.max_tokens // settings.max_length,
+        starts=segments.starts,
+        lengths=segments.lengths,
+    )

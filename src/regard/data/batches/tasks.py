@@ -1,0 +1,434 @@
+"""From samples to what a model reads and what must come out of it.
+
+Samples are stored without special tokens; a task adds those it needs, so the same shards serve every task. `measure`
+says how long the rows become, for the order to cut batches by. Noise is a function of (seed, draw, sample, place):
+a sample is masked alike on any number of ranks and in any batch, and anew every time it is drawn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.data.batches.arrays import (
+    IGNORE_INDEX,
+    BatchArrays,
+    IntArray,
+    StoredSamples,
+    range_mask,
+    row_and_offset,
+    scatter,
+)
+from regard.data.batches.keyed_random import Bits, derive, integers, make_key, uniform
+from regard.data.batches.truncation import text_budget, truncate, truncated_lengths
+from regard.text.specials import SpecialIds
+from regard.text.tokenizer_pair import TokenizerPair
+
+MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # what a key is for
+
+
+class Task(Protocol):
+    """What the loader needs to know."""
+
+    @property
+    def packed(self) -> bool:
+        """Whether documents are laid end to end and cut into full rows."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The streams that it reads, which must be the first ones stored."""
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Lengths of stored streams (streams, n) -> lengths of the rows made of them (sides, n)."""
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch."""
+
+
+@dataclass(frozen=True)
+class Translate:
+    """source + [end]; [begin] + target -> target + [end]: teacher forcing, one word ahead.
+
+    `tags`, if there are any, has the token to put before the source for each number in the corpus' table of
+    languages: "<2de>" tells a model of many languages which to write.
+    """
+
+    source: SpecialIds
+    target: SpecialIds
+    language_tags: tuple[int, ...] = ()
+    packed = False
+    needs = ("source", "target")
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """One more on both sides, and one for the tag."""
+        return lengths[:2] + np.array([[1 + bool(self.language_tags)], [1]], lengths.dtype)
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch of pairs."""
+        n_tags = int(bool(self.language_tags))
+        source_lengths, target_lengths = records.lengths[0] + n_tags, records.lengths[1]  # up to the end mark
+        source_width, target_width = (
+            records.padded_width(int(side.max()) + 1) for side in (source_lengths, target_lengths)
+        )
+        row_index = np.arange(source_lengths.size)
+        mask = np.empty(
+            (row_index.size, source_width + target_width), np.bool_
+        )  # one table: the tokens of both sides are stored in turn
+        mask[:, :source_width] = range_mask(n_tags, source_lengths, source_width)
+        mask[:, source_width:] = range_mask(0, target_lengths, target_width)
+        grid = scatter(records.tokens, mask, IGNORE_INDEX)
+        labels = grid[:, source_width:]
+        target = np.empty_like(labels)
+        target[:, 0] = self.target.bos
+        target[:, 1:] = np.where(mask[:, source_width:-1], labels[:, :-1], self.target.pad)
+        labels[row_index, target_lengths] = self.target.eos
+        valid = mask[:, :source_width]
+        source = np.where(valid, grid[:, :source_width], self.source.pad)
+        source[row_index, source_lengths] = self.source.eos
+        valid[row_index, source_lengths] = True
+        if self.language_tags:
+            source[:, 0] = np.array(self.language_tags)[records.languages]
+            valid[:, 0] = True
+        return BatchArrays(labels, source=source, source_valid=valid, target=target)
+
+
+@dataclass(frozen=True)
+class LanguageModelling:
+    """[begin] + text -> text + [end], packed: documents one after another in full rows, each seeing only itself.
+
+    Cut anywhere, every token of every document must come out exactly once an epoch.
+    """
+
+    specials: SpecialIds
+    packed = True
+    needs = ("source",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """One more: the begin mark is read, the end mark is written."""
+        return lengths[:1] + 1
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch of full rows."""
+        assert records.starts is not None  # noqa: S101 - the loader packs
+        assert records.document_lengths is not None  # noqa: S101
+        assert records.rows is not None  # noqa: S101
+        sizes = records.lengths[0]
+        ends = np.cumsum(sizes + 1)  # a piece of n places reads n tokens and writes n, one further: n + 1 in all
+        tokens = np.empty(int(ends[-1]), np.int64)
+        is_stored = np.ones(tokens.size, np.bool_)
+        bos_places = (ends - sizes - 1)[records.starts == 0]
+        eos_places = ends[records.starts + sizes == records.document_lengths + 1] - 1
+        is_stored[bos_places] = is_stored[eos_places] = False
+        tokens[bos_places], tokens[eos_places] = self.specials.bos, self.specials.eos
+        tokens[is_stored] = records.tokens
+        is_input, is_label = np.ones(tokens.size, np.bool_), np.ones(tokens.size, np.bool_)
+        is_input[ends - 1] = False  # all but the last of a piece,
+        is_label[ends - sizes - 1] = False  # all but the first
+        row_sizes = np.bincount(records.rows, sizes).astype(np.int64)
+        mask = range_mask(0, row_sizes, int(row_sizes.max()))
+        documents, positions = row_and_offset(sizes)
+        return BatchArrays(
+            scatter(tokens[is_label], mask, IGNORE_INDEX),
+            target=scatter(tokens[is_input], mask, self.specials.pad),
+            documents=scatter(documents, mask, -1),
+            positions=scatter(positions, mask, 0),
+        )
+
+
+@dataclass(frozen=True)
+class EncoderTask:
+    """[classify] + text + [separate]: what the tasks of an encoder have in common."""
+
+    specials: SpecialIds
+    packed = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The text."""
+        return ("source",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Two more."""
+        return lengths[:1] + 2
+
+    def add_special_tokens(self, tokens: NDArray[np.integer], lengths: IntArray, records: StoredSamples) -> BatchArrays:
+        """The text in its frame; labels are all ignored so far."""
+        width = records.padded_width(int(lengths.max()) + 2)
+        source = scatter(tokens, range_mask(1, lengths + 1, width), self.specials.pad)
+        source[:, 0] = self.specials.cls
+        source[np.arange(lengths.size), lengths + 1] = self.specials.sep
+        return BatchArrays(
+            np.full(source.shape, IGNORE_INDEX), source=source, source_valid=range_mask(0, lengths + 2, width)
+        )
+
+
+@dataclass(frozen=True)
+class MaskedLM(EncoderTask):
+    """Hide some tokens; they must come out.
+
+    Each is hidden with probability `rate`, and of every sample at least one. `how`: "mask" puts the mask for all of
+    them, as in the lectures; "bert" for 80 %, a random token for 10 %, and leaves 10 % as they are. `words` hides
+    words as a whole: for each id whether it opens a word, and whether the next one does (`Tokenizer.pieces`).
+    """
+
+    seed: int
+    text_ids: NDArray[np.int64]  # the ids that stand for text
+    mask_probability: float = 0.15
+    masking: Literal["mask", "bert"] = "mask"
+    word_boundaries: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch with hidden tokens."""
+        tokens = records.tokens.astype(np.int64)
+        rows, offsets = row_and_offset(records.lengths[0])
+        is_masked = self._select_masked(tokens, rows, offsets, records)
+        arrays = self.add_special_tokens(
+            self._replace_masked(tokens, is_masked, rows, offsets, records), records.lengths[0], records
+        )
+        arrays.labels[range_mask(1, records.lengths[0] + 1, arrays.labels.shape[1])] = np.where(
+            is_masked, tokens, IGNORE_INDEX
+        )
+        return arrays
+
+    def _select_masked(
+        self, tokens: IntArray, rows: IntArray, offsets: IntArray, records: StoredSamples
+    ) -> NDArray[np.bool_]:
+        is_word_start = np.ones(tokens.size, np.bool_)
+        if self.word_boundaries is not None:
+            is_word_start = (
+                (offsets == 0) | self.word_boundaries[0][tokens] | np.roll(self.word_boundaries[1][tokens], 1)
+            )
+        word_numbers = np.cumsum(is_word_start) - 1  # the number of each token's word, through all rows
+        word_rows = rows[is_word_start]
+        uniforms = uniform(derive(derive_sample_keys(self.seed, records, MASKING)[word_rows], offsets[is_word_start]))
+        minima = np.ones(records.samples.size)
+        np.minimum.at(minima, word_rows, uniforms)
+        return ((uniforms < self.mask_probability) | (uniforms == minima[word_rows]))[word_numbers]
+
+    def _replace_masked(
+        self, tokens: IntArray, is_masked: NDArray[np.bool_], rows: IntArray, offsets: IntArray, records: StoredSamples
+    ) -> IntArray:
+        if self.masking == "mask":
+            return np.where(is_masked, self.specials.mask, tokens)
+        uniforms = uniform(derive(derive_sample_keys(self.seed, records, REPLACE)[rows], offsets))
+        random_indices = integers(
+            derive(derive_sample_keys(self.seed, records, REPLACEMENT)[rows], offsets), self.text_ids.size
+        )
+        random_tokens = self.text_ids[random_indices]
+        replacements = np.where(uniforms < 0.8, self.specials.mask, np.where(uniforms < 0.9, random_tokens, tokens))
+        return np.where(is_masked, replacements, tokens)
+
+
+@dataclass(frozen=True)
+class Classify(EncoderTask):
+    """The label of the whole; a pair stands side by side: [classify] + one + [separate] + other + [separate].
+
+    Of what is longer than `longest`, special tokens counted, the beginning is read.
+    """
+
+    pairs: bool = False
+    max_length: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """One text or two."""
+        return ("source", "target") if self.pairs else ("source",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Two more, three for pairs."""
+        return self.untruncated_lengths(
+            lengths if self.max_length is None else truncated_lengths(lengths, self._text_budget(self.max_length))
+        )
+
+    def untruncated_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """What the rows would measure if nothing were cut."""
+        return lengths.sum(axis=0, keepdims=True) + (1 + len(lengths))
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch with one label a row."""
+        if self.max_length is not None:
+            records = truncate(records, self._text_budget(self.max_length))
+        tokens, lengths = records.tokens, records.lengths.sum(axis=0)
+        if self.pairs:
+            second_starts = np.cumsum(lengths) - records.lengths[1]  # where the second text of each pair begins
+            tokens, lengths = np.insert(tokens.astype(np.int64), second_starts, self.specials.sep), lengths + 1
+        arrays = self.add_special_tokens(tokens, lengths, records)
+        labels = np.where(records.labels < 0, IGNORE_INDEX, records.labels)
+        return BatchArrays(labels, source=arrays.source, source_valid=arrays.source_valid)
+
+    def _text_budget(self, max_length: int) -> int:
+        return text_budget(max_length, len(self.needs))
+
+
+@dataclass(frozen=True)
+class Tag(EncoderTask):
+    """A label for every word, on the first of its pieces."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The text, and the tag of each piece."""
+        return ("source", "tags")
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch with a label at the head of each word."""
+        lengths = records.lengths[0]
+        is_tag = np.repeat(np.tile([False, True], lengths.size), np.repeat(lengths, 2))  # text, tags, text, tags...
+        arrays = self.add_special_tokens(records.tokens[~is_tag], lengths, records)
+        tags = records.tokens[is_tag].astype(np.int64)
+        arrays.labels[range_mask(1, lengths + 1, arrays.labels.shape[1])] = np.where(tags > 0, tags - 1, IGNORE_INDEX)
+        return arrays
+
+
+@dataclass(frozen=True)
+class SpanCorruption:
+    """Span corruption (T5): cut spans out and mark their places; marks and spans must come out.
+
+    "Thank you <x0> me to your party <x1>" -> "<x0> for inviting <x1> last week": `rate` of the tokens go, in spans of
+    `span` tokens on average. The marks are extra tokens of the vocabulary.
+    """
+
+    specials: SpecialIds
+    sentinels: tuple[int, ...]
+    seed: int
+    noise_density: float = 0.15
+    mean_span_length: float = 3.0
+    packed = False
+    needs = ("source",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Source without the spans, target of the spans; marks and the end mark in both."""
+        text_lengths = lengths[0].astype(np.int64)
+        n_masked, n_spans = self.count_spans(text_lengths)
+        return np.stack((text_lengths - n_masked + n_spans + 1, n_masked + n_spans + 1))
+
+    def count_spans(self, lengths: IntArray) -> tuple[IntArray, IntArray]:
+        """How many tokens go, and in how many spans: both follow from the length."""
+        n_masked = np.clip(np.rint(lengths * self.noise_density), 1, lengths - 1).clip(0).astype(np.int64)
+        n_spans = np.clip(
+            np.rint(n_masked / self.mean_span_length), 1, np.minimum(n_masked, lengths - n_masked)
+        ).astype(np.int64)
+        return n_masked, np.where(n_masked == 0, 0, n_spans)
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """A batch with holes."""
+        lengths = records.lengths[0]
+        n_masked, n_spans = self.count_spans(lengths)
+        if int(n_spans.max()) > len(self.sentinels):
+            raise RegardError(
+                f"A sample of {int(lengths.max())} tokens needs {int(n_spans.max())} marks; there are {len(self.sentinels)}.",
+                fix='Learn the vocabulary with more extra tokens (specials.extra = ["<x0>", "<x1>", ...]).',
+            )
+        kept_sizes = _random_partition(
+            derive_sample_keys(self.seed, records, KEPT_SPLITS), lengths - n_masked, np.maximum(n_spans, 1)
+        )
+        span_sizes = _random_partition(derive_sample_keys(self.seed, records, SPAN_SPLITS), n_masked, n_spans)
+        piece_rows, order = row_and_offset(
+            np.maximum(n_spans, 1) + n_spans
+        )  # kept, gone, kept, gone...: one stretch after another
+        sizes = np.empty(piece_rows.size, np.int64)
+        sizes[order % 2 == 0], sizes[order % 2 == 1] = kept_sizes, span_sizes
+        is_masked = np.repeat(order % 2 == 1, sizes)  # (tokens)
+        sentinels = np.array((0, *self.sentinels))[order[order % 2 == 1] // 2 + 1]
+        span_starts = (np.cumsum(sizes) - sizes)[order % 2 == 1]  # where spans begin
+        tokens = records.tokens.astype(np.int64)
+        with_sentinels = tokens.copy()
+        with_sentinels[span_starts] = sentinels
+        in_source = ~is_masked
+        in_source[span_starts] = True
+        insert_at = (
+            span_starts - np.concatenate(([0], np.cumsum(in_source)))[span_starts] + np.arange(span_starts.size)
+        )  # gone tokens before
+        return self._make_arrays(
+            with_sentinels[in_source],
+            np.insert(tokens[is_masked], insert_at, sentinels),
+            lengths - n_masked + n_spans,
+            n_masked + n_spans,
+            records,
+        )
+
+    def _make_arrays(
+        self,
+        source_tokens: IntArray,
+        target_tokens: IntArray,
+        source_lengths: IntArray,
+        target_lengths: IntArray,
+        records: StoredSamples,
+    ) -> BatchArrays:
+        source_width, target_width = (
+            records.padded_width(int(side.max()) + 1) for side in (source_lengths, target_lengths)
+        )
+        row_index = np.arange(source_lengths.size)
+        source = scatter(source_tokens, range_mask(0, source_lengths, source_width), self.specials.pad)
+        source[row_index, source_lengths] = self.specials.eos
+        target = scatter(target_tokens, range_mask(1, target_lengths + 1, target_width), self.specials.pad)
+        target[:, 0] = self.specials.bos
+        labels = scatter(target_tokens, range_mask(0, target_lengths, target_width), IGNORE_INDEX)
+        labels[row_index, target_lengths] = self.specials.eos
+        return BatchArrays(
+            labels, source=source, source_valid=range_mask(0, source_lengths + 1, source_width), target=target
+        )
+
+
+TaskName = Literal["translate", "continue", "fill", "restore", "classify", "tag"]
+
+
+def build_task(
+    kind: TaskName,
+    tokenizers: TokenizerPair,
+    *,
+    seed: int = 1,
+    languages: Sequence[tuple[str, ...]] | None = None,
+    masking: Literal["mask", "bert"] = "mask",
+    whole_words: bool = False,
+    pairs: bool = False,
+    max_length: int | None = None,
+) -> Task:
+    """A task with the special tokens of its vocabularies.
+
+    `languages` is the corpus' table (`Shards.languages`) where the source is to say which language to write; `how` and
+    `whole_words` are for "fill", `pairs` and `longest` for "classify".
+    """
+    source, target = tokenizers.source, tokenizers.target
+    match kind:
+        case "translate":
+            language_tags = tuple(source.specials.language_id(pair[-1]) for pair in languages or ())
+            return Translate(source.specials, target.specials, language_tags)
+        case "continue":
+            return LanguageModelling(source.specials)
+        case "fill":
+            text_ids = np.array(sorted(set(range(source.size)) - source.specials.control))
+            word_boundaries = (
+                (np.array(source.token_bytes.starts_word), np.array(source.token_bytes.ends_word))
+                if whole_words
+                else None
+            )
+            return MaskedLM(source.specials, seed, text_ids, masking=masking, word_boundaries=word_boundaries)
+        case "restore":
+            return SpanCorruption(source.specials, tuple(source.specials.extra.values()), seed)
+        case "classify":
+            return Classify(source.specials, pairs, max_length)
+        case "tag":
+            return Tag(source.specials)
+
+
+def derive_sample_keys(seed: int, records: StoredSamples, purpose: int) -> Bits:
+    """A key for each sample, every time it is drawn, and for each purpose."""
+    return derive(derive(make_key(seed, purpose), records.draws), records.samples)
+
+
+def _random_partition(keys: Bits, lengths: IntArray, counts: IntArray) -> IntArray:
+    """Each length cut at random into as many parts as counted, none empty: the parts' sizes, row after row."""
+    n_slots = np.maximum(lengths - 1, 0)  # places where a cut may be
+    rows, offsets = row_and_offset(n_slots)
+    slot_order = np.lexsort((derive(keys[rows], offsets), rows))
+    is_cut = np.zeros(rows.size, np.bool_)
+    is_cut[slot_order] = offsets < np.maximum(counts - 1, 0)[rows]  # the first counts - 1 of each row's shuffled slots
+    has_parts = counts > 0
+    starts = np.cumsum(lengths[has_parts]) - lengths[has_parts]  # every row opens a part, and every cut another
+    row_starts = np.zeros(lengths.size, np.int64)
+    row_starts[has_parts] = starts
+    edges = np.sort(np.concatenate((starts, (row_starts[rows] + offsets + 1)[is_cut])))
+    return np.diff(np.append(edges, lengths[has_parts].sum()))

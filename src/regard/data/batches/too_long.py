@@ -1,0 +1,56 @@
+"""Samples that are too long for any batch, or for more than their beginning: counted and named, never lost silently."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from regard.base.files import write_atomic
+from regard.data.batches.order import Order
+from regard.data.batches.tasks import Classify, Task
+from regard.data.example import Location
+from regard.data.shards.shard import Shards
+
+
+@dataclass(frozen=True)
+class TooLong:
+    """What was too long: its place in the corpus, and how many tokens its longer side has."""
+
+    max_length: int
+    samples: tuple[tuple[int, Location, int], ...]  # number, place, length
+    status: str = "set aside"
+
+    @classmethod
+    def excluded(cls, order: Order, shards: Shards) -> "TooLong":
+        """What this order leaves out of this corpus."""
+        samples = tuple((sample, shards.locate(sample), length) for sample, length in order.iter_too_long())
+        return cls(order.settings.length_limit, samples)
+
+    @classmethod
+    def truncated(cls, task: Task, shards: Shards) -> "TooLong":
+        """What a task reads of this corpus in part."""
+        if not isinstance(task, Classify) or task.max_length is None:
+            return cls(0, ())
+        samples: list[tuple[int, Location, int]] = []
+        for shard, offset in zip(shards.shards, shards.sample_offsets.tolist(), strict=False):
+            (lengths,) = task.untruncated_lengths(shard.lengths[: len(task.needs)])
+            too_long = np.flatnonzero(lengths > task.max_length).tolist()
+            samples += [(offset + sample, shard.locate(sample), int(lengths[sample])) for sample in too_long]
+        return cls(task.max_length, tuple(samples), status="read only to there")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __str__(self) -> str:
+        if not self.samples:
+            return f"No sample has more than {self.max_length} tokens."
+        _, where, length = self.samples[0]
+        if len(self) == 1:
+            return f"1 sample has more than {self.max_length} tokens ({length}) and is {self.status}: {where}."
+        what = f"{len(self):,} samples have more than {self.max_length} tokens and are {self.status}"
+        return f"{what}; the first, with {length}, is {where}."
+
+    def save(self, path: Path) -> None:
+        """A line for each: its place and its length."""
+        lines = [f"{where}\t{length} tokens, more than {self.max_length}\n" for _, where, length in self.samples]
+        write_atomic(path, "".join(lines).encode())

@@ -1,0 +1,39 @@
+"""What is read of a labelled text that is too long for a row: its beginning, and of a pair the beginnings of both."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.batches.arrays import IntArray, StoredSamples, row_and_offset
+
+
+def text_budget(max_length: int, n_texts: int) -> int:
+    """What a row of this length has for one text or two: the rest is [classify], and [separate] after each."""
+    return max(1, max_length - 1 - n_texts)
+
+
+def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray:
+    """Tokens of each text (texts, n) that are read where a sample may have at most so many.
+
+    Of a pair the longer one is cut first, and if both are long each has half of them:
+
+    >>> truncated_lengths(np.array([[9, 9, 2, 3], [1, 9, 9, 3]]), max_tokens=7)
+    array([[6, 4, 2, 3],
+           [1, 3, 5, 3]])
+    """
+    lengths = lengths.astype(np.int64)
+    if len(lengths) == 1:
+        return np.minimum(lengths, max_tokens)
+    first_lengths, second_lengths = lengths
+    first_lengths = np.minimum(first_lengths, np.maximum(max_tokens - second_lengths, max_tokens - max_tokens // 2))
+    return np.stack((first_lengths, np.minimum(second_lengths, max_tokens - first_lengths)))
+
+
+def truncate(records: StoredSamples, max_tokens: int) -> StoredSamples:
+    """The same samples, of which only what is kept is there."""
+    lengths = truncated_lengths(records.lengths, max_tokens)
+    if (lengths == records.lengths).all():
+        return records
+    text_index, offsets = row_and_offset(records.lengths.T.ravel())  # the texts of a sample stand side by side
+    return replace(records, tokens=records.tokens[offsets < lengths.T.ravel()[text_index]], lengths=lengths)

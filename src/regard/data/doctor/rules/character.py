@@ -1,0 +1,113 @@
+"""Rules about single characters: garbled, lost, control and invisible ones, and HTML codes."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from html.entities import html5
+
+from regard.data.doctor.rules.rule import Finding, Span, shorten
+from regard.data.example import Example
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+
+_ENCODINGS = ("cp1252", "latin-1", "cp1250", "mac_roman")
+
+
+def _make_character_class(encoding: str, first_byte: int, last_byte: int) -> str:
+    """What the bytes from first to last are in an encoding, as a set in a regular expression."""
+    return "[" + re.escape(bytes(range(first_byte, last_byte + 1)).decode(encoding, "ignore")) + "]"
+
+
+def _make_mojibake_pattern() -> re.Pattern[str]:
+    """Bytes of UTF-8 that were read in a one-byte encoding: the lead byte's letter, then letters of 0x80 to 0xBF.
+
+    Only leads of characters that European and Cyrillic text has are looked for: with all of them, the `ß“` that ends
+    a German quotation would look like a letter of N'Ko.
+    """
+    patterns = []
+    for byte_class in (partial(_make_character_class, encoding) for encoding in _ENCODINGS):
+        continuation, latin_extended = byte_class(0x80, 0xBF), byte_class(0xC4, 0xC5) + byte_class(0x80, 0xBF)
+        patterns.append(byte_class(0xC2, 0xC3) + continuation)  # U+0080 to U+00FF: ä, é, ß, and the no-break space
+        patterns.append(f"(?<=[A-Za-z]){latin_extended}|{latin_extended}(?=[A-Za-z])")  # ř, ż, ő, inside words
+        patterns.append(
+            f"(?:{byte_class(0xCE, 0xD1)}{continuation}){{2,}}"
+        )  # Greek and Cyrillic: never one letter alone
+        patterns.append(
+            byte_class(0xE2, 0xE2) + byte_class(0x80, 0x84) + continuation
+        )  # dashes, quotation marks, the euro
+    return re.compile("|".join(dict.fromkeys(patterns)))
+
+
+_MOJIBAKE = _make_mojibake_pattern()
+_LEAD_BYTES = (*range(0xC2, 0xC6), *range(0xCE, 0xD2), 0xE2)
+_LEAD_CHARACTER = re.compile(
+    f"[{re.escape(''.join(bytes(_LEAD_BYTES).decode(encoding) for encoding in _ENCODINGS))}]"
+)  # most text has none
+
+
+def check_mojibake(example: Example) -> Finding | None:
+    """Find UTF-8 that was read as another encoding.
+
+    >>> from regard.data.example import Location
+    >>> check_mojibake(Example(Where("a", 1), "fÃ¼r alle")).source
+    ((1, 3),)
+    """
+    target = example.target or ""
+    if _LEAD_CHARACTER.search(example.source) is None and (not target or _LEAD_CHARACTER.search(target) is None):
+        return None
+    return _find_pattern("mojibake", _MOJIBAKE, example, lambda hits: f"garbled: {shorten(hits)}")
+
+
+def check_replacement(example: Example) -> Finding | None:
+    """Find the sign for a character that could not be read."""
+    if "\ufffd" not in example.source and (example.target is None or "\ufffd" not in example.target):
+        return None
+    return _find_pattern("replacement-character", re.compile("\ufffd"), example, lambda hits: f"{len(hits)} lost")
+
+
+def check_control(example: Example) -> Finding | None:
+    """Find codes that are no text; tab and newline are text."""
+    if example.source.isprintable() and (example.target is None or example.target.isprintable()):
+        return None
+    return _find_pattern("control-character", _CONTROL, example, _format_code_points)
+
+
+def check_invisible(example: Example) -> Finding | None:
+    """Find characters of no width."""
+    if example.source.isprintable() and (example.target is None or example.target.isprintable()):
+        return None
+    return _find_pattern("invisible-character", _INVISIBLE, example, _format_code_points)
+
+
+def check_entity(example: Example) -> Finding | None:
+    """Find HTML codes that were never decoded."""
+    if "&" not in example.source and (example.target is None or "&" not in example.target):
+        return None
+    finding = _find_pattern("html-entity", _ENTITY, example, shorten)
+    is_known = finding and any(
+        text[start + 1] == "#" or text[start + 1 : end] in html5
+        for text, spans in ((example.source, finding.source_spans), (example.target or "", finding.target_spans))
+        for start, end in spans
+    )
+    return finding if is_known else None
+
+
+def _find_pattern(
+    rule: str, pattern: re.Pattern[str], example: Example, format_reason: Callable[[list[str]], str]
+) -> Finding | None:
+    """The rule's finding if the pattern occurs on either side; all occurrences are marked."""
+    target = example.target or ""
+    if pattern.search(example.source) is None and pattern.search(target) is None:
+        return None
+    spans: list[tuple[Span, ...]] = [
+        tuple(match.span() for match in pattern.finditer(text)) for text in (example.source, target)
+    ]
+    hits = [example.source[a:b] for a, b in spans[0]] + [target[a:b] for a, b in spans[1]]
+    return Finding(rule, format_reason(hits), *spans)
+
+
+def _format_code_points(hits: list[str]) -> str:
+    return shorten([f"U+{ord(hit):04X}" for hit in hits])

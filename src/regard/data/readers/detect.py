@@ -1,0 +1,177 @@
+"""What a path most likely is, for commands that are given files instead of a configuration.
+
+The names decide first, then a look at the first row or record. What cannot be guessed is asked for.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Literal
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.data.example import CorpusError, Defects
+from regard.data.readers.table import read_rows
+from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
+from regard.data.readers.tmx import read_units
+
+# Two or three letters, and perhaps a region: "en", "gsw", "pt-BR". Suffixes that look like one and are none:
+_LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
+_NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
+_SOURCE_NAMES = ("source", "src", "text", "sentence")
+_TARGET_NAMES = ("target", "tgt", "trg")
+_LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
+_MAX_ROWS = 1000  # of a table that are looked at
+
+
+def detect_source(paths: Sequence[str]) -> AnySource:
+    """The source that one path, or two aligned files, most likely are.
+
+    >>> detect_source(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
+    Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
+    """
+    if len(paths) == 2:
+        first_path, second_path = paths
+        languages = tuple(filter(None, map(_detect_language, paths)))
+        return Lines(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
+    if len(paths) != 1:
+        raise RegardError(f"{len(paths)} paths are no source.", fix="Give one file or folder, or two aligned files.")
+    path = paths[0]
+    first_path = list_files(path, Defects())[0]
+    match strip_compression(first_path).suffix.lower():
+        case ".tsv" | ".tab":
+            return _detect_table(path, first_path, "tab")
+        case ".csv":
+            return _detect_table(path, first_path, "comma")
+        case ".jsonl" | ".ndjson":
+            return Jsonl(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
+        case ".parquet":
+            return Parquet(path=path, **_detect_fields(_read_parquet_columns(first_path), first_path))
+        case ".tmx":
+            return Tmx(path=path, languages=_read_tmx_languages(first_path))
+        case ".po" | ".mo" | ".pot":
+            return Gettext(path=path)
+        case ".conllu":
+            return Conll(path=path, word=2, tag=4)
+        case ".conll" | ".iob" | ".bio":
+            return Conll(path=path, word=1, tag=_count_conll_columns(first_path))
+    if first_path != path:
+        return Documents(path=path)
+    language = _detect_language(path)
+    return Lines(source=path, languages=(language,) if language else ())
+
+
+def _detect_language(path: str) -> str | None:
+    """The language in a name: train.tok.en.gz is English."""
+    suffix = strip_compression(path).suffix[1:]
+    language_match = _LANGUAGE.fullmatch(suffix)
+    return suffix if language_match and language_match["base"] not in _NOT_LANGUAGES else None
+
+
+def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]) -> Table:
+    first_rows = [row.fields for row in islice(read_rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
+    names = first_rows[0]
+    if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)):
+        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
+    if len(names) == 1:
+        return Table(path=path, delimiter=delimiter)
+    if _are_languages(first_rows):
+        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
+    left, right = ([row[side] for row in first_rows if len(row) > 1] for side in (0, 1))
+    if _are_labels(right):
+        return Table(path=path, delimiter=delimiter, label=2)
+    if len(names) == 2 and _are_labels(left):
+        return Table(path=path, delimiter=delimiter, source=2, label=1)
+    if len(names) > 2 and all(text.isdigit() for text in left):  # they number the rows
+        return Table(path=path, delimiter=delimiter, source=2, target=3)
+    return Table(path=path, delimiter=delimiter, target=2)
+
+
+def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is a header of two languages: what follows is longer."""
+    names, body_rows = first_rows[0], first_rows[1:]
+    codes = len(names) == 2 and all(len(name) == 2 and _LANGUAGE.fullmatch(name) for name in names)
+    return codes and sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
+
+
+def _are_labels(column: Sequence[str]) -> bool:
+    """Whether these are numbers, or few and short: texts are hardly ever the same.
+
+    >>> _are_labels(["7", "12"]), _are_labels(["good", "bad"] * 10), _are_labels(["gut", "schlecht"])
+    (True, True, False)
+    """
+    if all(text.isdigit() for text in column):
+        return True
+    values = set(column)
+    return len(values) * 10 <= len(column) and max(map(len, values)) <= 40
+
+
+def _find_name(names: Sequence[str], candidates: Sequence[str]) -> str | None:
+    """The first of the known names that is there, as it is written there."""
+    by_lower_name = {name.lower(): name for name in reversed(names)}
+    return next((by_lower_name[name] for name in candidates if name in by_lower_name), None)
+
+
+def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
+    """Which fields are source, target and label."""
+    source, target, label = (
+        _find_name(names, candidates) for candidates in (_SOURCE_NAMES, _TARGET_NAMES, _LABEL_NAMES)
+    )
+    if source is None and label is not None and len(names) == 2:
+        source = next(name for name in names if name != label)
+    if source is not None:
+        return {"source": source, "target": target, "label": label}
+    languages = [
+        name for name in names if _LANGUAGE.fullmatch(name) and name != "id"
+    ]  # it names records, rarely Indonesian
+    if len(languages) == 2:
+        return {"source": languages[0], "target": languages[1], "languages": tuple(languages)}
+    raise RegardError(
+        f"Which fields are the texts? There are: {', '.join(names)}.",
+        where=path,
+        fix="Describe the source in a configuration: source, target, label.",
+    )
+
+
+def _read_first_keys(path: str) -> list[str]:
+    for block in iter_lines(path, Defects()):
+        for line in block.lines:
+            if line.strip():
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError):  # the reader says where and why
+                    record = None
+                return list(record) if isinstance(record, dict) else ["source"]
+    return ["source"]
+
+
+def _read_parquet_columns(path: str) -> list[str]:
+    parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
+    pyarrow = import_optional("pyarrow", "formats", "Reading Parquet")
+    with open_binary(path) as file:
+        try:
+            return list(parquet.read_schema(file).names)
+        except pyarrow.ArrowException as error:
+            what = f"The Parquet file is damaged: {error}."
+            raise CorpusError(what, where=path, fix="Take a good copy; .parquet.gz must be unpacked first.") from error
+
+
+def _read_tmx_languages(path: str) -> tuple[str, ...]:
+    """Those of the first unit that has two."""
+    languages: tuple[str, ...] = ()
+    for unit in islice(read_units(path, Defects()), _MAX_ROWS):
+        languages = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
+        if len(languages) == 2:
+            break
+    return languages
+
+
+def _count_conll_columns(path: str) -> int:
+    """CoNLL's tag is in the last column."""
+    for block in iter_lines(path, Defects()):
+        for line in block.lines:
+            if line.strip(" \t") and not line.startswith("#"):
+                return len(line.split("\t") if "\t" in line else line.split())
+    return 2

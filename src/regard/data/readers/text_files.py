@@ -1,0 +1,355 @@
+r"""Opening corpora: a path or URL in, lines out.
+
+A line ends at the byte `\n` and nowhere else: U+2028, U+0085, vertical tabs, form feeds and lone carriage returns are
+text, so that line n of one file stays line n of another. What was met on the way is counted in `Defects`:
+
+- one `\r` just before a `\n` belongs to the line's end (Windows writes it) and is taken off, any other is text. A line
+  is never split or joined by it, so nothing can slip, and texts do not end in a character that nobody sees;
+- a byte order mark at the start of a file is taken off, any other is text;
+- a last line without `\n` is a line.
+
+Bytes that are not UTF-8 and packed files that end too early are refused with the line where it happened.
+"""
+
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.base.files import MANIFEST
+from regard.data.example import CorpusError, Defects, Location
+
+READ_BYTES = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
+DECOMPRESS_BYTES = 1 << 11  # bytes unpacked at a time
+MAX_EXPANSION, MIN_EXPANDED_BYTES = (
+    300,
+    1 << 26,
+)  # a packed file that has grown so many times, and to so many bytes, is no text
+MAX_LINE_BYTES = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
+COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
+BOM = "\ufeff"
+CRLF = "CRLF line end, CR taken off"
+
+# Characters that other tools split lines at, hide or choke on. They are kept as text, and counted.
+ODD_CHARACTERS = {
+    "\n": "line break inside a text",
+    "\r": "carriage return inside a text",
+    "\0": "NUL character",
+    "\x0b": "vertical tab",
+    "\x0c": "form feed",
+    "\x1c": "file separator U+001C",
+    "\x1d": "group separator U+001D",
+    "\x1e": "record separator U+001E",
+    "\x85": "next line U+0085",
+    "\u2028": "line separator U+2028",
+    "\u2029": "paragraph separator U+2029",
+    "\ufeff": "byte order mark inside a text",
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", "bidirectional control"),
+}
+_ODD_PATTERN = re.compile(f"[{''.join(ODD_CHARACTERS)}]")
+_ODD_BYTES = [character.encode() for character in ODD_CHARACTERS if character.isascii() and character != "\n"]
+# The others in UTF-8, by their first byte: searching for a single byte is several times as fast as for a sequence.
+_ODD_MULTIBYTE = [
+    re.compile(rb"\xc2(?=\x85)"),
+    re.compile(rb"\xe2(?=\x80[\xa8-\xae]|\x81[\xa6-\xa9])"),
+    re.compile(rb"\xef(?=\xbb\xbf)"),
+]
+
+
+QUARANTINE_FILE = "quarantine.jsonl"  # what `regard check --write` took out of a corpus
+
+
+class TruncatedError(CorpusError):
+    """A file that cannot be read on: what came before was whole. Who reads it knows the line."""
+
+
+class Block(NamedTuple):
+    """Some lines of a file, without their ends."""
+
+    first_line: int  # the number of the first one, from 1
+    lines: list[str]
+    has_odd_characters: bool  # whether any of them holds a character of ODD
+
+
+def is_url(path: str) -> bool:
+    """Whether fsspec opens it: "s3://bucket/train.en.gz" is a URL, "train.en.gz" is not."""
+    return "://" in path
+
+
+def list_files(path: str, defects: Defects) -> list[str]:
+    """The file itself, or all files of a folder and its folders in the order of their names.
+
+    What `regard check --write` puts beside a cleaned corpus, its manifest and what it took out, is no text to learn.
+    """
+    folder_files = _list_folder(path, defects)
+    if folder_files is None:
+        return [path]
+    paths = []
+    for name, file in sorted(folder_files.items()):
+        if any(part.startswith(".") for part in name):
+            defects.add("hidden file left out", Location(file, 1))
+        elif name[-1] in (MANIFEST, QUARANTINE_FILE) and (*name[:-1], MANIFEST) in folder_files:
+            defects.add("manifest or quarantine left out", Location(file, 1))
+        else:
+            paths.append(file)
+    if not paths:
+        raise CorpusError("The folder has no files.", where=path, fix="Check the path.")
+    return paths
+
+
+def strip_compression(path: str) -> PurePosixPath:
+    """The name without what only says how it is packed or fetched.
+
+    >>> strip_compression("corpus/train.en.gz").suffix, strip_compression("https://some.where/train.tmx.xz?version=2").stem
+    ('.en', 'train')
+    """
+    name = PurePosixPath(path.partition("?")[0] if is_url(path) else Path(path).as_posix())
+    return name.with_suffix("") if name.suffix.lower() in COMPRESSED_SUFFIXES else name
+
+
+@contextmanager
+def open_binary(path: str) -> Iterator[BinaryIO]:
+    """A file as it is stored; what the disk or the network refuses is a CorpusError."""
+    with _os_errors(path), _open(path) as file:
+        yield file
+
+
+def read_decompressed(path: str) -> Iterator[bytes]:
+    """The bytes of a file in pieces, unpacked if its name ends in .gz, .xz or .zst."""
+    compression = _detect_compression(path)
+    with open_binary(path) as file:
+        state_before = _file_state(path, file)
+        chunks = iter(partial(read_chunk, file, path), b"")
+        yield from _decompress(chunks, path, compression) if compression else chunks
+        if _file_state(path, file) != state_before:
+            raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
+
+
+def read_chunk(file: BinaryIO, path: str) -> bytes:
+    """The next bytes of an opened file; none at its end."""
+    with _remote_errors(path):
+        return file.read(READ_BYTES)
+
+
+def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
+    r"""The lines of a file, many at a time; `keep_returns` leaves a `\r` before a `\n` (CSV may have quoted it)."""
+    number = 1
+    try:
+        for chunk in iter_chunks(path):
+            text, decode_error = _decode(chunk, path, number)
+            if number == 1 and text.startswith(BOM):
+                text = text.removeprefix(BOM)
+                defects.add("byte order mark at the start, taken off", Location(path, 1))
+            if not keep_returns and b"\r" in chunk and "\r\n" in text:
+                crlf = text.index("\r\n")
+                where = Location(path, number + text.count("\n", 0, crlf))
+                defects.add(CRLF, where, count=text.count("\r\n"))
+                text = text.replace("\r\n", "\n")
+            lines = text.split("\n")
+            if not lines[-1]:
+                lines.pop()  # what follows the last \n is no line
+            elif decode_error is None:
+                defects.add("missing last newline", Location(path, number + len(lines) - 1))
+            if lines:
+                yield Block(number, lines, _has_odd_characters(chunk, text))
+            if decode_error is not None:
+                raise decode_error
+            number += len(lines)
+    except TruncatedError as error:
+        what = f"{error.what} The last whole line is {number - 1}."
+        raise CorpusError(what, where=str(Location(path, number)), fix=error.fix) from error
+    if number == 1:
+        defects.add("empty file", Location(path, 1))
+
+
+def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
+    r"""Count the odd characters of a text, each kind once.
+
+    >>> defects = Defects()
+    >>> count_odd_characters("one\u2028two\u2028three", Where("a.en", 3), defects)
+    >>> print(defects)
+    line separator U+2028: 1, first at a.en:3
+    """
+    if not text.isprintable():  # quick, and true of nearly every sentence
+        for kind in dict.fromkeys(ODD_CHARACTERS[character] for character in _ODD_PATTERN.findall(text)):
+            defects.add(kind, where)
+
+
+def _has_odd_characters(chunk: bytes, text: str) -> bool:
+    if any(byte in chunk for byte in _ODD_BYTES):
+        return True
+    return not text.isascii() and any(pattern.search(chunk) for pattern in _ODD_MULTIBYTE)
+
+
+def iter_chunks(path: str) -> Iterator[bytes]:
+    """Whole lines, many at a time, and at the end what has no newline."""
+    pending: list[bytes] = []
+    size = 0
+    for chunk in read_decompressed(path):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*pending, chunk[:end]))
+            pending, size = [], 0
+        pending.append(chunk[end:])
+        size += len(chunk) - end
+        if size > MAX_LINE_BYTES:
+            raise TruncatedError(
+                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.", where=path, fix="Is it a text file?"
+            )
+    if size:
+        yield b"".join(pending)
+
+
+def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | None]:
+    """The text, or the lines before the first byte that is not UTF-8 and the error that names it."""
+    try:
+        return chunk.decode(), None
+    except UnicodeDecodeError as error:
+        start = chunk.rfind(b"\n", 0, error.start) + 1
+        line = number + chunk.count(b"\n", 0, start)
+        byte = f"0x{chunk[error.start]:02x}, byte {error.start - start + 1} of the line"
+        if line == 1 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            fix = "It looks like UTF-16: `iconv -f UTF-16 -t UTF-8` converts it."
+        else:
+            fix = "Find out its encoding and convert it, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
+        decode_error = CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, line)), fix=fix)
+        return chunk[:start].decode(), decode_error
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Compression(NamedTuple):
+    make_decompressor: Callable[[], _Decompressor]
+    error_type: type[Exception]
+
+
+def _detect_compression(path: str) -> _Compression | None:
+    """How the file is packed, by its name."""
+    match PurePosixPath(path.partition("?")[0] if is_url(path) else path).suffix.lower():
+        case ".gz":
+            return _Compression(partial(zlib.decompressobj, wbits=31), zlib.error)
+        case ".xz":
+            return _Compression(lzma.LZMADecompressor, lzma.LZMAError)
+        case ".zst":
+            zstandard = import_optional("zstandard", "formats", "Unpacking .zst")
+            return _Compression(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
+    return None
+
+
+def _decompress(chunks: Iterator[bytes], path: str, compression: _Compression) -> Iterator[bytes]:
+    """A packed file is one or more streams one after another; the last must be whole."""
+    decompressor, bytes_in, bytes_out = compression.make_decompressor(), 0, 0
+    for chunk in _split_chunks(chunks):
+        bytes_in += len(chunk)
+        while chunk:
+            if decompressor.eof:
+                chunk = chunk.lstrip(b"\0")  # padding between streams
+                if not chunk:
+                    break
+                decompressor = compression.make_decompressor()
+            try:
+                data = decompressor.decompress(chunk)
+            except compression.error_type as error:
+                raise TruncatedError(
+                    f"The packed file is damaged: {error}.", where=path, fix="Take a good copy."
+                ) from error
+            bytes_out += len(data)
+            if bytes_out > MIN_EXPANDED_BYTES and bytes_out > MAX_EXPANSION * bytes_in:
+                what = f"The packed file grows more than {MAX_EXPANSION}-fold: it was made to fill the memory."
+                raise TruncatedError(what, where=path, fix="Unpack it by hand, and look at what it holds.")
+            yield data
+            chunk = decompressor.unused_data
+    if not decompressor.eof:
+        raise TruncatedError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
+
+
+def _split_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Small parts of pieces: four bytes can unpack to 128 KiB, and a part is unpacked at once."""
+    for chunk in chunks:
+        yield from (chunk[start : start + DECOMPRESS_BYTES] for start in range(0, len(chunk), DECOMPRESS_BYTES))
+
+
+def _file_state(path: str, file: BinaryIO) -> tuple[int, int] | None:
+    """What changes when somebody writes into a local file."""
+    if is_url(path):
+        return None
+    stat = os.fstat(file.fileno())
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _list_folder(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
+    """The files of a folder by the parts of their names; nothing if it is no folder."""
+    if not is_url(path):
+        folder = Path(path)
+        if not folder.is_dir():
+            return None
+        folder_files: dict[tuple[str, ...], str] = {}
+        for file in folder.rglob("*"):
+            if file.is_file():
+                folder_files[file.relative_to(folder).parts] = str(file)
+            elif file.is_symlink():  # to a folder, which might lead round in a circle, or to nothing
+                defects.add("link left out", Location(str(file), 1))
+        return folder_files
+    with _os_errors(path), _remote_errors(path):
+        filesystem, root = _resolve_url(path)
+        if not filesystem.isdir(root):
+            return None
+        names = [PurePosixPath(name) for name in filesystem.find(root)]
+        return {name.relative_to(root).parts: filesystem.unstrip_protocol(str(name)) for name in names}
+
+
+def _open(path: str) -> Any:
+    if not is_url(path):
+        return Path(path).open("rb")
+    with _remote_errors(path):
+        filesystem, name = _resolve_url(path)
+        return filesystem.open(name, "rb")
+
+
+def _resolve_url(path: str) -> tuple[Any, str]:
+    """The file system of a URL, and the name inside it."""
+    fsspec = import_optional("fsspec", "formats", "Opening a URL")
+    try:
+        return fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError) as error:  # fsspec names the package that this kind of URL needs
+        raise CorpusError(f"The URL cannot be opened: {error}.", where=path) from error
+
+
+@contextmanager
+def _os_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        cause = error.__cause__  # of a URL "not found" may mean anything: no right to read it, nobody who answers
+        if is_url(path) and cause is not None and not isinstance(cause, FileNotFoundError):
+            raise CorpusError(f"The URL cannot be opened: {cause}.", where=path, fix="Check it.") from error
+        raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
+    except OSError as error:
+        raise CorpusError(f"The file cannot be read: {error}.", where=path) from error
+
+
+@contextmanager
+def _remote_errors(path: str) -> Iterator[None]:
+    """While a file system is asked: those behind URLs have errors of their own, of any kind."""
+    try:
+        yield
+    except (OSError, MemoryError, RegardError):
+        raise
+    except Exception as error:
+        if not is_url(path):
+            raise
+        what = f"The URL cannot be read: {error}."
+        raise CorpusError(what, where=path, fix="Try again, or fetch the file first.") from error

@@ -1,0 +1,1 @@
+"""Token shards: the format on disk, writing them, reading them from elsewhere."""

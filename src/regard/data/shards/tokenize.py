@@ -1,0 +1,181 @@
+"""Examples -> a shard of token ids."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.example import CorpusError, Example, Location
+from regard.data.shards.shard import Shard, Tokens
+from regard.text.tokenizer import Tokenizer
+
+BATCH_CHARACTERS = 1 << 18  # characters: encodings take a hundred times the memory of their text
+TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
+
+
+def tokenize_examples(
+    examples: Sequence[Example],
+    source: Tokenizer,
+    target: Tokenizer,
+    *,
+    name: str = "memory",
+    origin: str = "",
+    text_sha256: str = "",
+) -> Shard:
+    """Cut examples that are alike (all pairs, all tagged, or neither) into tokens, as one shard.
+
+    `origin` names their corpus source, `text` is the sha256 of their text, both for the record.
+    """
+    needs_uint32 = max(source.size, target.size) > 1 << 16
+    dtype = np.dtype("<u4" if needs_uint32 else "<u2")
+    streams = {"source": _encode(source, [example.source for example in examples], dtype)}
+    labels: tuple[str, ...] = ()
+    if _check_all_or_none(examples, "target", lambda example: example.target is not None):
+        streams["target"] = _encode(target, [example.target or "" for example in examples], dtype)
+    if _check_all_or_none(examples, "tags", lambda example: example.tags is not None):
+        labels = tuple(sorted({tag for example in examples for tag in example.tags or ()}))
+        streams["tags"] = _concatenate([[_encode_tags(example, source, labels) for example in examples]], dtype)
+    else:
+        labels = tuple(sorted({example.label for example in examples if example.label is not None}))
+    languages = tuple(sorted({example.languages for example in examples}))
+    files = tuple(dict.fromkeys(example.where.file for example in examples))
+    columns = [
+        _to_numbers(files, (example.where.file for example in examples)),
+        (example.where.line for example in examples),
+        _to_numbers(languages, (example.languages for example in examples)),
+        _to_numbers((None, *labels), (example.label for example in examples)),
+    ]
+    info_columns = [np.fromiter(column, np.uint32, len(examples)) for column in columns]
+    made_from = {"source": source.fingerprint, "target": target.fingerprint, "text": text_sha256}
+    return Shard(
+        name=name,
+        source=origin,
+        streams=tuple(streams),
+        tokens=_interleave(list(streams.values())),
+        table=np.array([*(lengths for _, lengths in streams.values()), *info_columns], np.uint32),
+        files=files,
+        languages=languages,
+        labels=labels,
+        made_from={part: fingerprint for part, fingerprint in made_from.items() if part in streams or part == "text"},
+    )
+
+
+def serialize_examples(examples: Iterable[Example]) -> bytes:
+    """Examples as bytes: the same text always gives the same bytes."""
+    rows = [
+        (
+            example.where.file,
+            example.where.line,
+            example.source,
+            example.target,
+            example.label,
+            example.tags,
+            example.languages,
+        )
+        for example in examples
+    ]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def deserialize_examples(content: bytes) -> list[Example]:
+    """The examples that `packed_text` wrote."""
+    return [
+        Example(Location(file, line), source, target, label, None if tags is None else tuple(tags), tuple(languages))
+        for file, line, source, target, label, tags, languages in json.loads(content.decode("utf-8", "surrogatepass"))
+    ]
+
+
+def _encode(tokenizer: Tokenizer, texts: list[str], dtype: np.dtype[Any]) -> TokenStream:
+    return _concatenate((tokenizer.encode_ids(batch) for batch in _batch_texts(texts)), dtype)
+
+
+def _concatenate(parts: Iterable[list[list[int]]], dtype: np.dtype[Any]) -> TokenStream:
+    """Lists of ids as one array and its lengths, part by part: Python's numbers take twenty times the room."""
+    tokens: list[NDArray[Any]] = [np.zeros(0, dtype)]
+    lengths: list[NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
+    for part in parts:
+        sizes = np.fromiter(map(len, part), np.uint32, len(part))
+        lengths.append(sizes)
+        tokens.append(np.fromiter(chain.from_iterable(part), dtype, int(sizes.sum(dtype=np.int64))))
+    return np.concatenate(tokens), np.concatenate(lengths)
+
+
+def _interleave(streams: list[TokenStream]) -> Tokens:
+    """Of every sample one stream after another."""
+    if len(streams) == 1:
+        return streams[0][0]
+    (first_tokens, first_lengths), (second_tokens, second_lengths) = streams
+    tokens = np.empty(first_tokens.size + second_tokens.size, first_tokens.dtype)
+    is_first = np.repeat(
+        np.tile([True, False], first_lengths.size), np.stack((first_lengths, second_lengths), axis=1).ravel()
+    )
+    tokens[is_first], tokens[~is_first] = first_tokens, second_tokens
+    return tokens
+
+
+def _batch_texts(texts: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    n_characters = 0
+    for text in texts:
+        batch.append(text)
+        n_characters += len(text)
+        if n_characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
+
+
+def _check_all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example], bool]) -> bool:
+    """Whether the examples have a target (or tags); a mixture is refused with the first that differs."""
+    for example in examples:
+        if has(example) != has(examples[0]):
+            kind = "has no" if has(examples[0]) else "has"
+            raise CorpusError(
+                f"This example {kind} {what}, unlike those before it.",
+                where=str(example.where),
+                fix="All examples of a source must be of one kind.",
+            )
+    return bool(examples) and has(examples[0])
+
+
+def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]:
+    number_of = {name: number for number, name in enumerate(names)}
+    return (number_of[value] for value in values)
+
+
+def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
+    """For each piece 1 + the tag of the word that begins with it, or 0 where none does."""
+    encoding = tokenizer.encode(example.source)
+    first_tokens, tags = first_token_of_words(example.source, encoding.offsets), example.tags or ()
+    if len(first_tokens) != len(tags):
+        raise CorpusError(f"{len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where))
+    if first_tokens.size and (first_tokens[-1] >= len(encoding.ids) or (np.diff(first_tokens) <= 0).any()):
+        raise CorpusError(
+            "Two words share a piece, so one of them has no place for its tag.",
+            where=str(example.where),
+            fix="Tag with a vocabulary whose pieces do not cross spaces.",
+        )
+    numbers = np.zeros(len(encoding.ids), np.int64)
+    numbers[first_tokens] = [1 + labels.index(tag) for tag in tags]
+    return numbers.tolist()
+
+
+def first_token_of_words(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """Of every word, the first piece that reaches into it; spaces separate words.
+
+    >>> first_token_of_words("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
+    array([0, 2])
+    """
+    ends = np.array([end for _, end in spans], np.int64)
+    return np.searchsorted(ends, _word_starts(text), side="right")
+
+
+def _word_starts(text: str) -> NDArray[np.int64]:
+    """Where words begin: characters after a space, or at the start."""
+    return np.array(
+        [i for i, character in enumerate(text) if character != " " and (i == 0 or text[i - 1] == " ")], np.int64
+    )

@@ -1,0 +1,109 @@
+"""Tables of names for the encoder-only models of Hugging Face: BERT, one architecture for each head."""
+
+from typing import Literal
+
+from torch import Tensor
+
+from regard.exchange.mapping import Constant, Rule, Tensors, WeightMap
+from regard.exchange.torch_nn import (
+    SOURCE_EMBEDDING,
+    WEIGHT,
+    WEIGHT_AND_BIAS,
+    Constants,
+    Rules,
+    Sinusoid,
+    make_position_rules,
+    make_rules,
+    prefixed,
+)
+
+Head = Literal["mlm", "classes", "tags", "none"]  # the kinds of heads in a configuration
+
+BERT_LAYER = {
+    **prefixed("attention", "attention.self", {name: name for name in ("query", "key", "value")}),
+    "attention.output": "attention.output.dense",
+    "attention_residual.norm": "attention.output.LayerNorm",
+    "feedforward.up": "intermediate.dense",
+    "feedforward.down": "output.dense",
+    "feedforward_residual.norm": "output.LayerNorm",
+}
+BERT_STACK = {
+    "encoder.input_norm": "embeddings.LayerNorm",
+    **prefixed("encoder.layers.{i}", "encoder.layer.{i}", BERT_LAYER),
+}
+BERT_ARCHITECTURES: dict[Head, str] = {
+    "mlm": "BertForMaskedLM",
+    "classes": "BertForSequenceClassification",
+    "tags": "BertForTokenClassification",
+    "none": "BertModel",
+}
+BERT_HEADS: dict[Head, dict[str, str]] = {
+    "mlm": {
+        "head.dense": "cls.predictions.transform.dense",
+        "head.norm": "cls.predictions.transform.LayerNorm",
+    },
+    "classes": {"head.dense": "bert.pooler.dense", "head.classes": "classifier"},
+    "tags": {"head.tags": "classifier"},
+    "none": {},
+}
+
+
+def bert(head: Head, *, has_token_types: bool = True, sinusoid: Sinusoid | None = None) -> WeightMap:
+    """The BERT with this head; `masked_words` must be tied, and `vectors` is made with `add_pooling_layer=False`.
+
+    Without `types` it has `type_vocab_size = 1`; `sinusoid` says that our positions are one, and not learned.
+    """
+    prefix = "" if head == "none" else "bert."
+    position_rules, position_constants = make_position_rules(
+        {"encoder.position.table": f"{prefix}embeddings.position_embeddings"}, sinusoid, SOURCE_EMBEDDING
+    )
+    type_rules, type_constants = _make_type_rules(f"{prefix}embeddings.token_type_embeddings", has_token_types)
+    stack = {our: f"{prefix}{their}" for our, their in BERT_STACK.items()}
+    return WeightMap(
+        BERT_ARCHITECTURES[head],
+        (
+            *_make_embedding_rules(head, f"{prefix}embeddings.word_embeddings.weight"),
+            *type_rules,
+            *position_rules,
+            *make_rules(stack | BERT_HEADS[head], WEIGHT_AND_BIAS),
+        ),
+        (
+            *type_constants,
+            *position_constants,
+            Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., stored by older files."),
+            *_make_next_sentence_constants(head, prefix),
+        ),
+    )
+
+
+def _make_embedding_rules(head: Head, theirs: str) -> Rules:
+    """The embeddings, which are the output matrix too where words are the answer."""
+    if head != "mlm":
+        return (Rule(SOURCE_EMBEDDING, theirs),)
+    return (
+        Rule(
+            SOURCE_EMBEDDING,
+            theirs,
+            our_copies=("head.lm_head.projection.weight",),
+            their_copies=("cls.predictions.decoder.weight",),
+        ),
+        Rule("head.lm_head.bias", "cls.predictions.bias", their_copies=("cls.predictions.decoder.bias",)),
+    )
+
+
+def _make_type_rules(theirs: str, has_token_types: bool) -> tuple[Rules, Constants]:
+    """The table of token types, or one type that adds nothing."""
+    if has_token_types:
+        return make_rules({"source.types": theirs}, WEIGHT), ()
+
+    def make_zeros(ours: Tensors) -> Tensor:
+        return ours[SOURCE_EMBEDDING].new_zeros(1, ours[SOURCE_EMBEDDING].size(1))
+
+    return (), (Constant(f"{theirs}.weight", "all zeros, for our model has no token types.", make_zeros),)
+
+
+def _make_next_sentence_constants(head: Head, prefix: str) -> Constants:
+    """What pre-training leaves in files, except where a classifier goes on with it."""
+    modules = (*(() if head == "classes" else (f"{prefix}pooler.dense",)), "cls.seq_relationship")
+    reason = "of the next-sentence task, which this head does not use."
+    return tuple(Constant(f"{module}.{field}", reason) for module in modules for field in WEIGHT_AND_BIAS)

@@ -1,0 +1,66 @@
+"""Error rates: how many words must be changed, put in or taken out. The lower the better; more than 100 is possible."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regard.base.errors import RegardError
+from regard.measure.bleu_chrf import score_corpus
+from regard.measure.score import References, Score, check_pairs, reference_lists
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+
+def levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
+    """The fewest changes, insertions and deletions that turn one sequence into the other (Levenshtein 1965).
+
+    >>> levenshtein("kitten", "sitting"), levenshtein("K AE T".split(), "K AA T S".split())
+    (3, 2)
+    """
+    if a == b:
+        return 0
+    previous = list(range(len(b) + 1))  # the distance of nothing from the first n of the other
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b):
+            row.append(min(previous[j] + (x != y), previous[j + 1] + 1, row[j] + 1))
+        previous = row
+    return previous[-1]
+
+
+def error_rate(hypotheses: Sequence[str], references: References) -> Score:
+    """Edits per 100 words of the references: the word error rate; of phonemes, where these are the words.
+
+    Words are what white space separates. Of several references the nearest counts, and of equally near ones the
+    longest.
+
+    >>> error_rate(["K AE T", "D AO G Z"], ["K AE T", ("D AA G", "D AO G")]).value.__round__(2)
+    16.67
+    """
+    check_pairs(hypotheses, references)
+    edits = words = 0
+    for text, candidates in zip(hypotheses, reference_lists(references), strict=True):
+        distances = [
+            (levenshtein(text.split(), reference.split()), -len(reference.split())) for reference in candidates
+        ]
+        fewest, length = min(distances)
+        edits, words = edits + fewest, words - length
+    if not words:
+        raise RegardError("The references have no words.", fix="Give references with text.")
+    return Score(100.0 * edits / words, f"error_rate|case:mixed|tok:space|n:{len(references)}")
+
+
+def ter(hypotheses: Sequence[str], references: References) -> Score:
+    """The translation edit rate (Snover et al. 2006), which may also move a stretch of words at the price of one.
+
+    >>> ter(["the mat sat on"], ["sat on the mat"]).value < error_rate(["the mat sat on"], ["sat on the mat"]).value
+    True
+    """
+    return score_corpus(make_ter_metric(), hypotheses, references)
+
+
+def make_ter_metric() -> "Metric":
+    """SacreBLEU's TER."""
+    from sacrebleu.metrics.ter import TER
+
+    return TER()

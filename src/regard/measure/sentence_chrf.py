@@ -1,0 +1,58 @@
+"""How alike two sentences are: sacreBLEU's chrF of one against the other, made quick for many pairs.
+
+Minimum Bayes risk compares n texts with each other, n^2 pairs for each sentence. sacreBLEU counts the n-grams of both
+texts anew for every pair; here those of a text are counted once and remembered. The figures are the same.
+"""
+
+from collections import Counter
+
+MAX_ORDER = 6
+BETA = 2  # recall counts twice as much as precision
+
+
+def sentence_chrf(text: str, reference: str) -> float:
+    """The chrF of a text, 0 to 100.
+
+    >>> round(sentence_chrf("the cat sat", "the cat sat down"), 1), sentence_chrf("one", "one"), sentence_chrf("", "one")
+    (66.0, 100.0, 0.0)
+    """
+    return SentenceChrf()(text, reference)
+
+
+class SentenceChrf:
+    """The same for many pairs: what was counted of a text is remembered as long as this is."""
+
+    def __init__(self) -> None:
+        self._cache: dict[str, _Ngrams] = {}
+
+    def __call__(self, text: str, reference: str) -> float:
+        """The chrF of a text, 0 to 100."""
+        return _compute_chrf(self._count_ngrams(text), self._count_ngrams(reference))
+
+    def _count_ngrams(self, text: str) -> "_Ngrams":
+        if text not in self._cache:
+            self._cache[text] = _Ngrams(text)
+        return self._cache[text]
+
+
+def _compute_chrf(hypothesis: "_Ngrams", reference: "_Ngrams") -> float:
+    matches = [0] * MAX_ORDER
+    for ngram in hypothesis.counts.keys() & reference.counts.keys():
+        matches[len(ngram) - 1] += min(hypothesis.counts[ngram], reference.counts[ngram])
+    orders = [
+        n for n in range(MAX_ORDER) if hypothesis.totals[n] and reference.totals[n]
+    ]  # short texts have no 6-grams
+    precision = sum(matches[n] / hypothesis.totals[n] for n in orders)
+    recall = sum(matches[n] / reference.totals[n] for n in orders)
+    if not precision:
+        return 0.0
+    return 100 * (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall) / len(orders)
+
+
+class _Ngrams:
+    """All sequences of 1 to 6 characters of a text without its spaces, and how many of each length there are."""
+
+    def __init__(self, text: str) -> None:
+        characters = "".join(text.split())
+        self.totals = [max(0, len(characters) - n) for n in range(MAX_ORDER)]
+        self.counts = Counter(characters[i : i + n + 1] for n in range(MAX_ORDER) for i in range(self.totals[n]))

@@ -1,0 +1,98 @@
+"""Gaps in a text, filled by an encoder that was trained to do so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.base.errors import RegardError
+from regard.config import model as settings_of
+from regard.models.encoder_only import EncoderOnly
+from regard.pipeline.encoded import add_special_tokens, encoder_logits
+from regard.pipeline.encoding import check_list
+from regard.pipeline.written import not_text
+from regard.store.model_folder import check_vocabulary_sizes
+from regard.text.tokenizer_pair import TokenizerPair
+
+GAP = "___"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One piece that may fill a gap."""
+
+    text: str
+    probability: float
+    token: int
+
+
+@dataclass(frozen=True)
+class FilledText:
+    """A text with its gaps filled by the likeliest pieces, and what else might stand in each gap."""
+
+    text: str
+    gaps: tuple[tuple[Candidate, ...], ...]
+
+
+class FillMask:
+    """filler = regard.load("my-model"); filler.fill(["The ___ barks."])[0].text.
+
+    A gap stands for one piece of the vocabulary. Several gaps of a text are filled independently of each other.
+    """
+
+    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
+        if settings.task != "fill":
+            raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Labeller`.")
+        check_vocabulary_sizes(settings, tokenizers, where="Filler")
+        self.model, self.tokenizers, self.settings = model, tokenizers, settings
+
+    def fill(self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[FilledText]:
+        """Every text with the `best` candidates for each of its gaps, likeliest first."""
+        check_list(texts, "text", "fill")
+        if n_best < 1 or not gap:
+            raise RegardError(
+                f"{n_best} candidates for gaps written {gap!r} cannot be found.", fix="Ask for 1 or more."
+            )
+        n_best = min(n_best, self.tokenizers.source.size)
+        rows = [self._encode_row(number, text, gap) for number, text in enumerate(texts, 1)]
+        mask_id = self.tokenizers.source.specials.mask
+        suppressed = not_text(self.tokenizers.source, next(self.model.parameters()).device)
+        results: list[FilledText] = [FilledText("", ())] * len(rows)
+        for indices, logits in encoder_logits(self.model, self.settings, self.tokenizers.source, rows, batch_tokens):
+            logits.index_fill_(2, suppressed, float("-inf"))
+            for index, text_logits in zip(indices, logits, strict=True):
+                gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
+                probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, best)
+                results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
+        return results
+
+    def _encode_row(self, number: int, text: str, gap: str) -> list[int]:
+        tokenizer = self.tokenizers.source
+        parts = text.split(gap)
+        if len(parts) < 2:
+            raise RegardError(
+                f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a word is missing."
+            )
+        # The space before a word belongs to its piece, so that before a gap belongs to what fills it; where pieces
+        # have marks for spaces, that after a gap is in the mark of the piece or of the next word.
+        parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
+        if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
+            parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]
+        head, *tail = tokenizer.encode_ids(parts)
+        return add_special_tokens(
+            tokenizer, head + [token for ids in tail for token in (tokenizer.specials.mask, *ids)]
+        )
+
+    def _make_filled_text(
+        self, row: list[int], gaps: list[int], probabilities: list[list[float]], tokens: list[list[int]]
+    ) -> FilledText:
+        tokenizer = self.tokenizers.source
+        filled = list(row)
+        for position, token_ids in zip(gaps, tokens, strict=True):
+            filled[position] = token_ids[0]
+        gap_candidates = tuple(
+            tuple(
+                Candidate(tokenizer.decode([token]).strip(), probability, token)
+                for probability, token in zip(*pair, strict=True)
+            )
+            for pair in zip(probabilities, tokens, strict=True)
+        )
+        return FilledText(tokenizer.decode(filled), gap_candidates)

@@ -1,0 +1,52 @@
+"""How large a model would be, asked before it is built: settings can ask for more than any machine has.
+
+>>> from regard.config.codec import preset
+>>> count_parameters(preset("tiny"))
+2605056
+"""
+
+from typing import Any
+
+import torch
+
+from regard.base import limits
+from regard.base.errors import RegardError
+from regard.config.model import AnyModel
+from regard.models.build import build
+
+BYTES_PER_PARAMETER = 4  # bytes of a parameter: they are float32
+
+
+def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
+    """How many numbers the model learns. Layers are alike: one of each stack is drawn up, and none is made."""
+    stacks: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
+    }
+    single_layer = settings.model_copy(
+        update={name: stack.model_copy(update={"layers": 1}) for name, stack in stacks.items()}
+    )
+    try:
+        with torch.device("meta"):
+            model = build(single_layer)
+    except (RuntimeError, OverflowError) as error:  # a size that 64 bits do not hold
+        raise _too_large_error("more parameters than can be counted", where) from error
+    count = 0
+    for name, parameter in model.named_parameters():
+        stack: Any = stacks.get(name.split(".")[0])
+        is_per_layer = ".layers." in name or (name.endswith("position.tables") and not stack.position.shared)
+        count += parameter.numel() * (stack.layers if is_per_layer else 1)
+    return count
+
+
+def check_fits_memory(settings: AnyModel, *, where: str) -> int:
+    """The bytes of the model's parameters, which this machine's memory must hold."""
+    size = count_parameters(settings, where=where) * BYTES_PER_PARAMETER
+    if size > limits.total_memory():
+        raise _too_large_error(f"{size:,} bytes of memory, and this machine has {limits.total_memory():,}", where)
+    return size
+
+
+def _too_large_error(requirement: str, where: str | None) -> RegardError:
+    return RegardError(
+        f"The model needs {requirement}.", where=where, fix="Ask for a smaller one, or for a larger machine."
+    )

@@ -1,0 +1,182 @@
+"""Other cuts of the same text, drawn anew each epoch, so that a model does not cling to one.
+
+    noise = sampler(tokenizer, settings)             # None if the settings ask for no noise
+    noise.encode_ids(text, seed=1, epoch=3, sample=17)
+
+BPE-dropout (Provilkov et al. 2020): every time a merge could be made it is skipped with a small probability.
+Unigram sampling (Kudo 2018): a share of the sentences is cut by chance, likelier cuts more often.
+
+A draw is a function of (seed, epoch, sample, side) and of the text alone: no thread, no hash and no order of calls
+changes it.
+"""
+
+import hashlib
+import math
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from itertools import groupby, pairwise
+from operator import itemgetter
+from random import Random
+from typing import NamedTuple, Protocol
+
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.text.tokenizer import Tokenizer
+
+CACHE_SIZE = 100_000  # words whose choices are remembered
+MAX_MERGES = 1000  # merges of a word; longer ones are no words, and keep their plain cut
+SAMPLING_ALPHA = 0.2  # probabilities are raised to this power: the smaller, the bolder the cuts (Kudo's alpha)
+
+
+class SubwordSampler(Protocol):
+    """A way of cutting text by chance."""
+
+    def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
+        """The ids of this text in this epoch; `side` tells source (0) and target (1) of a pair apart."""
+
+
+def make_subword_sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> SubwordSampler | None:
+    """The noise that these settings ask for."""
+    match settings:
+        case ByteBpe() | Bpe() if settings.dropout:
+            return BpeDropout(tokenizer, settings.dropout)
+        case Unigram() if settings.sampling:
+            return UnigramSampling(tokenizer, settings.sampling)
+    return None
+
+
+def make_keyed_random(seed: int, epoch: int, sample: int, side: int = 0) -> Random:
+    """Random numbers for one text: the same ones on every machine.
+
+    >>> make_keyed_random(1, 2, 3).random() == make_keyed_random(1, 2, 3).random() != make_keyed_random(1, 3, 2).random()
+    True
+    """
+    key = hashlib.blake2b(struct.pack("<4q", seed, epoch, sample, side), digest_size=16).digest()
+    return Random(int.from_bytes(key, "little"))  # noqa: S311 - noise, not a secret
+
+
+class BpeDropout:
+    """Skip each merge with probability `rate` every time it could be made.
+
+    A word that `n` merges make escapes all skips with probability (1 - rate)^n, so one number tells how many merges
+    go well before the first skip; most often all of them do, and the plain cut stands.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:
+        self.tokenizer, self.dropout = tokenizer, dropout
+        model = tokenizer.model
+        ids: dict[str, int] = model["vocab"]
+        merges = [(left, right) for left, right in model["merges"]]
+        self._ranks = {(ids[left], ids[right]): rank for rank, (left, right) in enumerate(merges)}
+        self._merged_ids = [ids[left + right] for left, right in merges]
+        self._base_symbols = [[token] for token in range(tokenizer.size)]  # special tokens stay whole
+        for subword in ids.keys() - {model["unk_token"]}:
+            self._base_symbols[ids[subword]] = [ids[character] for character in subword]
+        self._skip_bounds = [-((1.0 - dropout) ** merges) for merges in range(1, MAX_MERGES)]  # rising, for `bisect`
+
+    def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
+        """The ids of this text in this epoch."""
+        draw = make_keyed_random(seed, epoch, sample, side).random
+        ids: list[int] = []
+        for tokens in _iter_word_tokens(self.tokenizer, text):
+            symbols = [symbol for token in tokens for symbol in self._base_symbols[token]]
+            n_merges = len(symbols) - len(tokens)
+            first_skip = bisect_left(self._skip_bounds, -draw(), hi=n_merges) if n_merges < MAX_MERGES else n_merges
+            ids += tokens if first_skip == n_merges else self._segment(symbols, first_skip, draw)
+        return ids
+
+    def _segment(self, symbols: list[int], first_skip: int, draw: Callable[[], float]) -> list[int]:
+        """Merge the pair that was learned first, again and again; after `well` merges, one is skipped for certain."""
+        no_rank, rank_of = len(self._merged_ids), self._ranks.get
+        ranks = [rank_of(pair, no_rank) for pair in pairwise(symbols)]
+        while ranks and (rank := min(ranks)) < no_rank:
+            position = ranks.index(rank)
+            if first_skip == 0 or (first_skip < 0 and draw() < self.dropout):
+                candidates = sorted((rank, position) for position, rank in enumerate(ranks) if rank < no_rank)[1:]
+                position = next((position for _, position in candidates if draw() >= self.dropout), -1)
+                if position < 0:
+                    break
+            first_skip -= 1
+            merged = self._merged_ids[ranks.pop(position)]
+            symbols[position : position + 2] = [merged]
+            if position:
+                ranks[position - 1] = rank_of((symbols[position - 1], merged), no_rank)
+            if position < len(ranks):
+                ranks[position] = rank_of((merged, symbols[position + 1]), no_rank)
+        return symbols
+
+
+class _LatticeNode(NamedTuple):
+    """The pieces that can end at one place of a word, and how likely each of them and those before it are."""
+
+    cumulative_weights: list[float]
+    subwords: list[tuple[int, int]]  # (where it starts, its id)
+
+
+class UnigramSampling:
+    """Cut a share of the sentences by chance: a cut's probability is that of its pieces to the power `sharpness`."""
+
+    def __init__(self, tokenizer: Tokenizer, probability: float, alpha: float = SAMPLING_ALPHA) -> None:
+        self.tokenizer, self.probability, self.alpha = tokenizer, probability, alpha
+        model = tokenizer.model
+        self._unk = model["unk_id"]
+        entries = enumerate(model["vocab"])
+        self._scores = {subword: (token, score) for token, (subword, score) in entries if token != self._unk}
+        self._max_subword_length = max(map(len, self._scores))
+        self._lattices: dict[str, list[_LatticeNode]] = {}
+
+    def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
+        """The ids of this text in this epoch."""
+        draw = make_keyed_random(seed, epoch, sample, side).random
+        if draw() >= self.probability:
+            return self.tokenizer.encode_ids([text])[0]
+        ids: list[int] = []
+        vocabulary, first_special = self.tokenizer.vocabulary, len(self._scores)
+        for tokens in _iter_word_tokens(self.tokenizer, text):
+            if max(tokens) >= first_special:  # an unknown or extra token: nothing to choose
+                ids += tokens
+                continue
+            word = "".join([vocabulary[token] for token in tokens])
+            ids += self._segment(self._lattices.get(word) or self._make_lattice(word), draw)
+        return ids
+
+    @staticmethod
+    def _segment(lattice: list[_LatticeNode], draw: Callable[[], float]) -> list[int]:
+        """From the end of the word to its start."""
+        ids, end = [], len(lattice)
+        while end:
+            cumulative_weights, subwords = lattice[end - 1]
+            end, token = subwords[
+                min(bisect_right(cumulative_weights, draw() * cumulative_weights[-1]), len(subwords) - 1)
+            ]
+            ids.append(token)
+        return ids[::-1]
+
+    def _make_lattice(self, word: str) -> list[_LatticeNode]:
+        """For each end, the pieces before it, weighed with all ways that lead to where they start."""
+        prefix_log_weights = [0.0]  # log of the summed weight of all cuts up to here
+        lattice = []
+        for end in range(1, len(word) + 1):
+            starts = range(max(0, end - self._max_subword_length), end)
+            candidates = [
+                (start, *self._scores[word[start:end]]) for start in starts if word[start:end] in self._scores
+            ]
+            log_weights = [prefix_log_weights[start] + self.alpha * score for start, _, score in candidates]
+            max_log_weight = max(log_weights, default=0.0)
+            total_weight, cumulative_weights = 0.0, []
+            for log_weight in log_weights:
+                total_weight += math.exp(log_weight - max_log_weight)
+                cumulative_weights.append(total_weight)
+            prefix_log_weights.append(max_log_weight + math.log(total_weight) if candidates else -math.inf)
+            lattice.append(_LatticeNode(cumulative_weights, [(start, token) for start, token, _ in candidates]))
+        if len(self._lattices) >= CACHE_SIZE:
+            self._lattices.clear()
+        self._lattices[word] = lattice
+        return lattice
+
+
+def _iter_word_tokens(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, ...]]:
+    """The ids of each stretch that no piece reaches over, as `tokenizers` cuts it."""
+    encoding = tokenizer.encode_with_offsets([text])[0]
+    for _, group in groupby(zip(encoding.word_ids, encoding.ids, strict=True), key=itemgetter(0)):
+        yield tuple([token for _, token in group])

@@ -1,0 +1,1 @@
+"""Settings from a corpus: what suits it, and why."""

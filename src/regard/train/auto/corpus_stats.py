@@ -1,0 +1,137 @@
+"""What a corpus holds, counted in one reading: the figures that decide which model suits it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal
+
+from regard.base.errors import RegardError
+from regard.config.run import AnySource, Documents, Lines
+from regard.data.corpus import Corpus
+from regard.data.example import CorpusError, Defects, Example
+from regard.data.readers.text_files import list_files, read_decompressed
+
+Content = Literal["pairs", "text", "labels", "tags"]
+MAX_DISTINCT_WORDS = 1_000_000  # different words that are told apart: beyond, it makes no difference
+SNIFF_BYTES = 8192  # bytes at the start of a file that show whether it is text
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass
+class SideStats:
+    """One side of a corpus."""
+
+    characters: int = 0
+    bytes: int = 0
+    max_bytes: int = 0  # bytes of the longest example
+    alphabet: set[str] = field(default_factory=set)  # the different characters
+    distinct_words: set[str] = field(default_factory=set)  # the different words, WORDS at most
+
+    def add(self, text: str) -> None:
+        """Count a text."""
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self.characters += len(text)
+        self.bytes += size
+        self.max_bytes = max(self.max_bytes, size)
+        self.alphabet.update(text)
+        if len(self.distinct_words) < MAX_DISTINCT_WORDS:
+            self.distinct_words.update(text.split())
+
+
+@dataclass
+class CorpusStats:
+    """The figures of a corpus."""
+
+    content: Content
+    examples: int = 0
+    source: SideStats = field(default_factory=SideStats)
+    target: SideStats = field(default_factory=SideStats)
+    labels: set[str] = field(default_factory=set)  # of whole examples, or the tags of words
+    languages: tuple[str, ...] = ()
+
+    @property
+    def mean_length(self) -> float:
+        """Characters of a usual source."""
+        return self.source.characters / max(1, self.examples)
+
+    @property
+    def distinct_word_count(self) -> int:
+        """Different words, on both sides together."""
+        return len(self.source.distinct_words | self.target.distinct_words)
+
+    def add(self, example: Example) -> None:
+        """Count an example."""
+        self.examples += 1
+        self.source.add(example.source)
+        if example.target is not None:
+            self.target.add(example.target)
+        if example.label is not None:
+            self.labels.add(example.label)
+        self.labels.update(example.tags or ())
+        self.languages = self.languages or example.languages
+
+
+def collect_stats(sources: Sequence[AnySource]) -> CorpusStats:
+    """Read every example once. What cannot be learned from (nothing, a picture, one side only) is refused."""
+    for source in sources:
+        _check_not_binary(source)
+    examples = (example for _, example in Corpus(sources).examples(Defects()))  # the run itself reports the defects
+    first_example = next(examples, None)
+    where = " and ".join(_list_paths(sources))
+    if first_example is None:
+        raise RegardError("There is nothing in this corpus.", where=where, fix="Give files with text.")
+    stats = CorpusStats(_detect_content(first_example))
+    for example in chain((first_example,), examples):
+        if _detect_content(example) != stats.content:
+            what = f"The corpus begins with {_CONTENT_NAMES[stats.content]} and goes on with {_CONTENT_NAMES[_detect_content(example)]}."
+            raise CorpusError(what, where=str(example.where), fix="Train on one kind of examples at a time.")
+        stats.add(example)
+    _check_not_empty(stats, sources)
+    return stats
+
+
+_CONTENT_NAMES = {"pairs": "pairs", "text": "running text", "labels": "labelled text", "tags": "tagged words"}
+
+
+def _detect_content(example: Example) -> Content:
+    if example.tags is not None:
+        return "tags"
+    if example.label is not None:
+        return "labels"
+    return "pairs" if example.target is not None else "text"
+
+
+def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
+    sides = {"source": stats.source} | ({"target": stats.target} if stats.content == "pairs" else {})
+    for name, side in sides.items():
+        if not side.characters:
+            paths = _list_paths(sources)
+            what = f"All {stats.examples:,} lines of the {name} side are empty."
+            where = paths[-1] if name == "target" else paths[0]
+            raise RegardError(what, where=where, fix="Give a file with text on every line.")
+
+
+def _check_not_binary(source: AnySource) -> None:
+    """A picture, a spreadsheet or an archive is met before its first line is taken for a sentence."""
+    for path in _list_paths([source]):
+        for file in list_files(path, Defects()):
+            head = next(read_decompressed(file), b"")[:SNIFF_BYTES]
+            if b"\0" in head and not head.startswith(_UTF16_BOMS) and source.kind not in ("parquet", "gettext", "tmx"):
+                fix = "Give plain text in UTF-8; save a document or spreadsheet as text first."
+                raise CorpusError("This is not a text file: it holds NUL bytes.", where=file, fix=fix)
+
+
+def _list_paths(sources: Sequence[AnySource]) -> list[str]:
+    return [path for source in sources for path in _iter_paths(source)]
+
+
+def _iter_paths(source: AnySource) -> Iterator[str]:
+    if isinstance(source, Lines):
+        yield from (path for path in (source.source, source.target) if path is not None)
+    else:
+        yield source.path
+
+
+def is_running_text(stats: CorpusStats, sources: Sequence[AnySource]) -> bool:
+    """Whether the text is documents, and not one short text a line."""
+    return stats.content == "text" and all(isinstance(source, Documents) for source in sources)

@@ -1,0 +1,274 @@
+import json
+import random
+from collections import Counter
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+
+from regard.base.errors import RegardError
+from regard.config.codec import preset
+from regard.config.run import Table
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
+from regard.data.batches.loader import Loader
+from regard.data.batches.order import DataPosition, OrderSettings
+from regard.data.batches.tasks import (
+    Classify,
+    LanguageModelling,
+    MaskedLM,
+    SpanCorruption,
+    Tag,
+    Task,
+    Translate,
+    build_task,
+)
+from regard.data.corpus import Corpus
+from regard.data.example import Defects, Location
+from regard.data.shards.prepare import prepare_in_memory
+from regard.data.shards.shard import Shards
+from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
+from tests.data.factories import SPECIALS as S
+from tests.data.factories import make_random_shards, make_shard
+from tests.data.shards.test_prepare import TOKENIZERS
+
+SETTINGS = OrderSettings(seed=1, max_tokens=200, max_length=48, window_size=2, pool_size=64)
+PACKED = replace(SETTINGS, packed=True)
+COUNTS = [60, 45, 80]
+
+
+def sample_number(tokens: torch.Tensor) -> int:
+    """The number that a made sample begins with."""
+    return int(tokens[0]) * 80 + int(tokens[1])
+
+
+def check_batch(batch: Batch) -> None:
+    assert batch.source is not None
+    assert batch.target is not None
+    assert max(batch.source.numel(), batch.target.numel()) <= SETTINGS.max_tokens
+    if batch.number is not None:
+        for row, sample in enumerate(batch.samples.tolist()):
+            assert sample_number(batch.source[row]) == sample_number(batch.labels[row]) == sample
+
+
+def test_all_ranks_see_everything_once_through_stops() -> None:
+    """20 runs over an epoch, each with some stops and another number of ranks after each."""
+    corpus = make_random_shards(COUNTS)
+    rng = random.Random(1)
+    for _ in range(20):
+        accumulate = rng.choice((1, 2, 4, 6))
+        position, seen = None, Counter[int]()
+        while position is None or position.epoch == 0:
+            world_size = rng.choice((1, 2, 3, 4, 8))
+            ranks = [
+                Loader(
+                    corpus, Translate(S, S), SETTINGS, rank=rank, world_size=world_size, accumulate=accumulate
+                ).updates(position)
+                for rank in range(world_size)
+            ]
+            for _ in range(rng.randrange(1, 20)):
+                updates = [next(rank) for rank in ranks]
+                assert len({(len(update.batches), update.next_position) for update in updates}) == 1
+                for update in updates:
+                    for batch in update.batches:
+                        check_batch(batch)
+                        seen.update(batch.samples[batch.samples >= 0].tolist())
+                position = DataPosition(**json.loads(json.dumps(asdict(updates[0].next_position))))
+                if position.epoch:
+                    break
+        assert seen == Counter(range(sum(COUNTS)))
+
+
+def test_epochs_go_on_without_end() -> None:
+    loader = Loader(make_random_shards([30]), Translate(S, S), SETTINGS)
+    length = sum(1 for _ in loader.iter_epoch())
+    updates = list(islice(loader.updates(), 3 * length))
+    assert [update.next_position.epoch for update in updates[length - 1 :: length]] == [1, 2, 3]
+    assert updates[length - 1].next_position.next_global_batch == 0
+    first = [update.batches[0].samples.tolist() for update in updates[:length]]
+    assert first != [update.batches[0].samples.tolist() for update in updates[length : 2 * length]]
+    again = next(loader.updates(updates[length - 1].next_position))
+    assert torch.equal(again.batches[0].labels, updates[length].batches[0].labels)
+
+
+def test_a_position_of_another_corpus_is_refused() -> None:
+    position = Loader(make_random_shards([30]), Translate(S, S), SETTINGS).order.start
+    for other_loader in (
+        Loader(make_random_shards([30], seed=1), Translate(S, S), SETTINGS),
+        Loader(make_random_shards([30]), Translate(S, S, language_tags=(7,)), SETTINGS),
+        Loader(make_random_shards([30]), Translate(S, S), replace(SETTINGS, max_tokens=201)),
+    ):
+        with pytest.raises(RegardError, match="have changed"):
+            next(other_loader.updates(position))
+
+
+def test_packed_text_comes_out_once_and_in_order() -> None:
+    corpus = make_random_shards(COUNTS)
+    labels_by_sample: dict[int, list[int]] = {number: [] for number in range(sum(COUNTS))}
+    for batch in Loader(corpus, LanguageModelling(S), PACKED).iter_epoch(1):
+        assert batch.target is not None
+        assert batch.documents is not None
+        assert batch.positions is not None
+        assert batch.target.numel() <= PACKED.max_tokens
+        for piece, sample in enumerate(batch.samples.tolist()):
+            mask = batch.documents == piece
+            inputs, labels = batch.target[mask].tolist(), batch.labels[mask].tolist()
+            assert batch.positions[mask].tolist() == list(range(len(inputs)))
+            assert inputs[1:] == labels[:-1]
+            labels_by_sample[sample] += labels
+        padding = batch.documents < 0
+        assert (batch.labels[padding] == IGNORE_INDEX).all()
+        assert (batch.target[padding] == S.pad).all()
+    for number in range(sum(COUNTS)):
+        assert Counter(labels_by_sample[number]) == Counter([*source_tokens(corpus, number), S.eos])
+
+
+def source_tokens(corpus: Shards, number: int) -> list[int]:
+    index = int(np.searchsorted(corpus.sample_offsets, number, side="right")) - 1
+    shard, local = corpus.shards[index], number - int(corpus.sample_offsets[index])
+    begin = shard.offsets()[local]
+    return shard.tokens[begin : begin + shard.lengths[0, local]].tolist()
+
+
+def test_weights_repeat_samples_with_fresh_noise() -> None:
+    corpus = make_random_shards([40, 30], weights={"s1": 2.0})
+    loader = Loader(corpus, MaskedLM(S, seed=1, text_ids=np.arange(80)), replace(SETTINGS, max_length=60))
+    labels: dict[int, list[tuple[int, ...]]] = {}
+    for batch in loader.iter_epoch():
+        for row, sample in enumerate(batch.samples.tolist()):
+            labels.setdefault(sample, []).append(tuple(batch.labels[row].tolist()))
+    assert all(len(rows) == 1 + (sample >= 40) for sample, rows in labels.items())
+    assert len(labels) == 70
+    twice = [rows for rows in labels.values() if len(rows) == 2]
+    masked_places = [
+        [{place for place, label in enumerate(row) if label != IGNORE_INDEX} for row in rows] for rows in twice
+    ]
+    assert sum(first != second for first, second in masked_places) > 25
+
+
+def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
+    corpus = Shards([make_shard([([1] * 5, [2] * 3), ([1] * 3, [2] * 60), ([1] * 90, [2])])])
+    loader = Loader(corpus, Translate(S, S), SETTINGS)
+    assert [(number, where, length) for number, where, length in loader.too_long.samples] == [
+        (1, Location("made.txt", 2), 61),
+        (2, Location("made.txt", 3), 91),
+    ]
+    assert str(loader.too_long).startswith("2 samples have more than 48 tokens and are set aside; the first")
+    loader.too_long.save(tmp_path / "aside.tsv")
+    assert (tmp_path / "aside.tsv").read_text().startswith("made.txt:2\t61 tokens, more than 48\nmade.txt:3\t91")
+    assert [batch.samples.tolist() for batch in loader.iter_epoch()] == [[0]]
+    only_long = Loader(Shards([make_shard([([1] * 90, [2])])]), Translate(S, S), SETTINGS)
+    with pytest.raises(RegardError, match="No batch can be made"):
+        next(only_long.updates())
+
+
+def test_long_texts_are_truncated_and_named() -> None:
+    first = make_shard([([1] * 5,), ([2] * 90,)], ("source",), name="1", labels=("good",), label=[1, 1])
+    second = make_shard([([3] * 47,)], ("source",), name="2", labels=("bad",), label=[1])
+    loader = Loader(Shards([first, second]), Classify(S, max_length=48), SETTINGS)
+    assert len(loader.too_long) == 0
+    assert loader.truncated.samples == ((1, Location("made.txt", 2), 92), (2, Location("made.txt", 1), 49))
+    assert str(loader.truncated).startswith("2 samples have more than 48 tokens and are read only to there; the first")
+    seen = {sample: batch.source.shape[1] for batch in loader.iter_epoch() for sample in batch.samples.tolist()}  # type: ignore[union-attr]
+    assert set(seen) == {0, 1, 2}
+    assert max(seen.values()) == 48
+    assert len(Loader(Shards([first]), Classify(S), SETTINGS).truncated) == 0
+
+
+def test_languages_and_labels_have_the_corpus_numbers() -> None:
+    first_pair = make_shard([([1], [2])], name="1", languages=(("en", "fr"),))
+    second_pair = make_shard([([3], [4])], name="2", languages=(("en", "de"),))
+    corpus = Shards([first_pair, second_pair])
+    assert corpus.languages == (("en", "de"), ("en", "fr"))
+    numbers = {int(s): int(n) for b in Loader(corpus, Translate(S, S), SETTINGS).iter_epoch()
+             for s, n in zip(b.samples, b.languages, strict=True)}  # fmt: skip
+    assert numbers == {0: 1, 1: 0}
+
+    first = make_shard([([1],), ([2],)], ("source",), name="1", labels=("good",), label=[1, 0])
+    second = make_shard([([3],)], ("source",), name="2", labels=("bad",), label=[1])
+    corpus = Shards([first, second])
+    numbers = {int(s): int(n) for b in Loader(corpus, Classify(S), SETTINGS).iter_epoch()
+             for s, n in zip(b.samples, b.labels, strict=True)}  # fmt: skip
+    assert (corpus.labels, numbers) == (("bad", "good"), {0: 1, 1: IGNORE_INDEX, 2: 0})
+
+    first = make_shard([([1, 2], [1, 0])], ("source", "tags"), name="1", labels=("N",))
+    second = make_shard([([3, 4, 5], [1, 0, 2])], ("source", "tags"), name="2", labels=("A", "V"))
+    (batch,) = Loader(Shards([first, second]), Tag(S), SETTINGS).iter_epoch()
+    labels = {int(sample): row.tolist() for sample, row in zip(batch.samples, batch.labels, strict=True)}
+    assert labels == {
+        0: [IGNORE_INDEX, 1, IGNORE_INDEX, IGNORE_INDEX, IGNORE_INDEX],
+        1: [IGNORE_INDEX, 0, IGNORE_INDEX, 2, IGNORE_INDEX],
+    }
+
+
+def test_tasks_and_corpora_must_fit() -> None:
+    lines = Shards([make_shard([([1],)], ("source",))])
+    with pytest.raises(RegardError, match="needs source and target; the corpus has source"):
+        Loader(lines, Translate(S, S), SETTINGS)
+    with pytest.raises(RegardError, match="both be packed"):
+        Loader(lines, LanguageModelling(S), SETTINGS)
+
+
+TASKS: list[Task] = [
+    Translate(S, S),
+    LanguageModelling(S),
+    MaskedLM(S, seed=1, text_ids=np.arange(80)),
+    SpanCorruption(S, (97, 98, 99), seed=1),
+    Classify(S),
+    Tag(S),
+]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
+def test_an_empty_batch_runs_and_teaches_nothing(task: Task) -> None:
+    streams = ("source", task.needs[-1]) if len(task.needs) == 2 else ("source",)
+    corpus = Shards([make_shard([([1], [1])[: len(streams)]], streams, labels=("x",))])
+    settings = replace(SETTINGS, packed=task.packed)
+    rank = Loader(corpus, task, settings, rank=1, world_size=2)
+    (batch,) = next(rank.updates()).batches
+    assert (batch.number, batch.samples.tolist(), batch.label_count) == (None, [-1], 0)
+    inputs = [tensor for tensor in (batch.source, batch.target) if tensor is not None]
+    assert inputs
+    assert all(tensor.size(0) == 1 and tensor.size(1) >= 1 for tensor in inputs)
+    if batch.source_valid is not None:
+        assert batch.source_valid.all()  # a row that sees nothing would answer NaN
+
+
+def test_batches_fit_the_models() -> None:
+    small = {"width": 16, "tokens.vocabulary": 100}
+    decoder = {**small, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.position.length": 64}
+    decoder |= {"decoder.feedforward.hidden": 32}
+    model = cast(DecoderOnly, build(preset("gpt2", decoder), seed=0)).eval()
+    corpus = make_random_shards([20])
+    batch = next(iter(Loader(corpus, LanguageModelling(S), PACKED).iter_epoch()))
+    assert batch.documents is not None
+    assert batch.target is not None
+    logits = model(batch.target, positions=batch.positions, documents=batch.documents)
+    assert logits.shape == (*batch.labels.shape, 100)
+    # a document answers alike alone and packed: it sees only itself, from position 0
+    piece = batch.documents[0] == batch.documents[0, -1]
+    alone = model(batch.target[:1, piece])
+    torch.testing.assert_close(alone[0], logits[0, piece], atol=1e-4, rtol=1e-4)
+
+
+def test_a_batch_moves_as_a_whole() -> None:
+    batch = next(iter(Loader(make_random_shards([20]), Translate(S, S), SETTINGS).iter_epoch()))
+    moved = batch.to("meta")
+    assert moved.source is not None
+    assert moved.number == batch.number
+    assert {moved.source.device.type, moved.labels.device.type, moved.samples.device.type} == {"meta"}
+
+
+def test_an_empty_label_is_a_label(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("".join(f"text {n}\t{label}\n" for n, label in enumerate(["good", "", "good"])))
+    defects = Defects()
+    shards = prepare_in_memory(Corpus([Table(path=str(tmp_path / "rows.tsv"), label=2)]), TOKENIZERS, defects)
+    assert shards.labels == ("", "good")
+    (batch,) = Loader(shards, build_task("classify", TOKENIZERS, seed=1), OrderSettings(1, 640, 64)).iter_epoch(0)
+    assert sorted(batch.labels.flatten().tolist()) == [0, 1, 1]
+    assert "empty label: 1, first at" in str(defects)

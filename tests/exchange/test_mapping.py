@@ -1,0 +1,184 @@
+"""What does not fit a table of names is refused, and everything that is wrong is named at once."""
+
+import re
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.exchange import torch_nn
+from regard.exchange.decoder_only import llama
+from regard.exchange.mapping import (
+    Chunk,
+    Constant,
+    Rule,
+    Transpose,
+    Unsqueeze,
+    WeightMap,
+    ignored,
+    to_ours,
+    to_theirs,
+)
+from tests.exchange.cases import CASES
+
+TOY = WeightMap(
+    "Toy",
+    (
+        Rule("table.weight", "wte.weight", our_copies=("head.weight",), their_copies=("lm_head.weight", "out.weight")),
+        Rule("layers.{i}.query.weight", "h.{i}.qk", Chunk(0, 2, transposed=True)),
+        Rule("layers.{i}.key.weight", "h.{i}.qk", Chunk(1, 2, transposed=True)),
+        Rule("layers.{i}.up.weight", "h.{i}.fc", Transpose()),
+        Rule("position.tables", "distances", Unsqueeze("ours")),
+        Rule("bias", "final_bias", Unsqueeze("theirs")),
+    ),
+    (
+        Constant("h.{i}.mask", "a mask."),
+        Constant("zeros", "all zeros.", lambda ours: torch.zeros(ours["table.weight"].size(0))),
+        Constant("ones", "all ones.", lambda ours: torch.ones(ours["table.weight"].size(0)), tolerance=0.01),
+    ),
+)
+
+
+@pytest.fixture
+def theirs() -> dict[str, Tensor]:
+    embedding = torch.randn(5, 2)
+    return {
+        "wte.weight": embedding,
+        "lm_head.weight": embedding.clone(),
+        "out.weight": embedding,
+        **{f"h.{i}.qk": torch.randn(2, 6) for i in range(12)},
+        **{f"h.{i}.fc": torch.randn(2, 7) for i in range(12)},
+        "distances": torch.randn(8, 4),
+        "final_bias": torch.randn(1, 5),
+        "zeros": torch.zeros(5),
+        "ones": torch.ones(5),
+    }
+
+
+def _list_faults(error: pytest.ExceptionInfo[RegardError]) -> list[str]:
+    return re.findall(r"  - (.*)", error.value.what)
+
+
+def test_transforms(theirs: dict[str, Tensor]) -> None:
+    ours = to_ours(TOY, theirs)
+    assert torch.equal(ours["layers.11.query.weight"], theirs["h.11.qk"][:, :3].T)
+    assert torch.equal(ours["layers.11.key.weight"], theirs["h.11.qk"][:, 3:].T)
+    assert torch.equal(ours["layers.3.up.weight"], theirs["h.3.fc"].T)
+    assert torch.equal(ours["position.tables"], theirs["distances"][None])
+    assert torch.equal(ours["bias"], theirs["final_bias"][0])
+    assert all(tensor.is_contiguous() for tensor in ours.values())
+    converted = to_theirs(TOY, ours)
+    assert converted.keys() == theirs.keys()
+    assert all(torch.equal(converted[name], theirs[name]) for name in theirs)
+    assert all(tensor.is_contiguous() for tensor in converted.values())
+
+
+@pytest.mark.parametrize("given", ["wte.weight", "lm_head.weight", "out.weight"])
+def test_any_name_of_a_tied_tensor_will_do(theirs: dict[str, Tensor], given: str) -> None:
+    for name in {"wte.weight", *TOY.their_copies} - {given}:
+        del theirs[name]
+    ours = to_ours(TOY, theirs)
+    assert ours["table.weight"] is ours["head.weight"] is theirs[given]
+
+
+def test_missing_and_left_over_are_named_at_once(theirs: dict[str, Tensor]) -> None:
+    for name in ("h.1.qk", "final_bias"):
+        del theirs[name]
+    with pytest.raises(RegardError) as error:
+        to_ours(TOY, {**theirs, "h.0.extra": torch.ones(1), "adapter": torch.ones(1)})
+    assert _list_faults(error) == [
+        "h.1.qk is missing.",
+        "final_bias is missing.",
+        "h.0.extra is left over.",
+        "adapter is left over.",
+    ]
+    assert error.value.where == "Toy"
+
+
+def test_missing_and_left_over_of_ours(theirs: dict[str, Tensor]) -> None:
+    ours = to_ours(TOY, theirs)
+    del ours["layers.4.key.weight"]
+    with pytest.raises(RegardError) as error:
+        to_theirs(TOY, {**ours, "adapter": torch.ones(1)})
+    assert _list_faults(error) == ["layers.4.key.weight is missing.", "adapter is left over."]
+
+
+def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, Tensor]) -> None:
+    for name in ("qk", "fc"):
+        theirs[f"h.999999999.{name}"] = theirs.pop(f"h.5.{name}")
+    with pytest.raises(RegardError) as error:
+        to_ours(TOY, theirs)
+    assert sorted(_list_faults(error)) == [
+        "h.5.fc is missing.",
+        "h.5.qk is missing.",
+        "h.999999999.fc is left over.",
+        "h.999999999.qk is left over.",
+    ]
+
+
+def test_nothing_at_all_lacks_a_first_layer() -> None:
+    with pytest.raises(RegardError) as error:
+        to_ours(llama(tied=True), {})
+    assert "model.layers.0.self_attn.q_proj.weight is missing." in _list_faults(error)
+    assert len(_list_faults(error)) == 11  # the embeddings, nine tensors of a layer, the last norm
+
+
+def test_tied_tensors_must_be_equal(theirs: dict[str, Tensor]) -> None:
+    with pytest.raises(RegardError) as error:
+        to_ours(TOY, {**theirs, "lm_head.weight": torch.randn(5, 2)})
+    assert _list_faults(error) == ["lm_head.weight differs from wte.weight, but both are one tensor here (tied)."]
+
+
+def test_constants_must_be_what_they_are(theirs: dict[str, Tensor]) -> None:
+    near = {**theirs, "ones": torch.ones(5) + 0.005, "h.0.mask": torch.ones(1)}
+    to_ours(TOY, near)
+    assert ignored(TOY, near) == {"zeros": "all zeros.", "ones": "all ones.", "h.0.mask": "a mask."}
+    with pytest.raises(RegardError) as error:
+        to_ours(TOY, {**theirs, "zeros": torch.full((5,), 1e-6), "ones": torch.ones(6)})
+    assert _list_faults(error) == [
+        "zeros is not what it must be: all zeros.",
+        "ones is not what it must be: all ones.",
+    ]
+
+
+def test_what_cannot_be_cut_is_refused(theirs: dict[str, Tensor]) -> None:
+    with pytest.raises(RegardError) as error:
+        to_ours(
+            TOY, {**theirs, "h.0.qk": torch.randn(2, 5), "h.1.qk": torch.tensor(1.0), "final_bias": torch.ones(2, 5)}
+        )
+    assert _list_faults(error) == [
+        "h.0.qk of shape (2, 5) cannot be cut into 2 equal parts.",
+        "h.1.qk of shape () cannot be cut into 2 equal parts.",
+        "final_bias of shape (2, 5) holds more or less than one row.",
+    ]
+
+
+def test_what_cannot_be_joined_is_refused(theirs: dict[str, Tensor]) -> None:
+    # Fewer key than query heads, and a table of distances for each layer: the other side has no room for these.
+    ours = to_ours(TOY, theirs) | {"layers.0.key.weight": torch.randn(1, 2), "position.tables": torch.randn(3, 8, 4)}
+    with pytest.raises(RegardError) as error:
+        to_theirs(TOY, ours)
+    assert _list_faults(error) == [
+        "layers.0.query.weight, layers.0.key.weight are of different shapes, but h.0.qk packs equal ones.",
+        "position.tables of shape (3, 8, 4) holds more or less than one row.",
+    ]
+
+
+WEIGHT_MAPS = {
+    "torch-encoder": torch_nn.torch_encoder(final_norm=True),
+    "torch-decoder": torch_nn.torch_decoder(final_norm=True),
+    **{name: case.weight_map for name, case in CASES.items()},
+}
+
+
+@pytest.mark.parametrize("table", WEIGHT_MAPS.values(), ids=WEIGHT_MAPS)
+def test_no_tensor_has_two_rules(table: WeightMap) -> None:
+    ours = [name for rule in table.rules for name in rule.names("ours")]
+    whole = [name for rule in table.rules if not isinstance(rule.transform, Chunk) for name in rule.names("theirs")]
+    parts = [(rule.theirs, rule.transform) for rule in table.rules if isinstance(rule.transform, Chunk)]
+    constants = [constant.theirs for constant in table.constants]
+    assert len(set(ours)) == len(ours)
+    assert len({*whole, *constants, *(name for name, _ in parts)}) == len(whole) + len(constants) + len(parts) // 3
+    assert len(set(parts)) == len(parts)
+    assert all(("{i}" in rule.ours) == ("{i}" in rule.theirs) for rule in table.rules)

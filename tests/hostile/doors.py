@@ -1,0 +1,146 @@
+"""Where an attack happens: a good thing to spoil, a folder outside it to leave alone, and what an attack would leave.
+
+The good things are made once: a model's folder, the folder of a run that rests, a prepared corpus.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import regard
+from regard.base.files import seal
+from regard.config.run import AnySource, Jsonl, Lines, Tmx
+from regard.data.corpus import Corpus
+from regard.data.example import Defects
+from regard.data.shards.prepare import open_corpus
+from regard.store.model_folder import read_model, write_model
+from regard.store.weights import get_weights
+from regard.text.tokenizer_pair import TokenizerPair
+from regard.train.fit import fit, resume
+from tests.pipeline import factories
+from tests.train.runs import make_small_run, write_corpus
+
+Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus"]
+PAUSE = 2  # the update at which the run rests
+
+
+class Canary:
+    """A pickle of it makes a file where it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an attack may touch."""
+
+    folder: Path  # a copy of the good thing
+    outside: Path  # must stay as it is
+    canary: Path  # must never come to be
+
+    @property
+    def step(self) -> Path:
+        """The newest checkpoint of a run."""
+        return max((self.folder / "checkpoints").iterdir())
+
+    def edit(self, name: str, change: Callable[[Any], object]) -> None:
+        """Change a JSON file in the folder: `change` alters what it holds, or gives something else to hold."""
+        path = self.folder / name
+        value = json.loads(path.read_bytes())
+        replacement = change(value)
+        path.write_text(json.dumps(value if replacement is None else replacement), encoding="utf-8")
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Change a text file in the folder."""
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{name} has no {old!r} to spoil"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def seal(self) -> None:
+        """Make the manifest agree with what is there now: an attacker can."""
+        seal(self.folder)
+
+
+@cache
+def _make_good(root: Path) -> dict[str, Path]:
+    """The good things, made once in a folder."""
+    settings = factories.make_generator_settings()
+    model = root / "model"
+    write_model(
+        model, settings, factories.make_tokenizers(), get_weights(factories.make_decoder_only(settings)), "A card.\n"
+    )
+    files = write_corpus(root / "text", count=60)
+    run = root / "run"
+    changes = {"validation.sentences": 0, "validation.samples": 0}
+    fit(make_small_run("continue", files, changes), run, pause_at=PAUSE)
+    return {"model": model, "run": run, "text": root / "text"}
+
+
+def find_good(root: Path, door: Door) -> Path:
+    """What this door opens when nobody has spoiled it."""
+    things = _make_good(root)
+    return {
+        "load": things["model"],
+        "read_model": things["model"],
+        "resume": things["run"],
+        "vocabulary": things["run"] / "vocabulary",
+        "prepared": things["run"] / "shards" / "train",
+        "corpus": things["text"],
+    }[door]
+
+
+def make_place(root: Path, door: Door, name: str) -> Place:
+    """A place of its own for one attack."""
+    home = root / "places" / name
+    shutil.copytree(find_good(root, door), home / "given", symlinks=True)
+    (home / "outside").mkdir()
+    (home / "outside" / "victim.txt").write_text("mine\n")
+    return Place(home / "given", home / "outside", home / "canary")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """What every file in a folder holds."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def enter(door: Door, path: Path) -> object:
+    """What a user does with what somebody gave them."""
+    match door:
+        case "load":
+            return regard.load(path)
+        case "read_model":
+            return read_model(path)
+        case "resume":
+            return resume(path, pause_at=PAUSE)
+        case "vocabulary":
+            return TokenizerPair.load(path).source.encode("the old dog sees a cat")
+        case "prepared":
+            return open_corpus(path)
+        case "corpus":
+            return _read(path)
+
+
+def _read(path: Path) -> int:
+    """All examples of a corpus, as training reads them: facts first, then text."""
+    if path.is_dir():
+        path /= "all.en"
+    kinds: dict[str, AnySource] = {
+        ".jsonl": Jsonl(path=str(path)),
+        ".tmx": Tmx(path=str(path), languages=("en", "de")),
+    }
+    source = kinds.get(path.suffix, Lines(source=str(path)))
+    corpus_reader = Corpus([source])
+    corpus_reader.hash_files()
+    return sum(1 for _ in corpus_reader.examples(Defects()))

@@ -1,0 +1,195 @@
+"""Steps by `Swift` are the model's own steps, whatever is done to the state on the way."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.config.codec import parse
+from regard.models.build import build
+from regard.models.cpu_decoder import CpuDecoder
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.state import DecodingState
+from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
+
+ROWS, SOURCE, CLOSE = 3, 7, 3e-5
+VALID = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]
+Model = EncoderDecoder | DecoderOnly
+
+PARTS: dict[str, dict[str, Any]] = {
+    "gated": {"feedforward": {"kind": "gated", "hidden": 24, "activation": "silu", "bias": False}},
+    "grouped": {"attention": {"heads": 4, "key_value_heads": 2, "key_dim": 6, "value_dim": 5}},
+    "no-bias": {"attention": {"heads": 4, "bias": {"query": True, "key": False, "value": True, "output": False}}},
+    "input-norm": {"input_norm": True, "norm": {"kind": "rms"}},
+    "rotary": {"position": {"kind": "rotary"}, "attention": {"heads": 4, "key_value_heads": 1}},
+}
+
+
+def make_perturbed_model(settings: dict[str, Any]) -> Model:
+    """A model of these settings in which no weight is 0 or 1."""
+    model = build(parse(settings), seed=1).eval()
+    assert isinstance(model, EncoderDecoder | DecoderOnly)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+    return model
+
+
+def make_translator(**changes: Any) -> EncoderDecoder:
+    stack = {
+        "layers": 2,
+        "placement": "pre",
+        "final_norm": True,
+        "position": {"kind": "sinusoidal"},
+        "attention": {"heads": 4},
+        "feedforward": {"kind": "plain", "hidden": 24},
+    } | changes
+    cross = stack["attention"]
+    settings = {
+        "family": "encoder_decoder",
+        "width": 16,
+        "source": {"kind": "tokens", "vocabulary": 23},
+        "target": {"kind": "tokens", "vocabulary": 23, "scale": True},
+        "encoder": stack,
+        "decoder": stack | {"cross": cross},
+        "head": {"kind": "lm", "bias": True},
+    }
+    model = make_perturbed_model(settings)
+    assert isinstance(model, EncoderDecoder)
+    return model
+
+
+def start_state(model: Model, capacity: int = 12) -> DecodingState:
+    if isinstance(model, EncoderDecoder):
+        return model.start(random_tokens(ROWS, SOURCE, seed=3), VALID, capacity=capacity)
+    return model.start(capacity)
+
+
+def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
+    """One token, several, rows as beams, moved, dropped, cropped together and each to its own length."""
+    cpu_state, model_state = start_state(model), start_state(model)
+
+    def compare_step(rows: int, count: int) -> None:
+        tokens = random_tokens(rows, count, seed=cpu_state.kv_cache.length)
+        torch.testing.assert_close(
+            cpu_decoder.step(tokens, cpu_state), model.step(tokens, model_state), atol=CLOSE, rtol=0
+        )
+
+    def reorder_both(*index: int) -> None:
+        for state in (cpu_state, model_state):
+            state.reorder(torch.tensor(index))
+
+    compare_step(ROWS, 1)
+    compare_step(ROWS, 2)
+    reorder_both(0, 0, 1, 1, 2, 2)
+    compare_step(6, 1)
+    reorder_both(1, 0, 2, 2, 5, 4)
+    compare_step(6, 1)
+    reorder_both(4, 5, 2, 2)  # a sentence leaves, another takes its place
+    compare_step(4, 1)
+    reorder_both(3, 1, 0)  # no groups any more
+    compare_step(3, 1)
+    for state in (cpu_state, model_state):
+        state.crop([3, 5, 4])
+    compare_step(3, 1)
+    reorder_both(2)
+    compare_step(1, 1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("choice", list(decoding_choices()), ids=choice_name)
+def test_all_kinds_of_models(choice: Choice) -> None:
+    model = make_model(choice)
+    assert isinstance(model, EncoderDecoder | DecoderOnly)
+    cpu_decoder = CpuDecoder(model)
+    is_plain = choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"  # that has norms on heads
+    assert cpu_decoder.is_supported == (is_plain and choice["position"] not in ("alibi", "relative"))
+    if cpu_decoder.is_supported:
+        assert_same_steps(model, cpu_decoder)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("part", PARTS)
+def test_all_kinds_of_parts(part: str) -> None:
+    model = make_translator(**PARTS[part])
+    cpu_decoder = CpuDecoder(model)
+    assert cpu_decoder.is_supported
+    assert_same_steps(model, cpu_decoder)
+
+
+@torch.no_grad()
+def test_unsupported_models_use_their_own_step() -> None:
+    model = make_translator(window=3)
+    assert not CpuDecoder(model).is_supported
+    assert_same_steps(model, CpuDecoder(model))
+    adapted = make_translator()
+    adapted.decoder.layers[1].attention.key = nn.utils.parametrizations.weight_norm(nn.Linear(16, 16))
+    assert not CpuDecoder(adapted).is_supported
+    assert_same_steps(adapted, CpuDecoder(adapted))
+
+
+@torch.no_grad()
+def test_learned_positions_end_with_an_error_and_others_continue() -> None:
+    model = make_translator(position={"kind": "learned", "length": 8})
+    cpu_decoder, state = CpuDecoder(model), start_state(model)
+    for _ in range(8):
+        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
+    with pytest.raises(Exception, match="learned positions end at 8"):
+        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
+    model = make_translator()
+    cpu_decoder, cpu_state, model_state = CpuDecoder(model), start_state(model, 300), start_state(model, 300)
+    for position in range(300):  # beyond what is worked out at first
+        token = random_tokens(ROWS, 1, seed=position)
+        torch.testing.assert_close(
+            cpu_decoder.step(token, cpu_state), model.step(token, model_state), atol=CLOSE, rtol=0
+        )
+
+
+def test_it_notices_other_weights() -> None:
+    model = make_translator()
+    for change in (_learn, _load, _assign, _write_one, _write_behind, _exchange, _widen):
+        swift = CpuDecoder(model)
+        assert swift.fits()
+        swift.step(random_tokens(ROWS, 1, seed=1), start_state(model))
+        assert swift.fits()
+        change(model)
+        assert not swift.fits()
+    with torch.inference_mode():
+        uncounted = make_translator()
+    assert not CpuDecoder(uncounted).fits()  # torch does not count there, so nobody can know
+
+
+def _learn(model: nn.Module) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    loss: Tensor = model(random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, 4, seed=4)).sum()
+    loss.backward()
+    optimizer.step()
+
+
+def _load(model: nn.Module) -> None:
+    model.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()})
+
+
+def _assign(model: nn.Module) -> None:
+    model.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()}, assign=True)
+
+
+@torch.no_grad()
+def _write_one(model: nn.Module) -> None:
+    next(model.get_submodule("decoder").parameters())[-1, -1] = 7.0
+
+
+def _write_behind(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        parameter.data.mul_(1.001)
+
+
+def _exchange(model: nn.Module) -> None:
+    model.get_submodule("decoder.layers.1.feedforward").register_module("down", nn.Linear(24, 16))
+
+
+def _widen(model: nn.Module) -> None:
+    model.double()

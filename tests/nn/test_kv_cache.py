@@ -1,0 +1,137 @@
+import pytest
+import torch
+
+from regard.base.errors import ShapeError
+from regard.nn.kv_cache import KVCache
+
+
+def make_cache(rows: int = 2, capacity: int = 6, count: int = 3) -> KVCache:
+    cache = KVCache(capacity)
+    keys = torch.arange(rows * count, dtype=torch.float32).reshape(rows, 1, count, 1)
+    cache.append("self", keys, keys + 0.5)
+    cache.advance(count)
+    return cache
+
+
+def test_bytes_are_exact_and_room_is_taken_once() -> None:
+    cache = KVCache(capacity=10)
+    assert cache.bytes == 0
+    for _ in range(3):
+        cache.append("self", torch.ones(4, 2, 1, 8), torch.ones(4, 2, 1, 6))
+        cache.advance(1)
+        assert cache.bytes == 4 * 2 * 10 * (8 + 6) * 4
+    cache.store_memory("cross", torch.ones(4, 2, 5, 8), torch.ones(4, 2, 5, 8))
+    assert cache.bytes == 4 * 2 * 10 * (8 + 6) * 4 + 2 * 4 * 2 * 5 * 8 * 4
+
+
+def test_more_than_the_capacity_is_refused_with_a_way_out() -> None:
+    cache = make_cache(capacity=4)
+    with pytest.raises(ShapeError, match=r"room for 4 tokens a row, and 5 are needed[\s\S]*larger capacity"):
+        cache.append("self", torch.ones(2, 1, 2, 1), torch.ones(2, 1, 2, 1))
+
+
+def test_crop_back_to_equal_lengths_needs_no_lengths() -> None:
+    cache = make_cache()
+    cache.crop([3, 1])
+    assert cache.lengths is not None
+    assert cache.positions(2, torch.device("cpu")).tolist() == [[3, 4], [1, 2]]
+    cache.crop([1, 1])
+    assert cache.lengths is None
+    assert cache.positions(2, torch.device("cpu")).tolist() == [[1, 2]]
+
+
+def test_crop_cannot_add() -> None:
+    for lengths in (4, -1, [4, 1], [2, -1]):
+        with pytest.raises(ShapeError, match="cannot be cropped"):
+            make_cache().crop(lengths)
+    cache = make_cache()
+    cache.crop([3, 1])
+    with pytest.raises(ShapeError, match=r"Rows of \[3, 1\] tokens cannot be cropped to \[2, 2\]"):
+        cache.crop([2, 2])
+    with pytest.raises(ShapeError, match="1 lengths for 2 rows"):
+        cache.crop([1])
+    cache.crop(2)  # the short row stays as it is
+    assert cache.lengths == [2, 1]
+
+
+def test_rows_that_leave_take_their_length_with_them() -> None:
+    cache = make_cache(capacity=5)
+    cache.crop([3, 1])
+    cache.reorder(torch.tensor([1]))
+    assert (cache.length, cache.lengths) == (1, None)
+    keys, _ = cache.append("self", torch.full((1, 1, 4, 1), 9.0), torch.zeros(1, 1, 4, 1))  # room for four more
+    assert keys.flatten().tolist() == [3, 9, 9, 9, 9]
+    cache.advance(4)
+    cache.reorder(torch.tensor([], dtype=torch.long))
+    assert cache.length == 5  # rows are gone, what was one number stays one
+
+
+def test_room_that_was_never_written_says_nothing_even_if_it_is_not_a_number() -> None:
+    cache = make_cache(capacity=6)
+    keys, values = cache._buffers["self"]
+    keys[:, :, 3:] = values[:, :, 3:] = float("nan")
+    cache.crop([3, 1])
+    keys, values = cache.append("self", torch.ones(2, 1, 2, 1), torch.ones(2, 1, 2, 1))
+    assert keys.isfinite().all()
+    assert values.isfinite().all()
+
+
+def test_rows_of_unequal_length_write_at_their_own_end() -> None:
+    cache = make_cache()
+    cache.crop([3, 1])
+    keys, _ = cache.append("self", torch.tensor([70.0, 80.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    assert keys[0, 0, :, 0].tolist() == [0, 1, 2, 70]
+    assert keys[1, 0, :2, 0].tolist() == [3, 80]
+
+
+def test_reorder_may_repeat_drop_and_move_rows() -> None:
+    cache = make_cache()
+    cache.store_memory("cross", torch.tensor([10.0, 20.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    cache.crop([3, 2])
+    cache.reorder(torch.tensor([1, 1, 0]))
+    assert cache.lengths is not None
+    assert cache.lengths == [2, 2, 3]
+    assert cache.memory("cross")[0].flatten().tolist() == [20, 20, 10]
+    keys, values = cache.append("self", torch.full((3, 1, 1, 1), 9.0), torch.zeros(3, 1, 1, 1))
+    assert keys[0, 0, :3, 0].tolist() == [3, 4, 9]
+    assert keys[2, 0, :4, 0].tolist() == [0, 1, 2, 9]
+    assert values[1, 0, :2, 0].tolist() == [3.5, 4.5]
+
+
+def test_rows_that_stay_are_not_touched_and_empty_room_is_not_copied() -> None:
+    cache = make_cache(rows=4, capacity=6)
+    keys, values = cache._buffers["self"]
+    keys[:, :, 3:] = values[:, :, 3:] = 7.0
+    before = keys.data_ptr()
+    cache.reorder(torch.tensor([0, 3, 3]))  # a row takes the place of another, one stays, one leaves
+    keys, values = cache.append("self", torch.full((3, 1, 1, 1), 9.0), torch.zeros(3, 1, 1, 1))
+    assert keys.data_ptr() == before
+    assert keys[:, 0, :, 0].tolist() == [[0, 1, 2, 9], [9, 10, 11, 9], [9, 10, 11, 9]]
+    assert values[1, 0, :3, 0].tolist() == [9.5, 10.5, 11.5]
+    buffer, _ = cache._buffers["self"]
+    assert buffer[:3, 0, 4:].eq(7.0).all()  # nobody wrote there
+
+
+def test_rows_of_one_sentence_share_its_memory() -> None:
+    cache = make_cache(rows=2)
+    cache.store_memory("cross", torch.tensor([10.0, 20.0]).reshape(2, 1, 1, 1), torch.zeros(2, 1, 1, 1))
+    assert cache.reorder(torch.tensor([0, 0, 0, 1, 1, 1])) is None  # beams: the memory stays as it is
+    assert cache.rows_per_memory == 3
+    assert cache.memory("cross")[0].flatten().tolist() == [10, 20]
+    assert cache.reorder(torch.tensor([2, 0, 1, 5, 5, 3])) is None  # they move among themselves
+    kept_rows = cache.reorder(torch.tensor([3, 4, 5]))  # the first sentence leaves
+    assert kept_rows is not None
+    assert kept_rows.tolist() == [1]
+    assert (cache.rows_per_memory, cache.memory("cross")[0].flatten().tolist()) == (3, [20])
+    assert cache.bytes == 2 * 6 * 6 * 4 + 2 * 4  # room for six rows of six tokens, and one memory
+    cache.reorder(torch.tensor([1]))
+    assert (cache.rows_per_memory, cache.rows) == (1, 1)
+
+
+def test_rows_in_no_order_have_a_memory_each() -> None:
+    cache = make_cache(rows=3)
+    cache.store_memory("cross", torch.tensor([10.0, 20.0, 30.0]).reshape(3, 1, 1, 1), torch.zeros(3, 1, 1, 1))
+    cache.reorder(torch.tensor([0, 0, 1, 2, 2]))
+    assert (cache.rows_per_memory, cache.memory("cross")[0].flatten().tolist()) == (1, [10, 10, 20, 30, 30])
+    cache.reorder(torch.tensor([0, 1, 3, 4]))
+    assert (cache.rows_per_memory, cache.memory("cross")[0].flatten().tolist()) == (1, [10, 10, 30, 30])

@@ -1,0 +1,71 @@
+"""Small untrained models with a vocabulary of their own."""
+
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+from regard.config import codec
+from regard.config.model import DecoderOnly as WriterSettings
+from regard.config.model import EncoderDecoder as TranslatorSettings
+from regard.config.run import ByteBpe, Specials
+from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_pair import TokenizerPair
+
+M = TypeVar("M", bound=torch.nn.Module)
+TEXTS = [
+    "Two young men are outside near many bushes.",
+    "A little girl climbs into a wooden playhouse.",
+    "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
+    "Ein kleines Mädchen klettert in ein Spielhaus aus Holz.",
+]
+
+
+@cache
+def make_tokenizer(*languages: str) -> Tokenizer:
+    """300 pieces, with tags for these languages among them."""
+    return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
+
+
+def make_tokenizers(*languages: str) -> TokenizerPair:
+    return TokenizerPair.joint(make_tokenizer(*languages))
+
+
+def make_translator_settings(**changes: object) -> TranslatorSettings:
+    size = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
+    settings = codec.preset("tiny", size | changes)
+    assert isinstance(settings, TranslatorSettings)
+    return settings
+
+
+def make_generator_settings(**changes: object) -> WriterSettings:
+    size = {"width": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
+    heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
+    settings = codec.preset("gpt2", size | heads | changes)
+    assert isinstance(settings, WriterSettings)
+    return settings
+
+
+def make_encoder_decoder(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
+    """Every parameter is drawn wide, so that words are not all alike."""
+    model = build(settings, seed=seed)
+    assert isinstance(model, EncoderDecoder)
+    return _perturb(model, seed)
+
+
+def make_decoder_only(settings: WriterSettings, seed: int = 1) -> DecoderOnly:
+    model = build(settings, seed=seed)
+    assert isinstance(model, DecoderOnly)
+    return _perturb(model, seed)
+
+
+def _perturb(model: M, seed: int) -> M:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+    return model.eval()

@@ -1,0 +1,106 @@
+"""Text that goes on where a prompt stops."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.base.errors import RegardError
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.models.decoder_only import DecoderOnly
+from regard.models.state import DecodingState
+from regard.pipeline.generator import TextGenerator
+from regard.text.learn import learn
+from regard.text.tokenizer_pair import TokenizerPair
+from tests.pipeline.factories import TEXTS, make_decoder_only, make_generator_settings, make_tokenizer, make_tokenizers
+
+
+def make_text_generator(**changes: object) -> TextGenerator:
+    settings = make_generator_settings(**changes)
+    return TextGenerator(make_decoder_only(settings), make_tokenizers(), settings)
+
+
+@pytest.mark.parametrize("kind", [ByteBpe(vocabulary=300), Unigram(vocabulary=60), Bpe(vocabulary=60)])
+def test_greedy_generates_what_the_model_says(kind: AnyTokenizer) -> None:
+    trained_tokenizer = learn(TEXTS, kind)  # spaces belong to the piece before, to the piece after, or to neither
+    settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
+    text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
+    for prompt in ("Two young", "A", "Ein kleines"):
+        text = "".join(text_generator.stream(prompt, max_new_tokens=8, temperature=0))
+        ids = [trained_tokenizer.specials.bos, *trained_tokenizer.encode(prompt).ids]
+        banned = sorted(
+            trained_tokenizer.specials.control - {trained_tokenizer.specials.eos, trained_tokenizer.specials.unk}
+        )
+        generated: list[int] = []
+        while len(generated) < 8 and trained_tokenizer.specials.eos not in generated:
+            with torch.no_grad():
+                logits = text_generator.model(torch.tensor([[*ids, *generated]]))[0, -1]
+            logits[banned] = -torch.inf
+            generated.append(int(logits.argmax()))
+        assert prompt + text == trained_tokenizer.decode([*ids, *generated])
+        assert text
+
+
+def test_a_seed_decides_and_no_seed_is_free() -> None:
+    text_generator = make_text_generator()
+    texts = [
+        "".join(text_generator.stream("A", max_new_tokens=20, temperature=1.5, seed=seed))
+        for seed in (1, 1, 2, None, None)
+    ]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) == 4
+
+
+def test_chunks_are_text_from_the_first_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    text_generator = make_text_generator()
+    step = DecoderOnly.step
+
+    def checked_step(self: DecoderOnly, tokens: Tensor, state: DecodingState) -> Tensor:
+        assert torch.is_inference_mode_enabled()
+        return step(self, tokens, state)
+
+    monkeypatch.setattr(DecoderOnly, "step", checked_step)
+    chunks = text_generator.stream("A", max_new_tokens=30, seed=3)
+    assert isinstance(chunks, Iterator)
+    assert not torch.is_inference_mode_enabled()
+    first_chunk = next(chunks)
+    assert first_chunk
+    assert not torch.is_inference_mode_enabled()  # whoever reads the pieces is not in it
+    whole = first_chunk + "".join(chunks)
+    assert whole == "".join(text_generator.stream("A", max_new_tokens=30, seed=3))
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    text_generator = make_text_generator()
+    expected = "".join(text_generator.stream("A", max_new_tokens=10, seed=1))
+    text_generator.model.train()
+    assert "".join(text_generator.stream("A", max_new_tokens=10, seed=1)) == expected
+    assert all(module.training for module in text_generator.model.modules())
+    chunks = text_generator.stream("A", max_new_tokens=10, seed=1)
+    next(chunks)
+    chunks.close()  # type: ignore[attr-defined]
+    assert all(module.training for module in text_generator.model.modules())
+
+
+def test_an_empty_prompt_begins_a_text() -> None:
+    assert "".join(make_text_generator().stream(max_new_tokens=5, seed=1))
+
+
+def test_learned_positions_end_somewhere() -> None:
+    text_generator = make_text_generator(**{"decoder.position.length": 16})
+    prompt_length = 1 + len(make_tokenizer().encode("Two young").ids)
+    max_new_tokens = 16 - prompt_length + 1
+    assert "".join(text_generator.stream("Two young", max_new_tokens=max_new_tokens, seed=1))
+    with pytest.raises(RegardError, match=f"Ask for at most {max_new_tokens} tokens"):
+        text_generator.stream("Two young", max_new_tokens=max_new_tokens + 1)
+    with pytest.raises(RegardError, match="Shorten the prompt"):
+        text_generator.stream("Two young men are outside near many bushes, and more", max_new_tokens=1)
+
+
+def test_mistakes_are_reported_at_once() -> None:
+    text_generator = make_text_generator()
+    with pytest.raises(RegardError, match="temperature of -1"):
+        text_generator.stream("A", temperature=-1.0)
+    with pytest.raises(RegardError, match="0 tokens cannot be written"):
+        text_generator.stream("A", max_new_tokens=0)

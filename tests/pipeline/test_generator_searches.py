@@ -1,0 +1,103 @@
+"""Whole texts of a writer: several prompts, every search, a draft, and words that must not come."""
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.config.run import AnyTokenizer, Bpe, Unigram, WordLevel
+from regard.decode.filters import Filters
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
+from regard.text.learn import learn
+from regard.text.tokenizer_pair import TokenizerPair
+from tests.pipeline.factories import TEXTS, make_decoder_only, make_generator_settings, make_tokenizer, make_tokenizers
+
+PROMPTS = ["Two young", "A", "Ein kleines", "Zwei", "A little"]
+
+
+def make_text_generator(seed: int = 1, **changes: object) -> TextGenerator:
+    settings = make_generator_settings(**changes)
+    return TextGenerator(make_decoder_only(settings, seed), make_tokenizers(), settings)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_batch_of_prompts_generates_as_each_alone(size: int) -> None:
+    text_generator = make_text_generator()
+    batched = text_generator.generate(PROMPTS * 3, max_new_tokens=9, search=Beam(size), max_rows=6)
+    alone = [text_generator.generate([prompt], max_new_tokens=9, search=Beam(size))[0] for prompt in PROMPTS * 3]
+    assert [result.tokens for result in batched] == [result.tokens for result in alone]
+    if size == 1:
+        for prompt, result in zip(PROMPTS * 3, batched, strict=True):
+            assert prompt + result.text == prompt + "".join(
+                text_generator.stream(prompt, max_new_tokens=9, temperature=0)
+            )
+
+
+@pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])
+def test_a_text_joins_its_prompt_as_the_tokenizer_says(kind: AnyTokenizer) -> None:
+    trained_tokenizer = learn(TEXTS, kind)
+    settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
+    text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
+    for prompt in PROMPTS:
+        text = "".join(text_generator.stream(prompt, max_new_tokens=9, temperature=0))
+        assert text_generator.generate([prompt], max_new_tokens=9, search=Beam(1))[0].text == text
+        assert (
+            text_generator.generate_with_draft(
+                text_generator, prompt, max_new_tokens=9, filters=Filters(temperature=0)
+            )[0].text
+            == text
+        )
+
+
+@pytest.mark.parametrize("search", [Sampling(4), DiverseBeam(4), StochasticBeam(4), MinimumBayesRisk(4)])
+def test_every_search_generates(search: Search) -> None:
+    text_generator = make_text_generator()
+    results = text_generator.generate(PROMPTS, max_new_tokens=6, search=search, n_best=4, seed=1)
+    assert results == text_generator.generate(PROMPTS, max_new_tokens=6, search=search, n_best=4, seed=1)
+    assert all(len(result.tokens) <= 6 for result in results)
+    assert any(result.alternatives for result in results)
+
+
+def test_what_is_forbidden_does_not_come() -> None:
+    text_generator = make_text_generator()
+    unconstrained = text_generator.generate(PROMPTS, max_new_tokens=8, search=Beam(1))
+    unwanted = [
+        token_text.strip()
+        for result in unconstrained
+        for token_text in result.token_texts
+        if len(token_text.strip()) > 1
+    ]
+    assert unwanted
+    results = text_generator.generate(PROMPTS, max_new_tokens=8, search=Beam(1), forbidden=unwanted)
+    assert not {token_text.strip() for result in results for token_text in result.token_texts} & set(unwanted)
+
+
+def test_a_draft_changes_nothing_but_the_speed() -> None:
+    text_generator, draft = make_text_generator(1), make_text_generator(2)
+    greedy_filters = Filters(temperature=0)
+    for prompt in PROMPTS:
+        result, statistics = text_generator.generate_with_draft(
+            draft, prompt, max_new_tokens=12, filters=greedy_filters
+        )
+        assert result.text == "".join(text_generator.stream(prompt, max_new_tokens=12, temperature=0))
+        own_result, own_statistics = text_generator.generate_with_draft(
+            text_generator, prompt, max_new_tokens=12, filters=greedy_filters
+        )
+        assert own_result.text == result.text
+        assert own_statistics.acceptance_rate == 1.0  # it is always of its own opinion
+        assert own_statistics.steps < statistics.steps or statistics.acceptance_rate == 1.0
+    tagged_tokenizer = make_tokenizer("en", "de")
+    settings = make_generator_settings(**{"tokens.vocabulary": tagged_tokenizer.size})
+    stranger = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(tagged_tokenizer), settings)
+    with pytest.raises(RegardError, match="another vocabulary"):
+        text_generator.generate_with_draft(stranger, "A")
+
+
+def test_mistakes() -> None:
+    text_generator = make_text_generator()
+    with pytest.raises(RegardError, match="a list is expected"):
+        text_generator.generate(TEXTS[0])
+    with pytest.raises(RegardError, match="One phrase was given"):
+        text_generator.generate(PROMPTS, forbidden="cat")
+    with pytest.raises(RegardError, match="0 tokens"):
+        text_generator.generate(PROMPTS, max_new_tokens=0)
+    assert text_generator.generate([]) == []

@@ -1,0 +1,133 @@
+"""One file holds everything: roles come back from it, and Hugging Face reads it with the same ids."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.base.files import sha256
+from regard.config.run import ByteBpe, Specials
+from regard.text.learn import learn
+from regard.text.specials import ROLES
+from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_pair import TokenizerPair
+from tests.text.factories import KINDS, TEXT, get_tokenizer
+
+PLAIN = ["Peter Piper picked", " two  spaces ", "größere Äpfel für 3,50 €", "<url> x@@y", ""]
+SPECIAL = ["<pad> and </s>", "<2de> <mask><unk>"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_is_all_there_is(name: str, tmp_path: Path) -> None:
+    tokenizer = get_tokenizer(name)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(path)
+    assert tokenizer.fingerprint == sha256(path)
+    loaded = Tokenizer.load(path)
+    assert loaded == tokenizer
+    assert loaded.specials == tokenizer.specials
+    assert [loaded.encode(text) for text in TEXT] == [tokenizer.encode(text) for text in TEXT]
+    copy = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301 - to worker processes
+    assert copy == tokenizer
+    assert copy.encode(TEXT[0]) == tokenizer.encode(TEXT[0])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_hugging_face_reads_it_with_the_same_ids(name: str, tmp_path: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = get_tokenizer(name)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    theirs = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    assert len(theirs) == tokenizer.size
+    assert theirs(PLAIN)["input_ids"] == tokenizer.encode_ids(PLAIN)
+    strict = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"), split_special_tokens=True)
+    assert strict(PLAIN + SPECIAL)["input_ids"] == tokenizer.encode_ids(PLAIN + SPECIAL)
+    assert theirs.convert_ids_to_tokens(tokenizer.specials.pad) == "<pad>"
+    if name in ("byte_bpe", "bpe", "unigram", "character", "byte"):
+        ids = tokenizer.encode(" Peter  Piper picked ").ids
+        assert theirs.decode(ids, clean_up_tokenization_spaces=False) == " Peter  Piper picked "
+
+
+def test_roles_are_kept_whatever_they_are_called() -> None:
+    settings = Specials(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
+    tokenizer = learn(TEXT, ByteBpe(vocabulary=300, specials=settings))
+    for role in ROLES:
+        assert tokenizer.vocabulary[getattr(tokenizer.specials, role)] == getattr(settings, role)
+    shared = learn(TEXT, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", eos="<eos>", bos="<eos>")))
+    assert shared.specials.pad == shared.specials.eos == shared.specials.bos
+    assert shared.size == 300
+
+
+def test_languages_have_tags() -> None:
+    tokenizer = get_tokenizer("byte_bpe tagged")
+    assert tokenizer.vocabulary[tokenizer.specials.language_id("de")] == "<2de>"
+    assert tokenizer.decode([tokenizer.specials.language_id("en")]) == ""
+    with pytest.raises(RegardError, match=r"'fr' .it has: de, en"):
+        tokenizer.specials.language_id("fr")
+
+
+def test_words_skip_special_tokens() -> None:
+    tokenizer = get_tokenizer("byte_bpe")
+    ids = tokenizer.encode("a peck").ids
+    special = tokenizer.specials
+    assert tokenizer.word_ids([special.bos, *ids, special.eos]) == [None, *tokenizer.word_ids(ids), None]
+    assert tokenizer.decode([special.bos, *ids, special.eos, special.pad]) == "a peck"
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    with pytest.raises(RegardError, match="cannot be read"):
+        Tokenizer.load(path)
+    for content in (b"", b"{}", b"\xff", b"[1]", b'{"version": "1.0"}'):
+        path.write_bytes(content)
+        with pytest.raises(RegardError, match="not a vocabulary") as raised:
+            Tokenizer.load(path)
+        assert raised.value.where == str(path)
+    document = json.loads(get_tokenizer("bpe").content)
+    for part, message in (("post_processor", "which token has the role: pad"), ("decoder", "does not know")):
+        path.write_text(json.dumps(document | {part: None if part == "post_processor" else {"type": "CTC"} | CTC}))
+        with pytest.raises(RegardError, match=message):
+            Tokenizer.load(path).decode([1])
+
+
+CTC = {"pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
+
+
+def test_text_that_is_none() -> None:
+    for encode in (
+        lambda text: get_tokenizer("bpe").encode(text),
+        lambda text: get_tokenizer("bpe").encode_ids(["a", text]),
+    ):
+        with pytest.raises(RegardError, match=r"Character 1 .* lone surrogate .U.D800"):
+            encode("x\ud800")
+        with pytest.raises(TypeError):
+            encode(3)
+
+
+def test_tokenizer_pair_folders(tmp_path: Path) -> None:
+    joint, separate = (
+        TokenizerPair.joint(get_tokenizer("bpe")),
+        TokenizerPair(get_tokenizer("bpe"), get_tokenizer("byte")),
+    )
+    for number, pair in enumerate((joint, separate)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pair.save(folder)
+        loaded = TokenizerPair.load(folder)
+        assert loaded == pair
+        assert loaded.is_joint == pair.is_joint
+        assert loaded.fingerprint == pair.fingerprint
+    assert joint.fingerprint != separate.fingerprint
+    assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["source.json", "target.json", "tokenizer.json"]
+    with pytest.raises(RegardError, match=r"no tokenizer\.json"):
+        TokenizerPair.load(tmp_path)
+    joint.source.save(tmp_path / "1" / "tokenizer.json")
+    with pytest.raises(RegardError, match="both"):
+        TokenizerPair.load(tmp_path / "1")
+    (tmp_path / "1" / "tokenizer.json").unlink()
+    (tmp_path / "1" / "target.json").unlink()
+    with pytest.raises(RegardError, match="without its partner"):
+        TokenizerPair.load(tmp_path / "1")
