@@ -12,6 +12,7 @@ from rich.text import Text  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.files import write_atomic
+from regard.base.plural import pluralize
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
@@ -19,7 +20,7 @@ from regard.data.doctor.clean import write_cleaned
 from regard.data.doctor.detect.lingua import LinguaJudge
 from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import render_page
-from regard.data.doctor.summary import pluralize, summarize
+from regard.data.doctor.summary import summarize
 from regard.data.example import Defects, Example
 from regard.data.readers import read
 from regard.data.readers.text_files import QUARANTINE_FILE

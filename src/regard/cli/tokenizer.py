@@ -10,6 +10,7 @@ from rich.console import Console  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
+from regard.base.plural import pluralize
 from regard.config import codec
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.data.example import Defects, Location
@@ -91,8 +92,8 @@ def check(
     defects = Defects()
     round_trip = check_round_trip(tokenizer, _read_texts(files, defects))
     _show_defects(defects)
-    typer.echo(f"{_pluralize(round_trip.lines, 'line')}, {_pluralize(round_trip.tokens, 'token')}")
-    _show_tally("unknown", round_trip.unknown, _pluralize(round_trip.unknown.tokens, "unknown token"))
+    typer.echo(f"{pluralize(round_trip.lines, 'line')}, {pluralize(round_trip.tokens, 'token')}")
+    _show_tally("unknown", round_trip.unknown, pluralize(round_trip.unknown.tokens, "unknown token"))
     _show_tally("changed", round_trip.changed, "they do not come back as they were")
     _show_tally("normalised", round_trip.normalised, "as the vocabulary's own normalisation wants it")
     if not round_trip.is_lossless:
@@ -163,13 +164,13 @@ def _show_merge(merge: Merge, format_tokens: Callable[[list[str]], str]) -> None
 def _show_compression(characters: int, size: int, tokens: int) -> None:
     if tokens:
         typer.echo(
-            f"{_pluralize(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
+            f"{pluralize(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
         )
 
 
 def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], number: int) -> None:
     typer.echo(
-        f"\n{_pluralize(round_trip.lines, 'line')}, {round_trip.characters:,} characters, {round_trip.bytes:,} bytes"
+        f"\n{pluralize(round_trip.lines, 'line')}, {round_trip.characters:,} characters, {round_trip.bytes:,} bytes"
     )
     _show_compression(round_trip.characters, round_trip.bytes, round_trip.tokens)
     token_ids = [token_id for token_id in range(tokenizer.size) if token_id not in tokenizer.specials.control]
@@ -191,12 +192,8 @@ def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], nu
 def _show_tally(name: str, tally: LineTally[Location], description: str) -> None:
     if tally.lines:
         text, decoded = tally.example
-        typer.echo(f"{name}: {_pluralize(tally.lines, 'line')}, {description}; first at {tally.first_place}")
+        typer.echo(f"{name}: {pluralize(tally.lines, 'line')}, {description}; first at {tally.first_place}")
         typer.echo(f"  text: {_shorten(text)}\n  back: {_shorten(decoded)}")
-
-
-def _pluralize(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _shorten(text: str) -> str:

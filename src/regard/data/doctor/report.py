@@ -9,12 +9,13 @@ from html import escape
 from importlib.resources import files
 from unicodedata import category
 
+from regard.base.plural import pluralize
 from regard.data.doctor import charts
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import FlaggedExample
 from regard.data.doctor.rules.rule import Rule, Span
 from regard.data.doctor.statistics import Statistics
-from regard.data.doctor.summary import pluralize, summarize
+from regard.data.doctor.summary import summarize
 from regard.data.example import Defects
 
 _MAX_CHARACTERS = 400  # characters of a text that are shown

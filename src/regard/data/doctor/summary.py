@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.base.plural import pluralize
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import describe_shift
 
@@ -38,15 +39,6 @@ def summarize(diagnosis: Diagnosis) -> Summary:
     if removed:
         return Summary("good", "A good corpus with a few bad lines.", advice, rows, removed, noticed)
     return Summary("good", "A clean corpus.", advice, rows, removed, noticed)
-
-
-def pluralize(count: int, singular: str, plural: str | None = None) -> str:
-    """A number and its noun.
-
-    >>> pluralize(1, "line"), pluralize(1200, "line")
-    ('1 line', '1,200 lines')
-    """
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def _give_advice(diagnosis: Diagnosis) -> list[str]:
