@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from regard.data.doctor.detect.lingua import LinguaJudge
+from regard.data.doctor.detectors.lingua import LinguaJudge
 from tests.commands import CommandResult, run_command
 
 

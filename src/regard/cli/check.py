@@ -17,7 +17,7 @@ from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
 from regard.data.doctor.clean import write_cleaned
-from regard.data.doctor.detect.lingua import LinguaJudge
+from regard.data.doctor.detectors.lingua import LinguaJudge
 from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import render_page
 from regard.data.doctor.summary import summarize

@@ -1,6 +1,6 @@
 """A corpus: a mixture of named sources with weights and languages, and a fingerprint of what their files hold.
 
->>> from regard.config.run import LineLogger
+>>> from regard.config.run import Lines
 >>> corpus = Corpus([Lines(source="news.en", target="news.de", weight=2.0), Lines(source="talks.en", name="talks")])
 >>> corpus.names, corpus.weights
 (('news.en', 'talks'), (2.0, 1.0))

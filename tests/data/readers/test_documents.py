@@ -40,7 +40,7 @@ def test_folders_never_join_files(tmp_path: Path) -> None:
 
 
 def test_a_document_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LONGEST", 100)
+    monkeypatch.setattr(module, "MAX_LINE_BYTES", 100)
     path = tmp_path / "a.txt"
     path.write_text("short\n---\n" + "line\n" * 30)
     given, error = read_until_error(Documents(path=str(path), separator="---"))

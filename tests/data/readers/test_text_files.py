@@ -133,7 +133,7 @@ def test_utf16_is_named_as_what_it_is(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regard.data.readers.text_files, "LONGEST", 1 << 21)
+    monkeypatch.setattr(regard.data.readers.text_files, "MAX_LINE_BYTES", 1 << 21)
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * (1 << 22))
     _, error = read_until_error(Lines(source=str(path)))

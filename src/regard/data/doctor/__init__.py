@@ -3,9 +3,9 @@
     examples -> examine -> Diagnosis -> explain (findings, samples) -> words, report, clean
 
 >>> from regard.data.example import Example, Location
->>> corpus = [Example(Where("a.en", 1), "Good morning to everybody!", "Good morning to everybody!")]
+>>> corpus = [Example(Location("a.en", 1), "Good morning to everybody!", "Good morning to everybody!")]
 >>> diagnosis = examine(corpus)
->>> [rule.name for rule in diagnosis.rules if len(diagnosis.rows(rule.name))]
+>>> [rule.name for rule in diagnosis.rules if len(diagnosis.find_rows(rule.name))]
 ['copy']
 """
 

@@ -10,7 +10,7 @@ class Locations:
     """A list of `Where` that is small however long it is.
 
     >>> places = Locations()
-    >>> places.add(Where("a.en", 7))
+    >>> places.add(Location("a.en", 7))
     >>> str(places[0])
     'a.en:7'
     """

@@ -2,7 +2,7 @@ r"""Readers: one interface for every format, streaming.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
->>> from regard.config.run import LineLogger
+>>> from regard.config.run import Lines
 >>> with TemporaryDirectory() as folder:
 ...     path = Path(folder, "a.en")
 ...     bytes_written = path.write_bytes(b"one\r\ntwo\n")

@@ -173,7 +173,7 @@ def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
     r"""Count the odd characters of a text, each kind once.
 
     >>> defects = Defects()
-    >>> count_odd_characters("one\u2028two\u2028three", Where("a.en", 3), defects)
+    >>> count_odd_characters("one\u2028two\u2028three", Location("a.en", 3), defects)
     >>> print(defects)
     line separator U+2028: 1, first at a.en:3
     """

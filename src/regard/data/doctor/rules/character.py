@@ -52,7 +52,7 @@ def check_mojibake(example: Example) -> Finding | None:
     """Find UTF-8 that was read as another encoding.
 
     >>> from regard.data.example import Location
-    >>> check_mojibake(Example(Where("a", 1), "fÃ¼r alle")).source
+    >>> check_mojibake(Example(Location("a", 1), "fÃ¼r alle")).source_spans
     ((1, 3),)
     """
     target = example.target or ""

@@ -41,7 +41,7 @@ def check_numbers(example: Example) -> Finding | None:
     """Find numbers without a counterpart.
 
     >>> from regard.data.example import Location
-    >>> check_numbers(Example(Where("a", 1), "In 1999, 2,000 people", "2.000 Menschen im Jahr 1998")).reason
+    >>> check_numbers(Example(Location("a", 1), "In 1999, 2,000 people", "2.000 Menschen im Jahr 1998")).reason
     '1999 against 1998'
     """
     if example.target is None:

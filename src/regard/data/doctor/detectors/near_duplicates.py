@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.doctor.detect.ngrams import hash_ngrams, to_code_points
+from regard.data.doctor.detectors.ngrams import hash_ngrams, to_code_points
 
 _NGRAM_ORDER = 5
 _BANDS, _ROWS_PER_BAND = 8, 6

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.doctor.detect.ngrams import SPACE, hash_ngrams, keep_letters, sum_ranges, to_code_points
+from regard.data.doctor.detectors.ngrams import SPACE, hash_ngrams, keep_letters, sum_ranges, to_code_points
 
 Values = NDArray[np.float64]
 _NGRAM_ORDER = 4

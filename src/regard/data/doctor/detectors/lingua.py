@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.data.doctor.detect.language import LanguageJudgement
+from regard.data.doctor.detectors.language import LanguageJudgement
 
 _MIN_CHARACTERS = 20  # characters to judge by
 _MIN_RATIO = 10  # how much likelier another language must be than the right one
