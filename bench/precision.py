@@ -18,9 +18,8 @@ from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_mallo
 from regard.config import codec
 from regard.config.run import Data, Lines, Run
 from regard.config.training import Constant, Device, Training
+from regard.train.autotune import StepTimer, synthetic_batch
 from regard.train.device import prefers_bfloat16
-from regard.train.pace import synthetic_batch
-from regard.train.trial import StepTimer
 
 
 @dataclass(frozen=True)

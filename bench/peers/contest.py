@@ -41,8 +41,8 @@ from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
+from regard.train.autotune import autotune
 from regard.train.fit import _resolve
-from regard.train.probe import autotune
 
 AS_NANOGPT: dict[str, Any] = {  # its shape to the letter: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},

@@ -28,11 +28,11 @@ from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
+from regard.train.autotune import autotune
 from regard.train.checkpoint import Checkpoints
 from regard.train.corpora import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
-from regard.train.probe import autotune
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer

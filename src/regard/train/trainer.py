@@ -19,12 +19,12 @@ from regard.models.build import build
 from regard.store.run_folder import Journal, RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import get_weights, load_into
+from regard.train.autotune import apply_device_settings
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.corpora import RunData
 from regard.train.engine import Updater, UpdateStats
 from regard.train.events import Finished, Listener, Message, Saved, Spiked, Started, StopReason, Updated, Validated
-from regard.train.kernels import apply_device_settings
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.progress import Progress

@@ -15,6 +15,7 @@ from regard.config.training import Adam, Cosine, InverseSqrt, Linear
 from regard.models.cost import cost
 from regard.train.auto.configure import AutoRun, bytes_per_token, configure
 from regard.train.auto.corpus_stats import collect_stats
+from regard.train.auto.hyperparameters import Budget, format_count, training_settings, validation_settings
 from regard.train.auto.recipes import (
     CHARACTER_LEVEL,
     RECIPES,
@@ -23,11 +24,10 @@ from regard.train.auto.recipes import (
     recipe_for_size,
     smaller_recipes,
 )
-from regard.train.knobs import Budget, format_count, training_settings, validation_settings
 
-DATA = Path(__file__).parents[2] / "../shared/data"
+DATA = Path(__file__).parents[3] / "../shared/data"
 NORMS = {"placement": "pre", "final_norm": True}  # what is chosen for translation
-DOCS_PAGE = Path(__file__).parents[2] / "docs/train.md"
+DOCS_PAGE = Path(__file__).parents[3] / "docs/train.md"
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 
 
@@ -90,15 +90,15 @@ def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Line
     assert isinstance(run.train.schedule, InverseSqrt)
     assert f"{run.train.updates:,} of {run.train.update_tokens:,} tokens" in find_reason(auto_run, "Updates:")
     assert f"{run.train.schedule.warmup:,} updates" in find_reason(auto_run, "Learning rate:")
-    assert f"({run.data.held_out:.2%})" in find_reason(auto_run, "Validation:")
+    assert f"({run.data.held_out:.2%})" in find_reason(auto_run, "Validation data:")
     assert "1,000 pieces" in find_reason(auto_run, "Vocabulary:")
     assert "0.3" in find_reason(auto_run, "Dropout:")
     assert "0.1" in find_reason(auto_run, "Label smoothing:")
-    assert "last 10 checkpoints" in find_reason(auto_run, "The end:")
-    validations = find_reason(auto_run, "Looks:")
+    assert "last 10 checkpoints" in find_reason(auto_run, "Checkpoint averaging:")
+    validations = find_reason(auto_run, "Validation:")
     assert f"every {run.validation.every:,} updates" in validations
     assert f"{run.validation.sentences} translations" in validations
-    assert f"{run.validation.patience} without a better one" in validations
+    assert f"{run.validation.patience} validations without improvement" in validations
     assert all(line.endswith(".") for line in auto_run.reasons)
 
 
@@ -146,7 +146,7 @@ def test_a_book(book: Documents) -> None:
     assert run.data.held_out == 0.1
     assert run.data.max_length <= run.data.batch_tokens
     assert run.validation.metric == "loss"
-    assert "the end of the text" in find_reason(auto_run, "Validation:")
+    assert "the end of the text" in find_reason(auto_run, "Validation data:")
 
 
 def test_many_characters_are_no_small_vocabulary(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], L
     assert find_reason(auto_run, "Learning rate") == "Learning rate: changed by you (train.schedule)."
     assert find_reason(auto_run, "Dropout") == "Dropout: changed by you (model.encoder.dropout.sublayer)."
     assert find_reason(auto_run, "Updates").startswith("Updates: 70 of 1,024 tokens")
-    assert f"one every {auto_run.run.validation.every} updates" in find_reason(auto_run, "Looks")
+    assert f"every {auto_run.run.validation.every} updates" in find_reason(auto_run, "Validation:")
     assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
     assert count_parameters(auto_run) < 0.9 * count_parameters(default)
     assert find_reason(auto_run, "Vocabulary") == find_reason(default, "Vocabulary")
@@ -299,7 +299,7 @@ def test_own_validation_data(pairs: Callable[[int], Lines], book: Documents) -> 
     auto_run = configure(corpus, validation=[corpus])
     assert auto_run.run.data.held_out == 0
     assert auto_run.run.data.validation == (corpus,)
-    assert find_reason(auto_run, "Validation:") == "Validation: 20 pairs of your own."
+    assert find_reason(auto_run, "Validation data:") == "Validation data: 20 pairs of your own."
     with pytest.raises(RegardError, match="validation corpus is text, and the training corpus is pairs"):
         configure(corpus, validation=[book])
 
@@ -466,7 +466,7 @@ def test_rows_rise(task: TaskKind) -> None:
 def test_the_page_shows_the_table() -> None:
     """docs/train.md has one row for each row of the code."""
     shown = re.findall(
-        r"^\| ([^|]+) \| `(\w+)` \| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|",
+        r"^\| ([^|]+) \| `([\w-]+)` \| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|",
         DOCS_PAGE.read_text(encoding="utf-8"),
         re.M,
     )

@@ -17,6 +17,15 @@ from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
 from regard.config.toml_file import to_dict
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
+from regard.train.auto.hyperparameters import (
+    FEW_VALIDATIONS,
+    Budget,
+    format_count,
+    mark_overridden,
+    round_digits,
+    training_settings,
+    validation_settings,
+)
 from regard.train.auto.recipes import (
     CHARACTER_LEVEL,
     Recipe,
@@ -26,15 +35,6 @@ from regard.train.auto.recipes import (
     recipe_for_size,
     smaller_recipes,
 )
-from regard.train.knobs import (
-    FEW_VALIDATIONS,
-    Budget,
-    format_count,
-    round_digits,
-    training_settings,
-    validation_settings,
-)
-from regard.train.reasons import mark_overridden
 
 MIN_EXAMPLES = 50  # examples: of fewer, none can be spared to see whether anything was learned
 MIN_CHARACTERS = 2000  # characters of running text
@@ -120,7 +120,7 @@ def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: Upd
 
 def measure_update(run: Run, length: int) -> float:
     """Seconds an update, by a few trial steps."""
-    from regard.train.pace import seconds_per_update  # torch: only when it is needed
+    from regard.train.autotune import seconds_per_update  # torch: only when it is needed
 
     return seconds_per_update(run, length)
 
@@ -330,7 +330,7 @@ class CorpusPlan:
             if validation_stats.content != self.stats.content:
                 what = f"The validation corpus is {validation_stats.content}, and the training corpus is {self.stats.content}."
                 raise RegardError(what, fix="Give validation files of the same kind.")
-            reasons.append(f"Validation: {_describe_size(validation_stats)} of your own.")
+            reasons.append(f"Validation data: {_describe_size(validation_stats)} of your own.")
             return data
         share = self._choose_held_out()
         if is_running_text(self.stats, self.sources):
@@ -340,7 +340,7 @@ class CorpusPlan:
                 f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}",
                 "by chance; equal sources stay together",
             )
-        reasons.append(f"Validation: about {amount} ({share:.2%}) are held out, {method}.")
+        reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
 
     def _choose_held_out(self) -> float:

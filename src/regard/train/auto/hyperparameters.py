@@ -1,0 +1,163 @@
+"""The [train] and [validation] settings of an automatic run, and the reason for each.
+
+A recipe and a budget of updates determine the settings. Every choice appends one sentence, "Name: reason.", to a list
+that the user sees; `mark_overridden` replaces the sentences of settings that the user chose explicitly.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import log10
+
+from regard.base.plural import pluralize
+from regard.config.training import (
+    Adam,
+    AdamW,
+    Cosine,
+    InverseSqrt,
+    Linear,
+    Metric,
+    Optimizer,
+    Schedule,
+    Training,
+    Validation,
+)
+from regard.train.auto.recipes import Recipe, TaskKind
+
+VALIDATIONS, FEW_VALIDATIONS = 32, 12  # validations per run, about; FEW where time is short
+PATIENCE = 10  # validations without a better score that end a run
+AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # number, by preset
+STACKS = ("model.encoder", "model.decoder")
+EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
+    "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
+    "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
+    "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("placement", "final_norm")),
+    "Validation data": ("data.held_out", "data.validation"),
+    "Learning rate": ("train.schedule",),
+    "Checkpoint averaging": ("train.average",),
+    "Label smoothing": ("train.label_smoothing",),
+    "Precision": ("train.precision",),
+    "Validation": ("validation.every", "validation.metric", "validation.patience", "validation.sentences"),
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run trains."""
+
+    updates: int
+    update_tokens: int
+    is_time_limited: bool = False  # the user's minutes allow fewer updates than suit the corpus
+
+
+def training_settings(
+    task: TaskKind, recipe: Recipe, budget: Budget, use_bfloat16: bool, reasons: list[str]
+) -> Training:
+    """Choose the [train] settings and append their reasons."""
+    schedule = _choose_schedule(task, recipe, budget, reasons)
+    optimizers: dict[TaskKind, Optimizer] = {
+        "translate": Adam(betas=(0.9, 0.98)),
+        "continue": AdamW(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+    }
+    # A time-limited run decays its learning rate to 0, which has the effect of averaging already.
+    average = 1 if budget.is_time_limited else AVERAGED_CHECKPOINTS.get(recipe.preset, 1)
+    if average > 1:
+        reasons.append(
+            f"Checkpoint averaging: the final model is the mean of the last {average} checkpoints, "
+            "which varies less than any single one."
+        )
+    if task == "translate":
+        reasons.append("Label smoothing: 0.1, as in the 2017 paper; it raises translation scores.")
+    if use_bfloat16:
+        reasons.append(
+            "Precision: matrix products in bfloat16, which is fast on this device; weights and sums stay in float32."
+        )
+    return Training(
+        updates=budget.updates,
+        update_tokens=budget.update_tokens,
+        schedule=schedule,
+        optimizer=optimizers.get(task, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)),
+        label_smoothing=0.1 if task == "translate" else 0.0,
+        precision="bfloat16" if use_bfloat16 else "float32",
+        average=average,
+        save_every=_choose_interval(budget),
+    )
+
+
+def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: list[str]) -> Schedule:
+    """Choose a warmup that fits the number of updates, and a decay that fits the task."""
+    is_inverse_sqrt = task == "translate" and not budget.is_time_limited
+    warmup = max(1, min(recipe.warmup, budget.updates // (4 if is_inverse_sqrt else 10)))
+    # Fewer tokens per update make its gradient noisier; Adam's steps shrink with the square root of the batch.
+    peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
+    warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'update')}"
+    if is_inverse_sqrt:
+        reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), which does not depend on the last update.")
+        return InverseSqrt(peak=peak, warmup=warmup)
+    if task == "continue":
+        reasons.append(f"{warmup_text}, then cosine decay to a tenth, as in nanoGPT.")
+        return Cosine(peak=peak, warmup=warmup, end=0.1)
+    reasons.append(f"{warmup_text}, then linear decay to 0, the best schedule for a fixed number of updates.")
+    return Linear(peak=peak, warmup=warmup, end=0.0)
+
+
+def validation_settings(task: TaskKind, budget: Budget, validation_pairs: int, reasons: list[str]) -> Validation:
+    """Choose the [validation] settings and append their reason; `validation_pairs` can be translated."""
+    metrics: dict[TaskKind, Metric] = {"translate": "chrf", "classify": "accuracy", "tag": "accuracy"}
+    metric = metrics.get(task, "loss")
+    every, patience = _choose_interval(budget), 0 if budget.is_time_limited else PATIENCE
+    sentences = max(1, min(500, validation_pairs)) if task == "translate" else 0
+    interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
+    metric_text = f"chrF of {pluralize(sentences, 'translation')}" if sentences else metric
+    patience_text = f", and {patience} validations without improvement end the run" if patience else ""
+    reasons.append(f"Validation: {interval_text}; {metric_text} selects the best model{patience_text}.")
+    return Validation(every=every, metric=metric, patience=patience, sentences=sentences)
+
+
+def _choose_interval(budget: Budget) -> int:
+    validations = FEW_VALIDATIONS if budget.is_time_limited else VALIDATIONS
+    if budget.updates < 2 * validations:
+        return max(1, budget.updates // 2)
+    return max(1, round_digits(budget.updates / validations, 1))
+
+
+def mark_overridden(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:
+    """Mark the reasons of settings that the user chose explicitly.
+
+    >>> mark_overridden(["Dropout: 0.1, because.", "Validation: often."], ["validation.every"])
+    ('Dropout: 0.1, because.', 'Validation: changed by you (validation.every).')
+    """
+    return tuple(_mark_reason(reason, settings) for reason in reasons)
+
+
+def _mark_reason(reason: str, settings: Collection[str]) -> str:
+    name = reason.partition(":")[0]
+    overridden = [path for path in settings if _overlaps(path, EXPLAINED_SETTINGS.get(name, ()))]
+    return f"{name}: changed by you ({', '.join(overridden)})." if overridden else reason
+
+
+def _overlaps(path: str, explained: Sequence[str]) -> bool:
+    """Whether `path` is one of the explained settings, or lies inside one, or contains one."""
+    return any(f"{path}.".startswith(f"{setting}.") or f"{setting}.".startswith(f"{path}.") for setting in explained)
+
+
+def round_digits(number: float, digits: int = 2) -> int:
+    """Round a number to its first digits.
+
+    >>> round_digits(7985.3), round_digits(123), round_digits(7)
+    (8000, 120, 7)
+    """
+    if number < 1:
+        return round(number)
+    scale = 10 ** max(0, int(log10(number)) - digits + 1)
+    return round(number / scale) * scale
+
+
+def format_count(number: float) -> str:
+    """Format a large number with two significant digits.
+
+    >>> format_count(2605056), format_count(1115394), format_count(808064), format_count(950)
+    ('2.6 million', '1.1 million', '810,000', '950')
+    """
+    if number >= 1e9:
+        return f"{number / 1e9:.1f} billion"
+    return f"{number / 1e6:.1f} million" if number >= 1e6 else f"{round_digits(number):,}"

@@ -1,0 +1,266 @@
+"""CPU fast path and step timing; reference: the settings as given; proven by: tests/train/test_autotune.py.
+
+`StepTimer` times forward, backward and optimizer step of a throw-away copy of the model. Two callers use it:
+
+    autotune            before a run: picks the fastest [device] settings on a real batch; the run file records them, so
+                        that a resumed run computes as it began
+    seconds_per_update  before the corpus is tokenized: forecasts the time of an update on a synthetic batch, for
+                        `--minutes` and for the forecast that the user sees
+
+All options compute the same function (up to rounding): number of threads, rows of logits per chunk, attention in
+float32 while other products run in low precision. The gradients of the trial steps are discarded.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.times import format_duration
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.config.toml_file import to_dict, with_changes
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
+from regard.models.build import build
+from regard.models.cost import cost
+from regard.models.heads import LMHead, MLMHead
+from regard.nn.attention import set_attention_float32
+from regard.nn.stack import Stack
+from regard.store.size_check import check_fits_memory
+from regard.train.corpora import RunData
+from regard.train.device import resolve_device, synchronize
+from regard.train.engine import cut_rows, is_out_of_memory
+from regard.train.events import Listener, Message, Stage
+from regard.train.objective import Objective
+from regard.train.optim import make_optimizers
+from regard.train.precision import autocast
+from regard.train.tasks import make_loader
+
+ROUNDS = 3  # how often each option is timed; the options take turns
+MAX_TUNING_SECONDS = 20.0  # per setting: slower models get fewer rounds, or none
+TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for so many seconds, at most so often
+MAX_TIME_RATIO = 0.97  # an option replaces the default only if it takes less than this share of its time
+LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all rows at once
+SMALL_VOCABULARY = 1000  # tokens: below, the logits are small and torch's own loss is the fastest
+MAX_BATCH_SECONDS = 2.0  # `autotune` times only some rows of a batch that takes longer
+MAX_TRIAL_FLOPS = 5e10  # `seconds_per_update` times only some rows of a batch that costs more
+MASKED_SHARE = 0.15  # share of tokens with a label in a synthetic batch of masked language modelling
+CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one of median size
+
+
+def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
+    """Fill every [device] setting that is unset with the fastest option; explicit settings stay as they are."""
+    if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
+        return run
+    emit(Stage("tuning for this device"))
+    timer = StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS)
+    tuned = timer.tune()
+    emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
+    return RUN_FILES.parse(with_changes(to_dict(run), {f"device.{name}": value for name, value in tuned.items()}))
+
+
+def seconds_per_update(run: Run, length: int) -> float:
+    """Measure the seconds that one update takes on this machine, for rows of `length` tokens."""
+    run = resolve_device(run)
+    check_fits_memory(run.model, where="the model")
+    rows = max(1, run.data.batch_tokens // length)
+    trial_rows = max(1, min(rows, int(rows * MAX_TRIAL_FLOPS / count_flops(run, length))))
+    threads = torch.get_num_threads()
+    if run.device.threads is not None:
+        torch.set_num_threads(run.device.threads)
+    try:
+        with torch.random.fork_rng():
+            timer = StepTimer(run, synthetic_batch(run, trial_rows, length), share=trial_rows / rows)
+            timer.tune()
+            return timer.time_update()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def apply_device_settings(model: nn.Module, run: Run) -> None:
+    """Apply device.attention and train.checkpoint_activations: they change speed and memory, never results."""
+    set_attention_float32(model, run.device.attention == "float32")
+    for module in model.modules():
+        if isinstance(module, Stack):
+            module.checkpoint_activations = run.train.checkpoint_activations
+
+
+class StepTimer:
+    """Times training steps of a fresh copy of a run's model.
+
+    Args:
+        run: Settings of model, optimizer, precision and device.
+        batch: The batch to time.
+        share: The share of a full batch that `batch` is; times are scaled up to a full batch.
+        max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
+    """
+
+    def __init__(self, run: Run, batch: Batch, *, share: float = 1.0, max_seconds: float = inf) -> None:
+        self.model = build(run.model, seed=run.seed).to(run.device.name).train()
+        self._run = run
+        self._objective = Objective(
+            self.model,
+            label_smoothing=run.train.label_smoothing,
+            r_drop=run.train.r_drop,
+            logit_rows=run.device.logit_rows or 0,
+        )
+        self._device = torch.device(run.device.name)
+        self._full_batch = self._batch = batch
+        self._full_share = self._share = share
+        self._parts = 1  # the batch is cut into this many parts, and one of them is timed
+        self._last_seconds = 0.0  # of the last timing, not scaled up
+        apply_device_settings(self.model, run)
+        first_seconds = self._time_first_batch()
+        if first_seconds > max_seconds:
+            self._use_part(max(self._parts, round(first_seconds / max_seconds) + 1))
+            self.time_batch()  # sets `_last_seconds` for the smaller part
+
+    def tune(self) -> dict[str, Any]:
+        """Apply the fastest option of every [device] setting that the run leaves unset; return them by name."""
+        device, tuned = self._run.device, dict[str, Any]()
+        if device.attention is None:
+            options = {
+                name: partial(set_attention_float32, self.model, name == "float32") for name in ("float32", "autocast")
+            }
+            tuned["attention"] = "autocast" if self._run.train.precision == "float32" else self.pick_fastest(options)
+        if device.threads is None:
+            threads = [torch.get_num_threads(), *([1] if self._device.type == "cpu" else [])]
+            tuned["threads"] = self.pick_fastest({count: partial(torch.set_num_threads, count) for count in threads})
+        if device.logit_rows is None:
+            rows = LOGIT_ROWS if self._vocabulary_size() > SMALL_VOCABULARY else (0,)
+            tuned["logit_rows"] = self.pick_fastest({count: partial(self._set_logit_rows, count) for count in rows})
+        return tuned
+
+    def pick_fastest(self, options: Mapping[Any, Callable[[], object]]) -> Any:
+        """Time the options in turns, apply the fastest and return its name.
+
+        The first option is the default: another one must be clearly faster (`MAX_TIME_RATIO`) to replace it.
+        """
+        best_seconds: dict[Any, float] = {}
+        rounds = min(ROUNDS, int(MAX_TUNING_SECONDS / max(len(options) * self._last_seconds, 1e-9)))
+        for _ in range(rounds if len(options) > 1 else 0):
+            for name, apply_option in options.items():
+                apply_option()
+                best_seconds[name] = min(best_seconds.get(name, inf), self.time_batch())
+        default = next(iter(options))
+        choice = min(best_seconds, key=best_seconds.__getitem__, default=default)
+        if choice != default and best_seconds[choice] >= MAX_TIME_RATIO * best_seconds[default]:
+            choice = default
+        options[choice]()
+        return choice
+
+    def time_batch(self) -> float:
+        """Measure the seconds of forward and backward through one full batch, under the current settings."""
+        self._last_seconds = self._time(self._forward_backward)
+        self.model.zero_grad()
+        return self._last_seconds / self._share
+
+    def time_update(self) -> float:
+        """Measure the seconds of one update: its batches and one optimizer step (learning rate 0: no weight moves)."""
+        times, deadline = list[float](), time.perf_counter() + TIMING_SECONDS
+        while not times or (len(times) < MAX_TIMINGS and time.perf_counter() < deadline):
+            times.append(self.time_batch())
+        self._forward_backward()
+        optimizers = make_optimizers(self.model, self._run.train.optimizer)
+        optimizers.set_learning_rate(0.0)
+        optimizers.step()  # the first step allocates the optimizer state
+        step_seconds = self._time(optimizers.step)
+        optimizers.zero_grad()
+        return self._run.accumulate * median(times) + step_seconds
+
+    def _time_first_batch(self) -> float:
+        """Time the batch; halve the rows until they fit into memory."""
+        while True:
+            try:
+                return min(self.time_batch(), self.time_batch())
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or self._parts >= self._full_batch.labels.size(0):
+                    raise
+            self.model.zero_grad()
+            self._use_part(2 * self._parts)
+
+    def _use_part(self, parts: int) -> None:
+        """Cut the batch into `parts` and time the first of them from now on."""
+        rows = self._full_batch.labels.size(0)
+        self._parts = min(parts, rows)
+        self._batch = next(iter(cut_rows(self._full_batch, self._parts)))
+        self._share = self._full_share * self._batch.labels.size(0) / rows
+
+    def _vocabulary_size(self) -> int:
+        """Rows of the output matrix; 0 for a head over labels."""
+        head = self.model.head
+        head = head.lm_head if isinstance(head, MLMHead) else head
+        return int(head.projection.weight.size(0)) if isinstance(head, LMHead) else 0
+
+    def _set_logit_rows(self, logit_rows: int) -> None:
+        self._objective.logit_rows = logit_rows
+
+    def _forward_backward(self) -> None:
+        with autocast(self._device.type, self._run.train.precision):
+            total = self._objective(self._batch).total
+        total.backward()
+
+    def _time(self, work: Callable[[], None]) -> float:
+        synchronize(self._device)  # earlier work must not be counted
+        start = time.perf_counter()
+        work()
+        synchronize(self._device)
+        return time.perf_counter() - start
+
+
+def pick_typical_batch(run: Run, run_data: RunData) -> Batch:
+    """Return the batch of median size among the first few of the training data."""
+    loader = make_loader(run, run_data.train, run_data.tokenizers)
+    batches = [batch for batch, _ in zip(loader.iter_epoch(0), range(CANDIDATE_BATCHES), strict=False)]
+    return sorted(batches, key=lambda batch: batch.labels.numel())[len(batches) // 2]
+
+
+def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
+    """Return a batch of random tokens in the shape that the run's task has."""
+    model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
+    tables = [getattr(model, side) for side in ("source", "target", "tokens") if hasattr(model, side)]
+    vocabulary_size = min(table.vocabulary for table in tables if table.kind == "tokens")
+    tokens = torch.randint(0, vocabulary_size, (rows, length))  # (B, T)
+    return Batch(
+        number=0,
+        labels=_synthetic_labels(run, tokens),
+        samples=zeros,
+        languages=zeros,
+        source=None if model.family == "decoder_only" else tokens,
+        target=None if model.family == "encoder_only" else tokens,
+    )
+
+
+def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
+    """Labels: the tokens themselves (all, or the masked ones), the first tag everywhere, or the first class per row."""
+    kind = run.model.head.kind
+    if kind == "classes":
+        return torch.zeros_like(tokens[:, 0])  # (B)
+    if kind == "mlm":
+        return tokens.masked_fill(torch.rand(tokens.shape) > MASKED_SHARE, IGNORE_INDEX)
+    return tokens if kind == "lm" else torch.zeros_like(tokens)
+
+
+def count_flops(run: Run, length: int) -> float:
+    """Count the floating-point operations of forward and backward through one batch."""
+    rows = max(1, run.data.batch_tokens // length) * (2 if run.train.r_drop else 1)
+    source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
+    return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
+
+
+def _describe_result(tuned: Mapping[str, Any], seconds: float, updates: int) -> str:
+    parts = []
+    if "threads" in tuned:
+        parts.append(f"{tuned['threads']} thread{'s' * (tuned['threads'] != 1)}")
+    if "logit_rows" in tuned:
+        parts.append(f"{tuned['logit_rows'] or 'all'} rows of logits at a time")
+    if tuned.get("attention") == "float32":
+        parts.append("attention in float32")
+    fastest = f"Fastest here: {', '.join(parts)}. " if parts else ""
+    return f"{fastest}An update takes about {seconds:.2f} s: {format_duration(seconds * updates)} in all."
