@@ -9,7 +9,7 @@ from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import RunData, prepare_data
+from regard.train.data import RunData, prepare_data
 from regard.train.events import Event
 from regard.train.trainer import Trainer
 

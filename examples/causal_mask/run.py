@@ -30,7 +30,7 @@ from regard.nn.masks import no_mask
 from regard.pipeline.quiet import eval_mode
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import RunData, prepare_data
+from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Updated
 from regard.train.fit import _resolve
 from regard.train.trainer import Trainer

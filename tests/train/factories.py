@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import prepare_data
+from regard.train.data import prepare_data
 from regard.train.events import Event
 from regard.train.fit import _resolve
 from regard.train.trainer import Trainer

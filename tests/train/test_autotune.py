@@ -20,7 +20,7 @@ from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
 from regard.train import autotune as autotune_module
 from regard.train.autotune import StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
-from regard.train.corpora import RunData, prepare_data
+from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message
 from regard.train.fit import _resolve
 from regard.train.objective import Objective

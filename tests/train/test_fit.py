@@ -366,7 +366,7 @@ def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
             os.kill(os.getpid(), signal.SIGTERM)
         raise WorkerError("A worker process died.")
 
-    monkeypatch.setattr("regard.train.corpora.prepare", fail)
+    monkeypatch.setattr("regard.train.data.prepare", fail)
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     if is_signalled:
         assert fit(run, tmp_path / "run").reason == "asked to stop"

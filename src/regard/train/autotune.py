@@ -33,14 +33,13 @@ from regard.models.heads import LMHead, MLMHead
 from regard.nn.attention import set_attention_float32
 from regard.nn.stack import Stack
 from regard.store.size_check import check_fits_memory
-from regard.train.corpora import RunData
+from regard.train.data import RunData, make_loader
 from regard.train.device import resolve_device, synchronize
 from regard.train.engine import cut_rows, is_out_of_memory
 from regard.train.events import Listener, Message, Stage
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.precision import autocast
-from regard.train.tasks import make_loader
 
 ROUNDS = 3  # how often each option is timed; the options take turns
 MAX_TUNING_SECONDS = 20.0  # per setting: slower models get fewer rounds, or none

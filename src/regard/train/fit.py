@@ -30,7 +30,7 @@ from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.train.autotune import autotune
 from regard.train.checkpoint import Checkpoints
-from regard.train.corpora import RunData, check_corpus, prepare_data
+from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
 from regard.train.progress import Progress

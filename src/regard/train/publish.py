@@ -12,7 +12,7 @@ from regard.config.toml_file import to_dict
 from regard.store.model_card import Card
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
-from regard.train.corpora import RunData
+from regard.train.data import RunData
 from regard.train.progress import Progress
 from regard.train.validate import Scores
 

@@ -22,7 +22,7 @@ from regard.store.weights import get_weights, load_into
 from regard.train.autotune import apply_device_settings
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
-from regard.train.corpora import RunData
+from regard.train.data import RunData, make_loader
 from regard.train.engine import Updater, UpdateStats
 from regard.train.events import Finished, Listener, Message, Saved, Spiked, Started, StopReason, Updated, Validated
 from regard.train.objective import Objective
@@ -31,7 +31,6 @@ from regard.train.progress import Progress
 from regard.train.publish import ModelWriter
 from regard.train.schedule import learning_rate
 from regard.train.spikes import SpikeDetector
-from regard.train.tasks import make_loader
 from regard.train.validate import Scores, Validator, is_better
 
 TIMING_INTERVAL = 50  # updates between lines of timing.jsonl

@@ -19,7 +19,7 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.corpora import ValidationExample
+from regard.train.data import ValidationExample
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast

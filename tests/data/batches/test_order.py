@@ -128,7 +128,7 @@ def test_skipping_to_a_batch_gives_the_same_batches() -> None:
 def test_the_same_order_in_another_process() -> None:
     """Also a promise to checkpoints: this very order must come out of every later version (or raise `format`)."""
     code = (
-        "import hashlib; from tests.data.batches.test_order import *; order = order_of(COUNTS, RULES);"
+        "import hashlib; from tests.data.batches.test_order import *; order = make_order(COUNTS, SETTINGS);"
         "print(hashlib.sha256(b' '.join(p.samples.tobytes() for _, _, p in order.batches(5))).hexdigest())"
     )
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])

@@ -179,11 +179,11 @@ from regard.config.run import Sources
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.shards.prepare import prepare
-from regard.text.tokenizer_pair import Vocabularies
+from regard.text.tokenizer_pair import TokenizerPair
 if __name__ == "__main__":
     folder, workers, size = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     sources = TypeAdapter(Sources).validate_python(json.loads((folder / "sources.json").read_text()))
-    prepare(Corpus(sources), Vocabularies.load(folder), folder / "out", Defects(), workers=workers, size=size)
+    prepare(Corpus(sources), TokenizerPair.load(folder), folder / "out", Defects(), workers=workers, shard_size=size)
     status = Path("/proc/self/status")  # the peak that `wait4` gives is also that of the process which began it
     if status.exists():
         (folder / "peak").write_text(status.read_text().partition("VmHWM:")[2].split()[0])

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
 from regard.config.run import Run
+from regard.data.batches.loader import Loader
+from regard.data.batches.order import OrderSettings
+from regard.data.batches.tasks import Task, TaskName, build_task
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
 from regard.data.held_out import SplitCorpus, train_validation_split
 from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare
-from regard.data.shards.shard import Shards
+from regard.data.shards.shard import Shards, split_long
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn, learn_pair
 from regard.text.tokenizer_pair import TokenizerPair
@@ -251,3 +254,44 @@ def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[Vali
         target = tokenizers.target.decode(tokens[source_length:]) if shard.streams[1:] == ("target",) else None
         languages = shard.languages[shard.column("languages")[sample]]
         yield ValidationExample(tokenizers.source.decode(tokens[:source_length]), target, languages=languages)
+
+
+def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: Any) -> Loader:
+    """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
+    data = run.data
+    shards, task = make_task(run, shards, tokenizers)
+    order_settings = OrderSettings(
+        seed=data.seed, max_tokens=data.batch_tokens, max_length=data.max_length, packed=task.packed
+    )
+    return Loader(shards, task, order_settings, **options)
+
+
+def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shards, Task]:
+    """The task, and the shards it reads: long texts of which gaps are filled are cut into rows."""
+    kind = run.model.task
+    if kind == "transcribe" or kind == "caption" or kind == "embed":  # mypy narrows by ==, not by `in`
+        trainable = ", ".join(get_args(TaskName))
+        raise RegardError(f"Training for the task '{kind}' does not exist yet.", fix=f"Choose one of: {trainable}.")
+    if run.model.family == "decoder_only" and kind == "classify":
+        raise RegardError("A decoder cannot be trained to classify yet.", fix="Use an encoder-only model.")
+    if kind in ("classify", "tag"):
+        shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
+    if kind in ("fill", "restore") and shards.streams == ("source",):
+        weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
+        row_length = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
+        shards = Shards([split_long(shard, row_length) for shard in shards.shards], weights)
+    has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
+    if has_language_tags and not all(shards.languages):
+        raise RegardError(
+            "The vocabulary has tags of languages, and a source does not say which it is in.",
+            fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
+        )
+    task = build_task(
+        kind,
+        tokenizers,
+        seed=run.data.seed,
+        languages=shards.languages if has_language_tags else None,
+        pairs=shards.streams == ("source", "target"),
+        max_length=min(run.data.max_length, run.data.batch_tokens),
+    )
+    return shards, task

@@ -13,8 +13,8 @@ from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
 from regard.data.shards.prepare import prepare
 from regard.store.run_folder import RunFolder
-from regard.train import corpora as module
-from regard.train.corpora import RunData, check_corpus, prepare_data
+from regard.train import data as module
+from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.events import Event, Message, Stage
 from tests.train.runs import make_small_run, write_corpus
 
@@ -71,7 +71,7 @@ def test_vocabularies_are_whole_or_absent(tmp_path: Path, monkeypatch: pytest.Mo
                 raise KeyboardInterrupt
             original(self, path)
 
-        patched.setattr(Tokenizer, "save_shard", interrupt)
+        patched.setattr(Tokenizer, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
             read_data(run, tmp_path / "run")
     assert read_data(run, tmp_path / "run").tokenizers.target.size == 300
