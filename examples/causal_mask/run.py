@@ -25,9 +25,9 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
+from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
-from regard.pipeline.quiet import eval_mode
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data

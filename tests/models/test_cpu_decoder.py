@@ -1,4 +1,4 @@
-"""Steps by `Swift` are the model's own steps, whatever is done to the state on the way."""
+"""`CpuDecoder.step` equals the model's own step, also after reordering and cropping the state."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.config.codec import parse
 from regard.models.build import build
-from regard.models.cpu_decoder import CpuDecoder
+from regard.models.cpu_decoder import CpuDecoder, LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
@@ -28,7 +28,7 @@ PARTS: dict[str, dict[str, Any]] = {
 
 
 def make_perturbed_model(settings: dict[str, Any]) -> Model:
-    """A model of these settings in which no weight is 0 or 1."""
+    """Build a model in which no weight is 0 or 1."""
     model = build(parse(settings), seed=1).eval()
     assert isinstance(model, EncoderDecoder | DecoderOnly)
     generator = torch.Generator().manual_seed(2)
@@ -69,7 +69,7 @@ def start_state(model: Model, capacity: int = 12) -> DecodingState:
 
 
 def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
-    """One token, several, rows as beams, moved, dropped, cropped together and each to its own length."""
+    """Compare steps of one and several tokens, with rows as beams, moved, dropped and cropped."""
     cpu_state, model_state = start_state(model), start_state(model)
 
     def compare_step(rows: int, count: int) -> None:
@@ -88,9 +88,9 @@ def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
     compare_step(6, 1)
     reorder_both(1, 0, 2, 2, 5, 4)
     compare_step(6, 1)
-    reorder_both(4, 5, 2, 2)  # a sentence leaves, another takes its place
+    reorder_both(4, 5, 2, 2)  # one sentence is dropped, another takes its rows
     compare_step(4, 1)
-    reorder_both(3, 1, 0)  # no groups any more
+    reorder_both(3, 1, 0)  # rows no longer share a memory
     compare_step(3, 1)
     for state in (cpu_state, model_state):
         state.crop([3, 5, 4])
@@ -105,7 +105,9 @@ def test_all_kinds_of_models(choice: Choice) -> None:
     model = make_model(choice)
     assert isinstance(model, EncoderDecoder | DecoderOnly)
     cpu_decoder = CpuDecoder(model)
-    is_plain = choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"  # that has norms on heads
+    is_plain = (
+        choice["score"] in ("dot", "scaled_dot") and choice["feedforward"] != "swiglu"
+    )  # swiglu comes with query and key norms
     assert cpu_decoder.is_supported == (is_plain and choice["position"] not in ("alibi", "relative"))
     if cpu_decoder.is_supported:
         assert_same_steps(model, cpu_decoder)
@@ -141,28 +143,52 @@ def test_learned_positions_end_with_an_error_and_others_continue() -> None:
         cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
     model = make_translator()
     cpu_decoder, cpu_state, model_state = CpuDecoder(model), start_state(model, 300), start_state(model, 300)
-    for position in range(300):  # beyond what is worked out at first
+    for position in range(300):  # beyond the first position table
         token = random_tokens(ROWS, 1, seed=position)
         torch.testing.assert_close(
             cpu_decoder.step(token, cpu_state), model.step(token, model_state), atol=CLOSE, rtol=0
         )
 
 
-def test_it_notices_other_weights() -> None:
-    model = make_translator()
-    for change in (_learn, _load, _assign, _write_one, _write_behind, _exchange, _widen):
-        swift = CpuDecoder(model)
-        assert swift.fits()
-        swift.step(random_tokens(ROWS, 1, seed=1), start_state(model))
-        assert swift.fits()
+@pytest.mark.parametrize("training", [False, True])
+def test_changed_weights_take_effect_at_the_next_use(training: bool) -> None:
+    for change in (_train_step, _load, _assign, _write_element, _write_data, _replace_module, _convert_to_float64):
+        model = make_translator()
+        decoder, tokens = LazyCpuDecoder(model), random_tokens(ROWS, 2, seed=1)
+        before = _prepared_step(model, decoder, tokens, training)
         change(model)
-        assert not swift.fits()
-    with torch.inference_mode():
-        uncounted = make_translator()
-    assert not CpuDecoder(uncounted).fits()  # torch does not count there, so nobody can know
+        after = _prepared_step(model, decoder, tokens, training)
+        assert after.dtype != before.dtype or not torch.allclose(after, before, atol=CLOSE, rtol=3e-5)
 
 
-def _learn(model: nn.Module) -> None:
+def _prepared_step(model: EncoderDecoder, decoder: LazyCpuDecoder, tokens: Tensor, training: bool) -> Tensor:
+    """Logits of the last step inside `prepared`, which must be those of the model's own step."""
+    model.train(training)
+    with decoder.prepared(), torch.no_grad():
+        cpu_state, model_state = start_state(model), start_state(model)
+        for token in tokens.split(1, dim=1):  # two steps: with a single key, queries change nothing
+            logits = decoder.step(token, cpu_state)
+            torch.testing.assert_close(logits, model.step(token, model_state), atol=CLOSE, rtol=3e-5)
+    assert all(module.training == training for module in model.modules())
+    model.eval()
+    return logits
+
+
+def test_nested_blocks_share_one_copy_and_restore_the_mode_last() -> None:
+    model = make_translator().train()
+    decoder = LazyCpuDecoder(model)
+    with decoder.prepared():
+        outer_step = decoder.step
+        with decoder.prepared():
+            assert decoder.step == outer_step
+        assert decoder.step == outer_step
+        assert not model.training
+    assert all(module.training for module in model.modules())
+    with pytest.raises(AssertionError), torch.no_grad():
+        decoder.step(random_tokens(ROWS, 1, seed=1), start_state(model))
+
+
+def _train_step(model: nn.Module) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     loss: Tensor = model(random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, 4, seed=4)).sum()
     loss.backward()
@@ -178,18 +204,18 @@ def _assign(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def _write_one(model: nn.Module) -> None:
+def _write_element(model: nn.Module) -> None:
     next(model.get_submodule("decoder").parameters())[-1, -1] = 7.0
 
 
-def _write_behind(model: nn.Module) -> None:
+def _write_data(model: nn.Module) -> None:
     for parameter in model.parameters():
         parameter.data.mul_(1.001)
 
 
-def _exchange(model: nn.Module) -> None:
+def _replace_module(model: nn.Module) -> None:
     model.get_submodule("decoder.layers.1.feedforward").register_module("down", nn.Linear(24, 16))
 
 
-def _widen(model: nn.Module) -> None:
+def _convert_to_float64(model: nn.Module) -> None:
     model.double()

@@ -67,7 +67,7 @@ def test_xavier_draws_each_projection_by_its_own_fans_and_keeps_torchs_biases() 
         assert float(linear.weight.detach().abs().max()) <= bound
         assert standard_deviation(linear.weight) == pytest.approx(bound / math.sqrt(3), rel=0.02)
         assert standard_deviation(linear.bias) == pytest.approx(1 / math.sqrt(3 * linear.in_features), rel=0.1)
-    assert standard_deviation(model.source.table.weight) == pytest.approx(math.sqrt(2 / (100 + 512)), rel=0.02)
+    assert standard_deviation(model.source.embedding.weight) == pytest.approx(math.sqrt(2 / (100 + 512)), rel=0.02)
 
 
 def test_scaled_residual_divides_by_the_root_of_the_sublayers() -> None:
@@ -82,7 +82,7 @@ def test_scaled_residual_divides_by_the_root_of_the_sublayers() -> None:
 
 def test_small_embedding_gives_unit_variance_once_scaled() -> None:
     model: Any = build(preset("tiny"), seed=0)
-    embedding = model.source.table
+    embedding = model.source.embedding
     assert isinstance(embedding, nn.Embedding)
     assert standard_deviation(embedding.weight) * math.sqrt(128) == pytest.approx(1, rel=0.02)
 
@@ -100,5 +100,5 @@ def test_each_stack_is_scaled_by_its_own_sublayers() -> None:
 
 def test_an_output_matrix_of_its_own_is_initialised_as_an_embedding() -> None:
     model: Any = build(preset("tiny", {"head.tied": False}), seed=0)
-    assert standard_deviation(model.head.words.weight) == pytest.approx(1 / math.sqrt(128), rel=0.02)
-    assert not torch.equal(model.head.words.weight, model.source.table.weight)
+    assert standard_deviation(model.head.projection.weight) == pytest.approx(1 / math.sqrt(128), rel=0.02)
+    assert not torch.equal(model.head.projection.weight, model.source.embedding.weight)

@@ -145,7 +145,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
     else:
         table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
     model: Any = build(parse(table), seed=0).eval()
-    read = model.vectors if family == "encoder_only" else model.encode
+    read = model.hidden_states if family == "encoder_only" else model.encode
     before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
     after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
     assert torch.equal(before[:, :3], after[:, :3])

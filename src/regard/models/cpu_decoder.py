@@ -1,21 +1,24 @@
-"""One token at a time, quickly on a CPU: the same decoder with its weights laid out for that.
+"""CPU fast path; reference: `EncoderDecoder.step`, `DecoderOnly.step`; proven by: tests/models/test_cpu_decoder.py.
 
-A step of one token is many small products, and most of its time goes to calling them and to fetching weights. So here
-the matrices of a decoder are copied once, turned over (what a product of few rows reads fastest), with query, key and
-value in one, and the scale of the scores inside the query; and a step is a plain list of calls. It works on the
-cache that the model's own `step` fills, so the two can take turns: what `Swift` has no list for (several tokens at
-once, rows of unequal length, biases on scores, windows, scores that are no products, adapters) goes to the model.
+Decoding one token per step runs many small matrix products, and most of the time goes into calling them and reading
+weights. `CpuDecoder` therefore copies the decoder's matrices once: transposed (the layout that a product of few rows
+reads fastest), with query, key and value packed into one matrix, and with the scale of the scores folded into the
+query. A step is then a plain sequence of calls. It works on the cache that the model's own `step` fills, so the two
+can alternate. `CpuDecoder` calls `model.step` for what it does not support: several tokens per step, rows of unequal
+length, biases on scores, windows, scores that are not dot products, adapters, autocast, other devices.
 
-    swift = Swift(model)
-    state = model.start(source, real, capacity=100)
-    logits = swift.step(tokens, state)          # as model.step(tokens, state), rounding apart
+    decoder = CpuDecoder(model)
+    state = model.start(source, valid, capacity=100)
+    logits = decoder.step(tokens, state)        # equal to model.step(tokens, state) up to rounding
 
-The copy does not follow the weights: `fits` says whether they have changed since.
+The copy does not follow later changes of the weights. `LazyCpuDecoder` makes a new copy for every use.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import torch
 from torch import Tensor, nn
@@ -32,32 +35,22 @@ from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
 from regard.nn.scores import Score
 
 TensorFn = Callable[[Tensor], Tensor]
-SAMPLED = 8  # numbers of a tensor by which it is known again
 
 
 class CpuDecoder:
-    """A model that writes, prepared for steps of one token."""
+    """A generating model with a packed copy of its decoder's weights, for steps of one token on a CPU."""
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         self.model = model
-        self._known = _Known(model)
         self._plan = _Plan(model) if _is_supported(model) else None
 
     @property
     def is_supported(self) -> bool:
-        """Whether there is a list of calls for this kind of model; else every step is the model's own."""
+        """Whether the packed weights can run this model; otherwise every step is `model.step`."""
         return self._plan is not None
 
-    def fits(self) -> bool:
-        """Whether the model still has the weights that were copied.
-
-        Torch counts what is written to a tensor, but not what fused optimizers write, or who writes through `.data`:
-        so some numbers of every tensor are looked at, too.
-        """
-        return self._known.again(self.model)
-
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """Logits (R, k, words) for the next k tokens (R, k) of each row; the state moves on."""
+        """Return logits (R, k, vocabulary) for the next k tokens (R, k) of each row, and advance the state."""
         kv_cache = state.kv_cache
         if (
             self._plan is None
@@ -68,13 +61,76 @@ class CpuDecoder:
             return self.model.step(tokens, state)
         max_positions = self.model.decoder.position.max_positions
         if max_positions is not None and kv_cache.length >= max_positions:
-            return self.model.step(tokens, state)  # which says what is wrong
-        return self._plan.step(tokens[:, 0], state)[:, None]  # (R, 1, words)
+            return self.model.step(tokens, state)  # raises the error
+        return self._plan.step(tokens[:, 0], state)[:, None]  # (R, 1, vocabulary)
+
+
+class LazyCpuDecoder:
+    """Packs a model's weights for the duration of a `with` block, so that later changes of the weights take effect.
+
+    Packing takes 9 ms for preset `tiny`. Many short calls can share one copy inside an outer
+    `with decoder.prepared():`; the weights must not change inside it.
+    """
+
+    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
+        self._model = model
+        self._decoder: CpuDecoder | None = None
+        self._users, self._lock = 0, Lock()  # nested blocks and threads share one copy
+        self._training_modules: list[nn.Module] = []
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Switch dropout off and pack the weights; `step` is available inside the block.
+
+        This does not disable gradients, because a generator must not: callers use `torch.inference_mode`.
+        """
+        with self._lock:
+            if self._users == 0:
+                self._training_modules = _set_eval(self._model)
+                with torch.inference_mode():
+                    self._decoder = CpuDecoder(self._model)
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._decoder = None
+                    _set_training(self._training_modules)
+
+    @property
+    def step(self) -> Callable[[Tensor, DecodingState], Tensor]:
+        """`model.step`, faster."""
+        assert self._decoder is not None  # noqa: S101 - only inside `prepared`
+        return self._decoder.step
+
+
+@contextmanager
+def eval_mode(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode; on exit every module returns to the mode that it had."""
+    training_modules = _set_eval(model)
+    try:
+        yield
+    finally:
+        _set_training(training_modules)
+
+
+def _set_eval(model: nn.Module) -> list[nn.Module]:
+    """Put a model into evaluation mode and return the modules that were in training mode."""
+    training_modules = [module for module in model.modules() if module.training]
+    model.eval()
+    return training_modules
+
+
+def _set_training(modules: list[nn.Module]) -> None:
+    for module in modules:
+        module.training = True
 
 
 @dataclass(frozen=True)
 class _PackedLinear:
-    """x W + b, with W as few rows like it: (in, out)."""
+    """x W + b, with W stored as (in, out): the layout that few rows of x read fastest."""
 
     weight: Tensor
     bias: Tensor | None
@@ -85,7 +141,7 @@ class _PackedLinear:
 
 
 class _Plan:
-    """What a step does, in the order in which it does it."""
+    """The packed weights of a decoder and the sequence of calls that a step makes."""
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
         tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
@@ -95,12 +151,14 @@ class _Plan:
         self.final_norm = _norm_function(model.decoder.final_norm)
         self.input_norm = _norm_function(model.decoder.input_norm)
         head = model.head
-        assert isinstance(head, LMHead)  # noqa: S101 - `_has_list` has looked
-        self.head = _PackedLinear(_turned(head.projection.weight), None if head.bias is None else head.bias.detach())
+        assert isinstance(head, LMHead)  # noqa: S101 - checked by `_is_supported`
+        self.head = _PackedLinear(
+            head.projection.weight.detach().t().contiguous(), None if head.bias is None else head.bias.detach()
+        )
         self.positions = _PositionTable(model.decoder.position, self.embedding)
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """(R) -> (R, words)."""
+        """(R) -> (R, vocabulary)."""
         kv_cache = state.kv_cache
         x = nn.functional.embedding(tokens, self.embedding)  # (R, D)
         position_vector = self.positions.vector(kv_cache.length)  # (D)
@@ -120,18 +178,21 @@ class _Plan:
         return self.head(x)
 
     def _mask_bias(self, valid: Tensor, x: Tensor) -> Tensor:
-        """What is added to the scores of a memory (B, 1, S): nothing, and for padding so much that it is not seen."""
+        """Return what is added to the scores of a memory, (B, 1, S): 0 for tokens, -inf for padding."""
         cached_bias = self._cached_mask_bias
         if cached_bias is None or cached_bias[0] is not valid:
             bias = torch.zeros(valid.shape, dtype=x.dtype).masked_fill_(~valid, -math.inf)[:, None]
-            cached_bias = self._cached_mask_bias = (valid, bias)  # at once: another thread may be reading other sources
+            cached_bias = self._cached_mask_bias = (
+                valid,
+                bias,
+            )  # one assignment: other threads may decode other sources
         return cached_bias[1]
 
     _cached_mask_bias: tuple[Tensor, Tensor] | None = None
 
 
 class _Layer:
-    """A layer's products and norms."""
+    """Packed weights of one layer: self-attention, optional cross-attention, feed-forward."""
 
     def __init__(self, layer: Layer) -> None:
         self.attention = _SelfAttention(layer.attention, layer.attention_residual)
@@ -140,7 +201,7 @@ class _Layer:
             self.cross = _CrossAttention(layer.cross, layer.cross_residual)
         self.feedforward = _FeedForward(layer.feedforward, layer.feedforward_residual)
 
-    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: "TensorFn | None", mask_bias: Tensor | None) -> Tensor:
+    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: TensorFn | None, mask_bias: Tensor | None) -> Tensor:
         x = self.attention(x, kv_cache, rotate)
         if self.cross is not None:
             x = self.cross(x, kv_cache, mask_bias)
@@ -164,19 +225,19 @@ class _Sublayer:
 
 
 class _SelfAttention(_Sublayer):
-    """Self-attention of one token: R rows, each with its own past."""
+    """Self-attention of one new token per row: R rows, each with its own cached keys and values."""
 
     def __init__(self, attention: Attention, residual: Residual) -> None:
         super().__init__(residual)
         self.name = attention.name
         self.key_dim, self.value_dim = attention.key_dim, attention.value_dim
         scale = attention.score.scale
-        assert scale is not None  # noqa: S101 - `_has_list` has looked
+        assert scale is not None  # noqa: S101 - checked by `_is_supported`
         self.qkv = _pack((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
         self.output = _pack((attention.output, 1.0))
         self.split_sizes = [linear.out_features for linear in (attention.query, attention.key, attention.value)]
 
-    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: "TensorFn | None") -> Tensor:
+    def __call__(self, x: Tensor, kv_cache: KVCache, rotate: TensorFn | None) -> Tensor:
         rows, end, size = x.size(0), kv_cache.length + 1, self.key_dim
         packed = self.qkv(self.apply_pre_norm(x))  # (R, H K + G K + G V)
         query, key, value = packed.split_with_sizes(self.split_sizes, dim=1)
@@ -195,13 +256,13 @@ class _SelfAttention(_Sublayer):
 
 
 class _CrossAttention(_Sublayer):
-    """Attention of one token to a memory, which `group` rows share."""
+    """Attention of one token per row to a memory. W = R / B rows (the beams of a sentence) share one memory row."""
 
     def __init__(self, attention: CrossAttention, residual: Residual) -> None:
         super().__init__(residual)
         self.name, self.key_dim = attention.name, attention.key_dim
         scale = attention.score.scale
-        assert scale is not None  # noqa: S101 - `_has_list` has looked
+        assert scale is not None  # noqa: S101 - checked by `_is_supported`
         self.query = _pack((attention.query, scale))
         self.output = _pack((attention.output, 1.0))
 
@@ -222,7 +283,7 @@ class _CrossAttention(_Sublayer):
 
 
 class _FeedForward(_Sublayer):
-    """Widen, bend, narrow."""
+    """Feed-forward; the gate and the up projection are one product."""
 
     def __init__(self, feedforward: FeedForward, residual: Residual) -> None:
         super().__init__(residual)
@@ -243,7 +304,7 @@ class _FeedForward(_Sublayer):
 
 
 class _PositionTable:
-    """What positions say of one token, kept for all places up to a length that doubles when it is reached."""
+    """Position vectors and rotary angles of single tokens, precomputed up to a length that doubles on demand."""
 
     def __init__(self, position: Position, embedding: Tensor) -> None:
         self.position, self.embedding = position, embedding
@@ -252,12 +313,12 @@ class _PositionTable:
         self.length = 0
 
     def vector(self, position: int) -> Tensor | None:
-        """What is added to the token's vector, (D)."""
+        """Return what is added to the embedding of a token at this position, (D)."""
         self._extend(position)
         return None if self.vectors is None else self.vectors[position]
 
-    def rotation(self, position: int) -> "TensorFn | None":
-        """What turns queries and keys."""
+    def rotation(self, position: int) -> TensorFn | None:
+        """Return the function that rotates queries and keys at this position."""
         if self.angles is None:
             return None
         angles = (self.angles[0][:, :, position : position + 1], self.angles[1][:, :, position : position + 1])
@@ -275,11 +336,11 @@ class _PositionTable:
                 self.embedding.new_zeros(1, count, self.embedding.size(1)), positions
             )[0]
         self.angles = self.position.angles(positions)
-        self.length = count  # last: another thread may look in between
+        self.length = count  # assigned last: other threads read it without a lock
 
 
 def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
-    """Whether every part is of a kind that is written down above, and on the CPU."""
+    """Whether this module implements every part of the decoder, and the model is on the CPU."""
     decoder = model.decoder
     tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
     mask = model.decoder_mask if isinstance(model, EncoderDecoder) else model.mask
@@ -310,63 +371,23 @@ def _linears(layer: Layer) -> list[nn.Module]:
 
 
 def _pack(*parts: tuple[nn.Linear, float]) -> _PackedLinear:
-    """Products of the same vectors as one, each with a factor."""
+    """Pack Linears that read the same vectors into one product, each scaled by its factor."""
     weight = torch.cat([linear.weight.detach() * factor for linear, factor in parts])  # (out, in)
     biases: list[tuple[Tensor | None, float]] = [(linear.bias, factor) for linear, factor in parts]
     if all(bias is None for bias, _ in biases):
-        return _PackedLinear(_turned(weight), None)
+        return _PackedLinear(weight.t().contiguous(), None)
     bias_parts = weight.new_zeros(weight.size(0)).split([linear.out_features for linear, _ in parts])
     for zeros, (bias, factor) in zip(bias_parts, biases, strict=True):
         if bias is not None:
             zeros.add_(bias.detach(), alpha=factor)
-    return _PackedLinear(_turned(weight), torch.cat(bias_parts))
-
-
-def _turned(weight: Tensor) -> Tensor:
-    return weight.detach().t().contiguous()
+    return _PackedLinear(weight.t().contiguous(), torch.cat(bias_parts))
 
 
 def _norm_function(norm: nn.Module | None) -> TensorFn | None:
-    """A norm as a function, without the ceremony of calling a module."""
+    """Return a norm as a plain function, without the cost of calling a module."""
     if norm is None:
         return None
     if type(norm) is nn.LayerNorm:
         shape, weight, bias, eps = list(norm.normalized_shape), norm.weight, norm.bias, norm.eps
         return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
     return norm.forward
-
-
-class _Known:
-    """By what a decoder's weights are known again, cheaply: who they are, where, how often written, some of them."""
-
-    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
-        self.modules = _modules(model)
-        self.weights = _weights(self.modules)
-        self.written = self._written()
-        flat = [weight.detach().flatten() for weight in self.weights]
-        self.few = [one[:: max(1, one.numel() // SAMPLED)] for one in flat]  # views: they show what is there now
-        self.seen = torch.cat(self.few)
-
-    def again(self, model: EncoderDecoder | DecoderOnly) -> bool:
-        """Whether nothing has changed."""
-        modules = _modules(model)
-        return (
-            len(modules) == len(self.modules)
-            and all(one is other for one, other in zip(modules, self.modules, strict=True))
-            and list(map(id, _weights(modules))) == list(map(id, self.weights))
-            and self.written == self._written()
-            and torch.equal(self.seen, torch.cat(self.few))
-        )
-
-    def _written(self) -> list[tuple[int, object]]:
-        """Where weights are and how often they were written; of what torch does not count, always something new."""
-        return [(weight.data_ptr(), object() if weight.is_inference() else weight._version) for weight in self.weights]
-
-
-def _weights(modules: list[nn.Module]) -> list[nn.Parameter]:
-    return [weight for module in modules for weight in module.parameters(recurse=False)]
-
-
-def _modules(model: EncoderDecoder | DecoderOnly) -> list[nn.Module]:
-    tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
-    return [*tokens.modules(), *model.decoder.modules(), *model.head.modules()]

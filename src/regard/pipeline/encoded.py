@@ -8,11 +8,11 @@ from torch import Tensor
 
 from regard.config.model import EncoderOnly as Settings
 from regard.decode.protocol import nan_error
+from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.batches import batch_by_length
 from regard.pipeline.encoding import check_length, padded
 from regard.pipeline.limits import max_positions
-from regard.pipeline.quiet import eval_mode
 from regard.text.tokenizer import Tokenizer
 
 

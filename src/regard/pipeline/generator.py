@@ -11,12 +11,12 @@ from regard.config import model as settings_of
 from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
 from regard.decode.speculative import SpeculativeResult, speculative
+from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.chance import make_generator
 from regard.pipeline.constraints import forbidden_ids as forbidden_tokens
 from regard.pipeline.encoding import check_list
 from regard.pipeline.limits import max_positions
-from regard.pipeline.quick import LazyCpuDecoder
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Sampling, Search, SearchInput
 from regard.pipeline.streaming import stream_text

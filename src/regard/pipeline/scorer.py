@@ -18,13 +18,13 @@ from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.decode.protocol import nan_error
 from regard.measure.calibration import NllDerivatives
+from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.batches import batch_by_length
 from regard.pipeline.encoding import padded
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.quiet import eval_mode
 from regard.pipeline.teacher_forcing import Row, encode_pairs, encode_windows
 from regard.pipeline.translator import Translator
 from regard.store.calibration import read_temperature

@@ -15,6 +15,7 @@ from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import State, Step
+from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline import constraints as wished
 from regard.pipeline.batches import batch_by_length, chunk_seed, chunks
@@ -22,7 +23,6 @@ from regard.pipeline.chance import make_generator
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import TargetLanguage, check_list, encode_sources, padded
 from regard.pipeline.limits import max_positions
-from regard.pipeline.quick import LazyCpuDecoder
 from regard.pipeline.results import EMPTY, Translation, make_result
 from regard.pipeline.search import Beam, Search, SearchInput
 from regard.pipeline.streaming import stream_text

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.measure.alignment import Links
+from regard.models.cpu_decoder import eval_mode
 from regard.nn.record import Record
 from regard.pipeline.batches import batch_by_length
 from regard.pipeline.encoding import TargetLanguage, padded
-from regard.pipeline.quiet import eval_mode
 from regard.pipeline.results import Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.teacher_forcing import Row
