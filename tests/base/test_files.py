@@ -138,7 +138,7 @@ def test_every_difference_is_named(folder: Path) -> None:
     with pytest.raises(DamagedError) as caught:
         verify(folder)
     message = str(caught.value)
-    assert "model.toml has other content" in message
+    assert "model.toml has different content" in message
     assert "deep/weights.bin has 5 bytes, not 256" in message
     assert "stranger is not in the manifest" in message
     (folder / "model.toml").unlink()
@@ -183,7 +183,7 @@ def test_links_are_neither_sealed_nor_trusted(folder: Path, tmp_path: Path) -> N
     (folder / "model.toml").symlink_to(outside)
     with pytest.raises(DamagedError, match=r"model\.toml is missing"):
         verify(folder)
-    with pytest.raises(RegardError, match="Only plain files"):
+    with pytest.raises(RegardError, match="Only regular files"):
         seal(folder)
 
 

@@ -49,11 +49,11 @@ def test_toml_is_what_python_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("a = " + "[" * 50_000, "inside each other"),
-        ("a = " + "[" * 80 + "]" * 80, "inside each other"),
-        ("a = " + "{a=" * 80 + "1" + "}" * 80, "inside each other"),
+        ("a = " + "[" * 50_000, "deep"),
+        ("a = " + "[" * 80 + "]" * 80, "deep"),
+        ("a = " + "{a=" * 80 + "1" + "}" * 80, "deep"),
         (".".join("a" * 50_000) + " = 1", "parts"),
         ("[" + ".".join("a" * 50_000) + "]", "parts"),
         (" . ".join(['"a"'] * 50_000) + " = 1", "parts"),
@@ -63,8 +63,8 @@ def test_toml_is_what_python_reads() -> None:
     ],
     ids=lambda value: value[:12],
 )
-def test_toml_that_is_none(text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_toml_that_is_none(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_toml(text.encode())
 
 

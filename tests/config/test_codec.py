@@ -11,26 +11,27 @@ from pydantic import ValidationError
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
+from regard.config.toml_file import TomlTable, parse_settings
 
 
-def parse_faults(table: codec.TomlTable) -> dict[str, str]:
+def parse_faults(table: TomlTable) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        codec.parse(table)
+        codec.MODEL_FILES.parse(table)
     return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
 
 
 def preset_faults(name: str, *settings: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        codec.preset(name, codec.parse_settings(settings))
+        codec.preset(name, parse_settings(settings))
     return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
 
 
 @pytest.mark.parametrize("name", codec.list_presets())
 def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
     config = codec.preset(name)
-    assert codec.parse(tomllib.loads(codec.dumps(config))) == config
-    codec.save(config, tmp_path / "model.toml")
-    assert codec.load(tmp_path / "model.toml") == config
+    assert codec.MODEL_FILES.parse(tomllib.loads(codec.MODEL_FILES.dumps(config))) == config
+    codec.MODEL_FILES.save(config, tmp_path / "model.toml")
+    assert codec.MODEL_FILES.load(tmp_path / "model.toml") == config
     assert config.format == 1
 
 
@@ -49,7 +50,7 @@ def test_a_model_file_carries_task_labels_and_languages() -> None:
     labels = {"head": {"kind": "classes", "labels": ["bad", "good"]}, "task": "classify", "languages": ["en"]}
     config = codec.preset("bert", labels)
     assert isinstance(config, EncoderOnly)
-    again = tomllib.loads(codec.dumps(config))
+    again = tomllib.loads(codec.MODEL_FILES.dumps(config))
     assert again["head"]["labels"] == ["bad", "good"]
     assert (again["task"], again["languages"], again["format"]) == ("classify", ["en"], 1)
 
@@ -64,9 +65,9 @@ def test_configurations_never_change() -> None:
 def test_settings_are_toml_or_bare_words() -> None:
     settings = ["a=1", "b.c=0.5", "d=true", "e=word", 'f="1"', "g=[1, 2]", 'h={kind = "rotary", theta = 5}', "i=a b"]
     expected: dict[str, Any] = {"a": 1, "b.c": 0.5, "d": True, "e": "word", "f": "1", "g": [1, 2]}
-    assert codec.parse_settings(settings) == expected | {"h": {"kind": "rotary", "theta": 5}, "i": "a b"}
+    assert parse_settings(settings) == expected | {"h": {"kind": "rotary", "theta": 5}, "i": "a b"}
     with pytest.raises(ConfigError, match=r"a\.b=c"):
-        codec.parse_settings(["width"])
+        parse_settings(["width"])
 
 
 def test_another_kind_starts_its_table_anew() -> None:
@@ -83,9 +84,9 @@ def test_settings_left_at_their_defaults_can_be_set_too() -> None:
 
 
 def test_a_change_may_mend_a_file_that_is_wrong_by_itself(tmp_path: Path) -> None:
-    text = codec.dumps(codec.preset("tiny")).replace("width = 128", "width = 127")
+    text = codec.MODEL_FILES.dumps(codec.preset("tiny")).replace("width = 128", "width = 127")
     (tmp_path / "model.toml").write_text(text)
-    assert codec.load(tmp_path / "model.toml", {"width": 128}) == codec.preset("tiny")
+    assert codec.MODEL_FILES.load(tmp_path / "model.toml", {"width": 128}) == codec.preset("tiny")
 
 
 def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
@@ -180,21 +181,21 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
     broken = tmp_path / "model.toml"
     broken.write_bytes(b"width = \n")
     with pytest.raises(ConfigError, match="is not TOML"):
-        codec.load(broken)
+        codec.MODEL_FILES.load(broken)
     broken.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="is not TOML"):
-        codec.load(broken)
+        codec.MODEL_FILES.load(broken)
     with pytest.raises(RegardError, match="cannot be read: No such file"):
-        codec.load(tmp_path / "nothing.toml")
+        codec.MODEL_FILES.load(tmp_path / "nothing.toml")
     broken.write_bytes(b"family = 1979-05-27\n")
     with pytest.raises(ConfigError, match="family"):
-        codec.load(broken, {"width": 8})
+        codec.MODEL_FILES.load(broken, {"width": 8})
     with pytest.raises(RegardError, match="Did you mean 'tiny'"):
         codec.preset("tini")
 
 
 def test_the_schema_describes_every_setting() -> None:
-    schema = json.loads(codec.schema())
+    schema = json.loads(codec.MODEL_FILES.schema())
     assert schema["discriminator"]["propertyName"] == "family"
     rotary = schema["$defs"]["Rotary"]["properties"]
     assert "base of the frequencies" in rotary["theta"]["description"]

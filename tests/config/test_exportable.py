@@ -2,8 +2,9 @@
 
 import pytest
 
-from regard.config.codec import parse_settings, preset
+from regard.config.codec import preset
 from regard.config.exportable import exportable_to
+from regard.config.toml_file import parse_settings
 
 EXPORTABLE = {
     "bart": ["ctranslate2", "huggingface:BartForConditionalGeneration"],
@@ -142,8 +143,8 @@ def test_heads_and_inputs_of_encoder_only_models() -> None:
     ]
     assert list_exportable("bert", "head.tied=false") == []
     assert list_exportable("bert", "source.types=0") == EXPORTABLE["bert"]
-    assert list_exportable("bert", "head={kind = 'vectors'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
-    assert list_exportable("gpt2", "head={kind = 'vectors'}", "task=embed") == []
+    assert list_exportable("bert", "head={kind = 'none'}", "task=embed") == ["ctranslate2", "huggingface:BertModel"]
+    assert list_exportable("gpt2", "head={kind = 'none'}", "task=embed") == []
     assert list_exportable("gpt2", 'prefix={kind = "patches", patch = 4}', "task=caption") == []
 
 

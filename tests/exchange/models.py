@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import model as config
-from regard.config.codec import parse
+from regard.config.codec import MODEL_FILES
 from regard.exchange.mapping import WeightMap, to_ours
 from regard.exchange.torch_nn import Sinusoid
 from regard.models.build import AnyModel, build
@@ -35,7 +35,7 @@ def make_stack(placement: str, **changes: Any) -> Settings:
 
 def parse_settings(settings: Settings) -> config.AnyModel:
     """The configuration of these settings."""
-    return parse({"width": WIDTH, **settings})
+    return MODEL_FILES.parse({"width": WIDTH, **settings})
 
 
 def build_model(settings: Settings) -> AnyModel:

@@ -20,7 +20,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config.codec import parse, preset
+from regard.config.codec import MODEL_FILES, preset
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
@@ -142,7 +142,7 @@ def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
 
 
 def _make_pair(settings: Any, theirs: nn.Module, weight_map: WeightMap) -> Pair:
-    ours = build(parse(settings) if isinstance(settings, dict) else settings, seed=0)
+    ours = build(MODEL_FILES.parse(settings) if isinstance(settings, dict) else settings, seed=0)
     assert isinstance(ours, EncoderDecoder | DecoderOnly)
     return Pair(ours, theirs, weight_map)
 

@@ -244,7 +244,7 @@ CASES: dict[str, Case] = {
     "the corpus changed, accepted": check_corpus_accepted,
     "a bit of a shard": lambda world: check_damaged(world, "shards/train/*.bin", "bin"),
     "a bit of a shard's index": lambda world: check_damaged(world, "shards/train/*.idx", "idx"),
-    "a bit of the vocabulary": lambda world: check_damaged(world, "vocabulary/tokenizer.json", "tokenizer.json"),
+    "a bit of the vocabulary": lambda world: check_damaged(world, "tokenizer/tokenizer.json", "tokenizer.json"),
     "all checkpoints damaged": check_all_damaged,
     "metrics.jsonl lost lines": check_journal_truncated,
     "the newest checkpoint is gone": check_newest_deleted,

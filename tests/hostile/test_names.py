@@ -37,6 +37,6 @@ def test_names_that_mean_something_else_are_not(name: str, tmp_path: Path) -> No
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("there")
     seal(tmp_path)
-    with pytest.raises(DamagedError, match="what is said of no file in this folder") as raised:
+    with pytest.raises(DamagedError, match="is not a file of this folder") as raised:
         verify(tmp_path)
     assert str(raised.value).replace("\n", "").isprintable()

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.codec import TomlTable, parse
+from regard.config.codec import MODEL_FILES
+from regard.config.toml_file import TomlTable
 from regard.models.build import AnyModel, build
 
 WIDTH, VOCABULARY, LAYERS = 16, 23, 2
@@ -49,7 +50,7 @@ def choice_name(choice: Choice) -> str:
 
 def make_model(choice: Choice, **changes: Any) -> AnyModel:
     """The model of a choice, every parameter drawn (norms and biases too), ready to be looked at."""
-    model = build(parse(make_settings(choice, **changes)), seed=1)
+    model = build(MODEL_FILES.parse(make_settings(choice, **changes)), seed=1)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in model.parameters():

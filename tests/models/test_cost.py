@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config.codec import parse, preset
+from regard.config.codec import MODEL_FILES, preset
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
@@ -49,7 +49,7 @@ def count_flops(action: Any) -> int:
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: f"{choice['family']}-{choice['score']}")
 def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> None:
-    config, family = parse(make_settings(choice)), choice["family"]
+    config, family = MODEL_FILES.parse(make_settings(choice)), choice["family"]
     model, expected = build(config, seed=0), cost(config, **sizes(choice["family"]))
     assert count_flops(lambda: run(model, family)) == pytest.approx(expected.forward.total(), rel=0.02)
     assert count_flops(lambda: run(model, family).sum().backward()) == pytest.approx(
@@ -71,7 +71,7 @@ def test_flops_are_within_two_percent_of_what_torch_counts(choice: Choice) -> No
 
 
 def test_decoding_without_a_cache_starts_every_step_anew() -> None:
-    config = parse(make_settings(CHOICES[0]))
+    config = MODEL_FILES.parse(make_settings(CHOICES[0]))
     model, expected = build(config, seed=0), cost(config, **sizes("encoder_decoder"))
 
     def decode() -> None:
@@ -97,7 +97,7 @@ def test_activations_are_near_what_autograd_keeps(
         if name in table:
             table[name] |= {"attention": {"heads": 4, "key_value_heads": 2}}
             table[name]["feedforward"] = table[name]["feedforward"] | {"hidden": 256}
-    config = parse(table)
+    config = MODEL_FILES.parse(table)
     model = build(config, seed=0).train()
     parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     saved: dict[int, int] = {}
@@ -135,7 +135,7 @@ def test_media_and_heads() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
     table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
     head = {"kind": "classes", "labels": ["a", "b", "c"]}
-    config = parse(table | {"source": patches, "head": head, "task": "classify"})
+    config = MODEL_FILES.parse(table | {"source": patches, "head": head, "task": "classify"})
     model: nn.Module = build(config, seed=0)
     expected = cost(config, batch_size=2, source=9)
     image = torch.randn(2, 3, 12, 12)
@@ -146,7 +146,7 @@ def test_media_and_heads() -> None:
 def test_a_prefix_is_read_once() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
     table = make_settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
-    config = parse(table | {"prefix": patches, "task": "caption"})
+    config = MODEL_FILES.parse(table | {"prefix": patches, "task": "caption"})
     model, expected = build(config, seed=0), cost(config, batch_size=2, source=9, target=5)
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 12, 12), random_tokens(2, 5, seed=1)

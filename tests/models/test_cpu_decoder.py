@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config.codec import parse
+from regard.config.codec import MODEL_FILES
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder, LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
@@ -29,7 +29,7 @@ PARTS: dict[str, dict[str, Any]] = {
 
 def make_perturbed_model(settings: dict[str, Any]) -> Model:
     """Build a model in which no weight is 0 or 1."""
-    model = build(parse(settings), seed=1).eval()
+    model = build(MODEL_FILES.parse(settings), seed=1).eval()
     assert isinstance(model, EncoderDecoder | DecoderOnly)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():

@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config.codec import parse
+from regard.config.codec import MODEL_FILES
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.cpu_decoder import CpuDecoder
@@ -26,7 +26,7 @@ CHOICE: Choice = {
 @pytest.mark.parametrize("max_length", [64, pytest.param(2048, marks=pytest.mark.slow)])
 @torch.inference_mode()
 def test_flops_with_the_cache_are_linear_and_without_it_quadratic(max_length: int) -> None:
-    config = parse(make_settings(CHOICE))
+    config = MODEL_FILES.parse(make_settings(CHOICE))
     model = build(config, seed=0).eval()
     assert isinstance(model, DecoderOnly)
     stride = max_length // 4

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config.codec import parse, preset
+from regard.config.codec import MODEL_FILES, preset
 from regard.models.build import build
 from regard.models.init import init_weights
 from tests.matrix.models import make_settings, sample_choices
@@ -35,7 +35,7 @@ def test_the_same_seed_draws_the_same_weights(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("choice", sample_choices()[:12], ids=lambda choice: "-".join(choice.values()))
 def test_every_parameter_is_initialised(kind: str, choice: dict[str, str]) -> None:
-    config = parse(make_settings(choice) | {"initial": {"kind": kind}})
+    config = MODEL_FILES.parse(make_settings(choice) | {"initial": {"kind": kind}})
     model = build(config, seed=0)
     with torch.no_grad():
         for parameter in model.parameters():

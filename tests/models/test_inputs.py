@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.base.errors import ShapeError
-from regard.config.codec import parse
+from regard.config.codec import MODEL_FILES
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -30,7 +30,7 @@ LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
 @torch.no_grad()
 def test_patches_are_squares_of_the_image_row_by_row() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
-    model: Any = build(parse(table | {"source": PATCHES}), seed=0)
+    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES}), seed=0)
     image = torch.randn(1, 3, 4, 6)
     embedded, _ = model.source(image)
     assert embedded.shape == (1, 6, 12)
@@ -45,7 +45,7 @@ def test_patches_are_squares_of_the_image_row_by_row() -> None:
 @torch.no_grad()
 def test_images_are_classified_by_an_encoder() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
-    model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
+    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
     assert model(images, valid).shape == (2, 3)
     changed = images.clone()
@@ -57,7 +57,7 @@ def test_images_are_classified_by_an_encoder() -> None:
 def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
     decoder = STACK | {"cross": {"heads": 2}}
     table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
-    model = build(parse(table | {"source": MEL, "target": TOKENS}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"source": MEL, "target": TOKENS}), seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
     valid = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
@@ -73,7 +73,7 @@ def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
 def test_an_image_before_tokens_is_a_caption(position: str) -> None:
     stack = STACK | {"position": {"kind": position}}
     table = {"family": "decoder_only", "width": 12, "task": "caption", "decoder": stack, "tokens": TOKENS}
-    model = build(parse(table | {"prefix": PATCHES}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"prefix": PATCHES}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
     valid = torch.tensor([[True] * 4, [True, True, False, False]])
@@ -101,14 +101,14 @@ def check_packing(model: Any) -> None:
 @torch.no_grad()
 def test_packed_documents_equal_documents_alone() -> None:
     table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": TOKENS}
-    check_packing(build(parse(table), seed=0).eval())
+    check_packing(build(MODEL_FILES.parse(table), seed=0).eval())
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("pool", ["first", "mean", "last"])
 def test_pooling_ignores_padding(pool: str) -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "source": TOKENS}
-    model = build(parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
     assert isinstance(model, EncoderOnly)
     tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
     torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
@@ -116,7 +116,9 @@ def test_pooling_ignores_padding(pool: str) -> None:
 
 def test_too_long_for_learned_positions_is_said() -> None:
     stack = STACK | {"position": {"kind": "learned", "length": 4}}
-    model = build(parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": TOKENS}), seed=0)
+    model = build(
+        MODEL_FILES.parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": TOKENS}), seed=0
+    )
     assert isinstance(model, DecoderOnly)
     with pytest.raises(ShapeError, match="5 tokens, but the learned positions end at 4"):
         model(torch.ones(1, 5, dtype=torch.long))
@@ -132,7 +134,7 @@ def test_too_long_for_learned_positions_is_said() -> None:
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
-    check_packing(build(parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
+    check_packing(build(MODEL_FILES.parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
 
 
 @torch.no_grad()
@@ -144,7 +146,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
         table |= {"task": "embed", "head": {"kind": "none"}}
     else:
         table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
-    model: Any = build(parse(table), seed=0).eval()
+    model: Any = build(MODEL_FILES.parse(table), seed=0).eval()
     read = model.hidden_states if family == "encoder_only" else model.encode
     before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
     after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
@@ -155,7 +157,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
 @torch.no_grad()
 def test_the_class_token_stands_first() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
-    model: Any = build(parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
+    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     image = torch.randn(1, 3, 4, 4)
     model.source.class_token.normal_(generator=torch.Generator().manual_seed(0))
     embedded, _ = model.source(image)
@@ -171,7 +173,7 @@ def test_the_class_token_stands_first() -> None:
 @pytest.mark.parametrize("pool", ["last", "mean"])
 def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
     table = {"family": "decoder_only", "width": 12, "decoder": STACK, "tokens": TOKENS, "task": "classify"}
-    model = build(parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
     torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
@@ -184,7 +186,7 @@ def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
 @torch.no_grad()
 def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
     table = {"family": "decoder_only", "width": 12, "task": "caption", "tokens": TOKENS, "prefix": PATCHES}
-    model = build(parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
     valid = torch.tensor([[True] * 4, [True, True, False, False]])
@@ -198,7 +200,7 @@ def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
 @torch.no_grad()
 def test_padding_that_is_not_a_number_says_nothing() -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
-    model: Any = build(parse(table | {"source": MEL}), seed=0).eval()
+    model: Any = build(MODEL_FILES.parse(table | {"source": MEL}), seed=0).eval()
     mel, valid = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
     mel[:, 3:] = float("nan")
     assert model(mel, valid)[:, :2].isfinite().all()

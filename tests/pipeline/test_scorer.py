@@ -219,7 +219,7 @@ def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
         with pytest.raises(DamagedError, match="temperature"):
             read_temperature(tmp_path)
     (tmp_path / "new" / CALIBRATION_FILE).write_text('{"temperature": 9.0}', encoding="utf-8")
-    with pytest.raises(DamagedError, match="not what its manifest says"):
+    with pytest.raises(DamagedError, match="does not match its manifest"):
         Scorer.load(tmp_path / "new")
 
 

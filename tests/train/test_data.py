@@ -47,7 +47,7 @@ def test_a_corpus_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> No
     (tmp_path / "run").mkdir()
     with pytest.raises(KeyboardInterrupt):
         prepare_data(run, RunFolder(tmp_path / "run"), interrupt)
-    assert not (tmp_path / "run" / "vocabulary").exists()
+    assert not (tmp_path / "run" / "tokenizer").exists()
     check_corpus(run, RunFolder(tmp_path / "run"))
     Path(files["all.en"]).write_text("something else\n" * 200)
     with pytest.raises(RegardError, match="other content"):
@@ -81,7 +81,7 @@ def test_shards_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     read_data(make_small_run("translate", files), tmp_path / "one")
     read_data(make_small_run("translate", files, {"tokenizer.specials.pad": "<nil>"}), tmp_path / "two")
-    shutil.copy(tmp_path / "two" / "vocabulary" / "tokenizer.json", tmp_path / "one" / "vocabulary" / "tokenizer.json")
+    shutil.copy(tmp_path / "two" / "tokenizer" / "tokenizer.json", tmp_path / "one" / "tokenizer" / "tokenizer.json")
     with pytest.raises(RegardError, match="another vocabulary"):
         read_data(make_small_run("translate", files), tmp_path / "one")
 

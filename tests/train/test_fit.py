@@ -80,7 +80,7 @@ def paused_copy(paused_run: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("task", TASKS)
 def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, finished_run: FinishedRun) -> None:
     folder, events = finished_run if task == "translate" else run_to_end(tmp_path, task=task)
-    expected = {"run.toml", "corpus.json", "vocabulary", "shards", "validation.jsonl", "metrics.jsonl", "timing.jsonl"}
+    expected = {"run.toml", "corpus.json", "tokenizer", "shards", "validation.jsonl", "metrics.jsonl", "timing.jsonl"}
     assert expected | {"checkpoints", "best", "average"} <= {path.name for path in folder.iterdir()}
     for name in ("best", "average"):
         verify(folder / name)
@@ -464,7 +464,7 @@ def test_a_missing_device_is_reported_before_anything_is_done(tmp_path: Path) ->
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"device.name": "gpu"})
     with pytest.raises(RegardError, match="no device 'gpu'"):
         fit(run, tmp_path / "run")
-    assert not (tmp_path / "run" / "vocabulary").exists()
+    assert not (tmp_path / "run" / "tokenizer").exists()
 
 
 def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:

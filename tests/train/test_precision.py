@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.config.codec import parse
+from regard.config.codec import MODEL_FILES
 from regard.config.training import AdamW, Muon
 from regard.models.build import build
 from regard.nn.attend import ResolvedMask, eager_attention
@@ -64,7 +64,10 @@ def test_images_enter_a_float32_stream(position: str) -> None:
     options = BASE | {"family": "encoder_only", "position": position}
     stack = make_settings(options)["encoder"]
     model: nn.Module = build(
-        parse(IMAGE | {"encoder": stack, "head": {"kind": "classes", "labels": ["a", "b"]}, "task": "classify"}), seed=1
+        MODEL_FILES.parse(
+            IMAGE | {"encoder": stack, "head": {"kind": "classes", "labels": ["a", "b"]}, "task": "classify"}
+        ),
+        seed=1,
     )
     record = Record()
     with autocast("cpu", "bfloat16"):

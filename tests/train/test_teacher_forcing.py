@@ -73,7 +73,7 @@ def compute_logits(trainer: Trainer, batch: Batch) -> Tensor:
 
 def test_a_translation_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
     trainer = make_task_trainer("translate", tmp_path)
-    tokenizer, counts = TokenizerPair.load(trainer.folder.vocabulary).target, Counter[str]()
+    tokenizer, counts = TokenizerPair.load(trainer.folder.tokenizer).target, Counter[str]()
     bos, eos, pad = tokenizer.specials.bos, tokenizer.specials.eos, tokenizer.specials.pad
     for batch in iter_batches(trainer):
         assert batch.source is not None
@@ -96,7 +96,7 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
 
 def test_running_text_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
     trainer = make_task_trainer("continue", tmp_path)
-    tokenizer, (shard,) = TokenizerPair.load(trainer.folder.vocabulary).source, trainer.loader.shards.shards
+    tokenizer, (shard,) = TokenizerPair.load(trainer.folder.tokenizer).source, trainer.loader.shards.shards
     stored, offsets = trainer.loader.shards.load_tokens(0), shard.offsets()
     full_texts = {
         number: [

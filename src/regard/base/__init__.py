@@ -1,1 +1,1 @@
-"""What every room stands on: errors that teach, files that are whole or absent."""
+"""Foundations of every other package: errors, limits, atomic files, sealed folders."""

@@ -1,4 +1,4 @@
-"""Errors that teach: what went wrong, where, and what to do about it."""
+"""Errors that say what went wrong, where, and what to do about it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class RegardError(Exception):
-    """Everything that Regard raises on purpose.
+    """Base class of every error that Regard raises on purpose.
 
     >>> print(RegardError("The file is empty.", where="train.en", fix="Give a file with text."))
     The file is empty.
@@ -21,7 +21,7 @@ class RegardError(Exception):
         self.fix = fix
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args, self.__dict__)  # errors travel between processes as they are
+        return _restore, (type(self), self.args, self.__dict__)  # keeps every attribute when a worker process raises
 
     def __str__(self) -> str:
         lines = [self.what]
@@ -33,7 +33,7 @@ class RegardError(Exception):
 
 
 def _escape_unprintable(text: str) -> str:
-    r"""What a terminal would obey, or nobody would see, written out: names in files may come from strangers.
+    r"""Escape control characters and other unprintable ones: file names may come from an untrusted source.
 
     >>> print(_escape_unprintable("\x1b[2Jgood\nmodel"))
     \x1b[2Jgood
@@ -54,7 +54,7 @@ def _restore(error_type: type[RegardError], arguments: tuple[Any, ...], state: d
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong in a document: its path, what it is, and what would mend it."""
+    """One fault in a settings file: the path of the key, what is wrong, and how to fix it."""
 
     path: str
     what: str
@@ -66,10 +66,16 @@ class Fault:
 
 
 class ConfigError(RegardError):
-    """A configuration with faults: it names every one of them at once."""
+    """A configuration has faults; the message lists all of them."""
 
     def __init__(self, faults: Sequence[Fault], *, where: str | None = None, omitted: int = 0) -> None:
-        """`more` counts those that nobody wants to read."""
+        """Create the error.
+
+        Args:
+            faults: The faults to list.
+            where: The file that has them.
+            omitted: How many further faults the message only counts.
+        """
         self.faults = tuple(faults)
         total = len(self.faults) + omitted
         count = "1 fault" if total == 1 else f"{total:,} faults"
@@ -79,8 +85,8 @@ class ConfigError(RegardError):
 
 
 class ShapeError(RegardError):
-    """A tensor, length or capacity that does not fit the model."""
+    """A tensor, a length or a capacity does not fit the model."""
 
 
 class DamagedError(RegardError):
-    """A file or folder that is not what its manifest says."""
+    """A file or folder does not match its manifest, or cannot be read."""

@@ -1,4 +1,4 @@
-"""Packages that are not part of the core install: imported where they are used, or an error that names the extra."""
+"""Optional dependencies: imported on first use; if one is missing, the error names the extra to install."""
 
 import importlib
 from typing import Any
@@ -7,7 +7,15 @@ from regard.base.errors import RegardError
 
 
 def import_optional(module: str, extra: str, purpose: str) -> Any:
-    """The module, if it is installed.
+    """Import an optional dependency.
+
+    Args:
+        module: The module to import.
+        extra: The extra of Regard that installs it.
+        purpose: What needs the module; the error starts with it.
+
+    Raises:
+        RegardError: If the module is not installed.
 
     >>> import_optional("no_such_module", "formats", "Reading .xyz")
     Traceback (most recent call last):

@@ -1,8 +1,8 @@
-"""Files that are whole or absent, and folders that can prove they are unchanged.
+"""Atomic file writes, and folders sealed by a manifest.
 
-A crash at any instant leaves either the old file or the new one, never half of one: the bytes go to a
-temporary name beside the target, reach the disk, and only then take the target's name. A folder is sealed
-by `manifest.json`, written last: the name, size and sha256 of every file in it.
+A crash at any instant leaves either the old file or the new one, never a partial one: the bytes go to a temporary
+file beside the target, are flushed to disk, and only then the temporary file takes the target's name. `seal` writes
+`manifest.json` last: the name, size and sha256 of every file in the folder.
 """
 
 import errno
@@ -25,34 +25,44 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.parsing import parse_json
 
 MANIFEST = "manifest.json"
-# Parts of a name that mean the same on every system: no drives, devices or separators of Windows, nothing unseen.
+# Parts of a path that every operating system accepts: no drives, devices or separators of Windows.
 _PORTABLE_NAME = re.compile(
     r"""(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[^\\/:*?"<>|]{1,255}(?<![. ])""", re.IGNORECASE
 )
 
 
 def read_regular_file(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a plain file of at most `most`: no pipe that never answers, no device that never ends."""
+    """Read a regular file of at most `max_bytes`; pipes and devices, which might never end, are refused.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        DamagedError: If it is not a regular file, is too large, or cannot be read.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is opened without waiting
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for the writer of a pipe
     except FileNotFoundError:
         raise
     except OSError as error:
         what = f"The file cannot be read: {error.strerror}."
-        raise DamagedError(what, where=str(path), fix="Put a plain file there that you may read.") from error
+        raise DamagedError(what, where=str(path), fix="Replace it by a regular file with read permission.") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise DamagedError("This is no plain file.", where=str(path), fix="Put the file itself there.")
+            raise DamagedError("This is not a regular file.", where=str(path), fix="Replace it by the file itself.")
         content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
     if max(status.st_size, len(content)) > max_bytes:
-        what = f"The file has {status.st_size:,} bytes, and at most {max_bytes:,} are read."
-        raise DamagedError(what, where=str(path), fix="Take a good copy: none that Regard writes is so large.")
+        what = f"The file has {status.st_size:,} bytes; the limit is {max_bytes:,}."
+        raise DamagedError(what, where=str(path), fix="Restore an intact copy: Regard never writes so large a file.")
     return content
 
 
-def read_json(path: Path, fix: str = "Take a good copy.") -> Any:
-    """What a JSON file holds; `DamagedError` if that is none, `FileNotFoundError` if there is no file."""
+def read_json(path: Path, fix: str = "Restore an intact copy.") -> Any:
+    """Read a JSON file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        DamagedError: If it is not JSON; `fix` is its advice.
+    """
     content = read_regular_file(path, limits.DOCUMENT)
     try:
         return parse_json(content)
@@ -61,7 +71,7 @@ def read_json(path: Path, fix: str = "Take a good copy.") -> Any:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Put `content` at `path`: after a crash the file is the old one or the new one."""
+    """Write `content` to `path` atomically: after a crash the file is the old one or the new one."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     temporary_path = Path(name)
     try:
@@ -78,24 +88,24 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a write that was killed left this: nothing is lost with it."""
+    """Whether this is a temporary file that a killed write left behind; it is safe to delete."""
     return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 @contextmanager
 def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Fill a folder under a temporary name; it is sealed and takes its real name at the end.
+    """Create a folder atomically: fill it under a temporary name, seal it, then rename it.
 
-    with new_folder(Path("my-model")) as folder:
+    with create_folder(Path("my-model")) as folder:
         (folder / "model.toml").write_text(...)
 
-    With `replace` it takes the place of an older one, which `recover` brings back if a kill came in between.
+    With `replace` it replaces an older folder, which `recover` restores if the process is killed in between.
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
     temporary_path, backup = path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
     if temporary_path.exists():
-        with lock_folder(temporary_path):  # nobody writes it any more: what a killed process left was never sealed
+        with lock_folder(temporary_path):  # the lock is free: a killed process left this, never sealed
             shutil.rmtree(temporary_path)
     temporary_path.mkdir(parents=True)
     with lock_folder(temporary_path):
@@ -114,7 +124,7 @@ def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def recover(path: Path) -> None:
-    """Undo half a replacement: the older folder gets its name back, or goes if the newer one has it."""
+    """Finish an interrupted replacement: restore the older folder, or delete it if the newer one is in place."""
     backup = path.with_name(f"{path.name}.old")
     if backup.exists():
         shutil.rmtree(backup) if path.exists() else backup.rename(path)
@@ -122,7 +132,7 @@ def recover(path: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder; the lock goes with the process, however it ends."""
+    """Lock a folder; the operating system releases the lock when the process ends, however it ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -138,7 +148,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
-    """Say of a full disk where it is full and, if that is known, how many bytes what is written there needs."""
+    """Turn "no space left" into a `RegardError` that says where and, if `size` is given, how many bytes are needed."""
     try:
         yield
     except OSError as error:
@@ -149,16 +159,16 @@ def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
         raise RegardError(
             f"The disk is full: {error.strerror}.{size_note}",
             where=str(error.filename or path),
-            fix="Make room and go on (a run: `regard train --resume`): nothing that was there before is lost.",
+            fix="Free some space and continue (a run: `regard train --resume`). No existing file is lost.",
         ) from error
 
 
 def seal(folder: Path) -> None:
-    """Flush every file to disk, then write the manifest: from here on the folder can be verified."""
+    """Flush every file to disk, then write the manifest that `verify` checks."""
     files: dict[str, dict[str, int | str]] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise RegardError("Only plain files can be sealed.", where=str(path), fix="Copy the file itself.")
+            raise RegardError("Only regular files can be sealed.", where=str(path), fix="Copy the file itself.")
         flush_folder(path) if path.is_dir() else flush_file(path)
         if path.is_file() and path != folder / MANIFEST:
             name = path.relative_to(folder).as_posix()
@@ -167,45 +177,48 @@ def seal(folder: Path) -> None:
 
 
 def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[str] = ()) -> None:
-    """Raise `DamagedError` unless the folder holds exactly what its manifest says; name the differences.
+    """Check that a folder holds exactly what its manifest lists.
 
-    A file of more than `most` bytes is a fault as well. Of those in `unread` the size alone is compared.
+    Args:
+        folder: The sealed folder.
+        max_bytes: The largest file that is accepted.
+        size_only: Names of files whose size is compared, but not their sha256.
+
+    Raises:
+        DamagedError: If anything differs; it lists the differences.
     """
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
-        raise DamagedError("The folder has no manifest.", where=str(manifest), fix="It was never finished.")
+        raise DamagedError("The folder has no manifest: it is incomplete.", where=str(manifest), fix="Write it again.")
     files = _read_manifest(manifest)
     sizes = dict(_iter_file_sizes(folder))
     faults = []
     for name, entry in files.items():
         size = sizes.get(name)
         if size is None:
-            faults.append(f"{name} is missing" + (": a link or pipe stands there" if name in sizes else ""))
+            faults.append(f"{name} is missing" + (": a link or pipe has its name" if name in sizes else ""))
         elif size != entry["bytes"]:
             faults.append(f"{name} has {size} bytes, not {entry['bytes']}")
         elif name in size_only:
             continue
         elif max_bytes is not None and size > max_bytes:
-            faults.append(f"{name} has {size} bytes, and no more than {max_bytes} are believed")
+            faults.append(f"{name} has {size} bytes; the limit is {max_bytes}")
         elif sha256(folder / name) != entry["sha256"]:
-            faults.append(f"{name} has other content (sha256 differs)")
+            faults.append(f"{name} has different content (sha256)")
     faults += [
         f"{_shorten_name(name)} is not in the manifest" for name in sorted(sizes.keys() - files.keys() - {MANIFEST})
     ]
     if faults:
         omitted_note = f"; and {len(faults) - limits.MAX_REPORTED} more" if len(faults) > limits.MAX_REPORTED else ""
         raise DamagedError(
-            "The folder is not what its manifest says: "
-            + "; ".join(faults[: limits.MAX_REPORTED])
-            + omitted_note
-            + ".",
+            "The folder does not match its manifest: " + "; ".join(faults[: limits.MAX_REPORTED]) + omitted_note + ".",
             where=str(folder),
-            fix="Take a good copy: a damaged file is never used.",
+            fix="Restore an intact copy: Regard never uses a damaged file.",
         )
 
 
 def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
-    """Everything in a folder but folders, with the size of what is a plain file; links are not followed."""
+    """Yield every entry except folders with its size, None if it is not a regular file; links are not followed."""
     pending, count = [(folder, "")], 0
     while pending:
         directory, prefix = pending.pop()
@@ -213,11 +226,11 @@ def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
             with os.scandir(directory) as scan:
                 entries = list(islice(scan, limits.FILES - count + 1))
         except OSError as error:
-            what = f"A folder in it cannot be read: {error.strerror}."
-            raise DamagedError(what, where=str(folder), fix="Take a good copy.") from error
+            what = f"A subfolder cannot be read: {error.strerror}."
+            raise DamagedError(what, where=str(folder), fix="Restore an intact copy.") from error
         count += len(entries)
         if count > limits.FILES:
-            fix = "A model or checkpoint has a few: this is none."
+            fix = "A model or a checkpoint has only a few files: check the path."
             raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", where=str(folder), fix=fix)
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -232,19 +245,19 @@ def _shorten_name(name: str) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The fingerprint of one file, read in pieces."""
+    """Return the sha256 of a file, read in chunks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def flush_file(path: Path) -> None:
-    """Make sure that the bytes of a file have reached the disk."""
+    """Flush the bytes of a file to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def flush_folder(path: Path) -> None:
-    """Make sure that the names in a folder (a rename, a new file) have reached the disk."""
+    """Flush the entries of a folder (renames, new files) to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -258,12 +271,12 @@ def _serialize_manifest(files: dict[str, dict[str, int | str]]) -> bytes:
 
 def _read_manifest(manifest: Path) -> dict[str, dict[str, int | str]]:
     content = read_regular_file(manifest, limits.SETTINGS)
-    fix, reason = "Take a good copy: nothing here can be trusted.", ""
+    fix, reason = "Restore an intact copy of the folder.", ""
     try:
         files = parse_json(content)["files"]
-        is_valid = _serialize_manifest(files) == content  # any flipped bit, even in a space, shows here
+        is_valid = _serialize_manifest(files) == content  # detects any flipped bit, even in white space
         for name in [name for name, entry in files.items() if not _is_valid_entry(name, entry)]:
-            is_valid, reason = False, f": it says of {_shorten_name(name)!r} what is said of no file in this folder"
+            is_valid, reason = False, f": its entry {_shorten_name(name)!r} is not a file of this folder"
     except (ValueError, KeyError, TypeError, AttributeError):
         is_valid, files = False, {}
     if not is_valid:
@@ -272,7 +285,7 @@ def _read_manifest(manifest: Path) -> dict[str, dict[str, int | str]]:
 
 
 def _is_valid_entry(name: str, entry: dict[str, Any]) -> bool:
-    """Whether this is a file inside the folder, and what is said of it a size and a hash."""
+    """Whether the name is a path inside the folder, and the entry is a size and a hash."""
     types = {"bytes": int, "sha256": str}
     is_inside = name != MANIFEST and name.isprintable() and all(map(_PORTABLE_NAME.fullmatch, name.split("/")))
     return is_inside and {key: type(value) for key, value in entry.items()} == types

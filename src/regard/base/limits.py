@@ -1,24 +1,24 @@
-"""How much is believed of a file that somebody gave us: what is larger is refused before it is read.
+"""Limits on untrusted files: larger ones are refused before they are read.
 
-All of them are far beyond what Regard writes, and small enough that refusing takes less than a second and 200 MB.
-`docs/hostile-files.md` says what is promised, `tests/hostile` tries it.
+Every limit is far beyond what Regard writes, and small enough that a refusal takes less than a second and 200 MB.
+`docs/untrusted-files.md` states the guarantees, `tests/hostile` tests them.
 """
 
 import os
 
 SETTINGS = 1 << 20  # bytes of a TOML file or of a manifest
-DOCUMENT = 1 << 25  # bytes of a JSON file, vocabularies included: 250,000 pieces in any script
-HEADER = 12 << 20  # bytes that say what a safetensors file holds: a hundred and more for each tensor
-VALUES = 2_000_000  # in one JSON file: an empty list is two bytes of text, and sixty of memory
-KEYS = 10_000  # in one TOML file
-DEPTH = 64  # of tables, lists and dotted keys inside each other
-FILES = 1_000  # in a sealed folder
-MAX_REPORTED = 20  # faults that a message names; it counts the others
+DOCUMENT = 1 << 25  # bytes of a JSON file, tokenizers included: 250,000 tokens in any script
+HEADER = 12 << 20  # bytes of a safetensors header: a hundred and more per tensor
+VALUES = 2_000_000  # values in one JSON file: an empty list is 2 bytes of text and 60 of memory
+KEYS = 10_000  # keys in one TOML file
+DEPTH = 64  # nesting of tables, lists and dotted keys
+FILES = 1_000  # files in a sealed folder
+MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 
-LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each of them is an object, however small the tensors are
-SIZE = 1 << 40  # any other size that settings ask for
+LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each is an object, however small its tensors are
+SIZE = 1 << 40  # any other size in the settings
 
 
 def total_memory() -> int:
-    """The bytes of this machine's memory."""
+    """Return the physical memory of this machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,7 +1,7 @@
-"""JSON and TOML from whoever wrote them: bounded in size, number of values and depth, in one place for all readers.
+"""Parsing of untrusted JSON and TOML, bounded in size, number of values and depth.
 
-A parser that meets a hundred thousand lists inside each other dies of recursion; one that meets three million empty
-ones takes the memory of the machine. Here both are a `ValueError` with a few words, as is any other text that is none.
+A hundred thousand nested lists overflow a parser's stack; three million empty ones fill the memory. Both raise a
+`ValueError` here, as does any malformed text.
 """
 
 import tomllib
@@ -13,7 +13,7 @@ from regard.base import limits
 
 
 def parse_json(content: bytes) -> Any:
-    """The value of a JSON document.
+    """Parse a JSON document.
 
     >>> parse_json(b'{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
@@ -23,17 +23,17 @@ def parse_json(content: bytes) -> Any:
     """
     if sum(map(content.count, (b",", b"[", b"{"))) > limits.VALUES:
         raise ValueError(f"it has more than {limits.VALUES:,} values")
-    return from_json(content)  # strict about depth and digits, and quicker than Python's own
+    return from_json(content)  # bounds depth and digits, and is faster than `json`
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """The tables of a TOML document.
+    """Parse a TOML document.
 
     >>> parse_toml(b"a.b = 1")
     {'a': {'b': 1}}
     """
     text = content.decode()
-    # A key of n parts costs its parser n x n: such a text must not get there.
+    # The parser's cost grows with the square of a key's parts: check before parsing.
     if text.count("=") > limits.KEYS or _count_key_parts(text) > limits.DEPTH:
         raise ValueError(f"it has more than {limits.KEYS:,} keys, or one of more than {limits.DEPTH} parts")
     try:
@@ -41,12 +41,12 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     except RecursionError:
         tables = None
     if tables is None or _is_too_deep(tables):
-        raise ValueError(f"more than {limits.DEPTH} lists or tables stand inside each other")
+        raise ValueError(f"lists or tables are nested more than {limits.DEPTH} deep")
     return tables
 
 
 def _count_key_parts(text: str) -> int:
-    """The most parts with nothing but a dot between them: at least as many as any dotted key has."""
+    """Return an upper bound of the number of parts of any dotted key."""
     max_parts = current = 1
     for part in text.split("."):
         current = 1 if any(delimiter in part for delimiter in "\n=,") else current + 1

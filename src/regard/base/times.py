@@ -1,8 +1,8 @@
-"""How long something takes, as people say it."""
+"""Durations for people."""
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in two words.
+    """Format a duration in at most two units.
 
     >>> format_duration(42), format_duration(130), format_duration(3725), format_duration(200_000)
     ('42 s', '2 min 10 s', '1 h 02 min', '2 d 07 h')

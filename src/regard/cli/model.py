@@ -11,6 +11,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.exportable import exportable_to
 from regard.config.model import AnyModel
+from regard.config.toml_file import parse_settings
 
 app = typer.Typer(help="Look at a model before it exists: knobs, costs, exports.", no_args_is_help=True)
 
@@ -40,7 +41,7 @@ def presets() -> None:
 @app.command()
 def show(model: ModelArgument, settings: SettingsOption = None) -> None:
     """Print a model's configuration as TOML, with every value."""
-    typer.echo(codec.dumps(_load_model(model, settings)), nl=False)
+    typer.echo(codec.MODEL_FILES.dumps(_load_model(model, settings)), nl=False)
 
 
 @app.command()
@@ -92,11 +93,11 @@ def cost(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of model.toml, for editors that complete and check."""
-    typer.echo(codec.schema(), nl=False)
+    typer.echo(codec.MODEL_FILES.schema(), nl=False)
 
 
 def _load_model(name: str, settings: list[str] | None) -> AnyModel:
-    changes = codec.parse_settings(settings or [])
+    changes = parse_settings(settings or [])
     if name in codec.list_presets():
         return codec.preset(name, changes)
     path = Path(name)
@@ -107,7 +108,7 @@ def _load_model(name: str, settings: list[str] | None) -> AnyModel:
             f"There is no preset and no file '{name}'.",
             fix=f"Presets: {', '.join(codec.list_presets())}; or a model.toml.",
         )
-    return codec.load(path, changes)
+    return codec.MODEL_FILES.load(path, changes)
 
 
 def _format_quantity(count: float, unit: str) -> str:

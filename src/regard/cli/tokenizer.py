@@ -11,8 +11,8 @@ from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.base.plural import pluralize
-from regard.config import codec
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
+from regard.config.toml_file import parse_settings
 from regard.data.example import Defects, Location
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
@@ -108,7 +108,7 @@ def _make_settings(
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
         table["vocabulary"] = vocabulary
-    for path, value in codec.parse_settings(settings or []).items():
+    for path, value in parse_settings(settings or []).items():
         *parents, key = path.split(".")
         inner = table
         for parent in parents:

@@ -274,7 +274,7 @@ def _print_next_steps(finished: "Finished") -> None:
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
     else:
         typer.echo(f"The model is in {folder / 'best'}.")
-        task = codec.load(folder / "best" / "model.toml").task
+        task = codec.MODEL_FILES.load(folder / "best" / "model.toml").task
         if task == "translate":
             typer.echo(f'Use it: regard translate {folder} "..."')
         elif task == "continue":

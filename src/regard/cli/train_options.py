@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import ConfigError, RegardError
-from regard.config import codec
 from regard.config.run import AnySource, Documents
+from regard.config.toml_file import parse_settings
 
 ACCEPT_VALUES = ("data", "config")
 StringList = list[str] | None
@@ -117,7 +117,7 @@ class TrainOptions:
     def changes(self) -> dict[str, Any]:
         """What --set, --seed and --updates say, as paths and values."""
         try:
-            changes = codec.parse_settings(self.settings or ())
+            changes = parse_settings(self.settings or ())
         except ConfigError as error:
             raise UsageError(f"--set {error.faults[0]}", fix="For example: --set train.clip=0.5") from None
         if "model.preset" in changes:

@@ -1,4 +1,4 @@
-"""Models and runs as TOML, and the presets that come with Regard.
+"""Model files, run files and the built-in presets.
 
 >>> from regard.config.codec import preset
 >>> preset("tiny", {"encoder.layers": 2}).encoder.layers
@@ -8,65 +8,35 @@
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config.model import AnyModel, ModelConfig
 from regard.config.run import Run
-from regard.config.toml_file import SettingsFile, TomlTable, parse_settings, suggest, to_dict, with_changes
-
-__all__ = [
-    "TomlTable",
-    "dumps",
-    "load",
-    "parse",
-    "parse_settings",
-    "preset",
-    "list_presets",
-    "RUN_FILES",
-    "save",
-    "schema",
-]
+from regard.config.toml_file import SettingsFile, TomlTable, suggest, to_dict, with_changes
 
 
 def list_presets() -> list[str]:
-    """The names of the presets that come with Regard."""
+    """Return the names of the built-in presets."""
     folder = files("regard.config") / "presets"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
-    """The model of a preset, with `{"a.b": value}` changes."""
+    """Return the settings of a preset.
+
+    Args:
+        name: One of `list_presets()`.
+        changes: Settings to change, by dotted key: `{"encoder.layers": 2}`.
+
+    Raises:
+        RegardError: If there is no such preset.
+        ConfigError: If a change is not valid.
+    """
     if name not in list_presets():
         raise RegardError(f"There is no preset '{name}'.", fix=suggest(name, list_presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
     return MODEL_FILES.parse(tomllib.loads(text), changes, where=f"preset {name}")
-
-
-def load(path: Path, changes: Mapping[str, Any] | None = None) -> AnyModel:
-    """The model that a TOML file describes, with `{"a.b": value}` changes."""
-    return MODEL_FILES.load(path, changes)
-
-
-def save(config: AnyModel, path: Path) -> None:
-    """Write the model to a TOML file, whole or not at all."""
-    MODEL_FILES.save(config, path)
-
-
-def dumps(config: AnyModel) -> str:
-    """The model as TOML: plain values first, then its tables; `parse` gives the same model back."""
-    return MODEL_FILES.dumps(config)
-
-
-def parse(table: TomlTable, *, where: str | None = None) -> AnyModel:
-    """A checked model from plain tables; raises one `ConfigError` that names every fault."""
-    return MODEL_FILES.parse(table, where=where)
-
-
-def schema() -> str:
-    """The JSON schema of `model.toml`, for editors that complete and check."""
-    return MODEL_FILES.schema()
 
 
 def _expand_preset(table: TomlTable) -> TomlTable:
@@ -78,7 +48,7 @@ def _expand_preset(table: TomlTable) -> TomlTable:
 
 
 def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
-    """Tables inside tables as dotted keys.
+    """Flatten nested tables into dotted keys.
 
     >>> _flatten({"width": 2, "encoder": {"layers": 3}})
     [('width', 2), ('encoder.layers', 3)]

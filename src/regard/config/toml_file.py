@@ -64,6 +64,10 @@ class SettingsFile(Generic[Settings]):
             complete_table = to_dict(self._validate(table, where))
         return self._validate(with_changes(complete_table, changes), where)
 
+    def change(self, settings: Settings, changes: Mapping[str, Any], *, where: str | None = None) -> Settings:
+        """Return a checked copy of the settings with `{"a.b": value}` changes; None removes a key."""
+        return self._validate(with_changes(to_dict(settings), changes), where)
+
     def schema(self) -> str:
         """The JSON schema, for editors that complete and check."""
         return json.dumps(self._adapter.json_schema(), indent=2, sort_keys=True) + "\n"

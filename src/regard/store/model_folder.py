@@ -50,7 +50,7 @@ def write_model(
     """Write a model folder, whole or not at all; `replace` puts it in the place of an older one."""
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
     with create_folder(path, replace=replace) as folder:
-        codec.save(settings, folder / MODEL)
+        codec.MODEL_FILES.save(settings, folder / MODEL)
         save_tensors(weights, folder / WEIGHTS)
         tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
@@ -60,7 +60,7 @@ def read_model(path: Path) -> StoredModel:
     """The model of a folder (or of a run's folder: its best), verified against its manifest."""
     path = find_model(path)
     verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # how large the weights may be, the settings tell
-    settings = codec.load(path / MODEL)
+    settings = codec.MODEL_FILES.load(path / MODEL)
     tokenizers = TokenizerPair.load(path)
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
     size = check_fits_memory(settings, where=str(path / MODEL))

@@ -1,22 +1,22 @@
-"""A run as a folder: what was decided, what happened, and what can be gone on from.
+"""The folder of a run: its settings, its tokens, its metrics and its checkpoints.
 
-run.toml        every knob, nothing left open
-corpus.json     size and sha256 of every file that was read
-vocabulary/     what the run learned or was given to cut text with
-shards/         train and validation as tokens
-metrics.jsonl   what was learned, free of clocks: a resumed run writes the same bytes as an undisturbed one
-timing.jsonl    how fast it went
-checkpoints/    step-N: weights, optimizer and position, sealed
-best/           the best model so far: `regard translate` opens it
-average/        the mean of the last checkpoints
-log.txt         what a person was told
+run.toml          every setting, with no default left open
+corpus.json       size and sha256 of every corpus file
+tokenizer/        the tokenizers of the run
+shards/           training and validation data as tokens
+validation.jsonl  the first validation examples as text
+metrics.jsonl     losses and scores, without clock times: a resumed run writes the same bytes as an uninterrupted one
+timing.jsonl      speed
+checkpoints/      step-N: weights, optimizer state and position in the data, sealed
+best/             the best model so far; `regard translate` opens it
+average/          the mean of the last checkpoints
+log.txt           the lines that the command printed
 """
 
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,66 +25,22 @@ from regard.base.files import explain_full_disk, flush_file, flush_folder, lock_
 from regard.store.model_folder import BEST, RUN
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """The places in it."""
+    """The paths of a run's files and folders; the module's docstring says what each holds."""
 
-    path: Path
-
-    @property
-    def run(self) -> Path:
-        """Every knob."""
-        return self.path / RUN
-
-    @property
-    def corpus(self) -> Path:
-        """What the files of the corpus were."""
-        return self.path / "corpus.json"
-
-    @property
-    def vocabulary(self) -> Path:
-        """The vocabularies."""
-        return self.path / "vocabulary"
-
-    @property
-    def shards(self) -> Path:
-        """`train` and `validation` as tokens."""
-        return self.path / "shards"
-
-    @property
-    def examples(self) -> Path:
-        """The first validation examples as text."""
-        return self.path / "validation.jsonl"
-
-    @property
-    def metrics(self) -> Path:
-        """What was learned."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def timing(self) -> Path:
-        """How fast."""
-        return self.path / "timing.jsonl"
-
-    @property
-    def log(self) -> Path:
-        """What a person was told."""
-        return self.path / "log.txt"
-
-    @property
-    def checkpoints(self) -> Path:
-        """What can be gone on from."""
-        return self.path / "checkpoints"
-
-    @property
-    def best(self) -> Path:
-        """The best model so far."""
-        return self.path / BEST
-
-    @property
-    def average(self) -> Path:
-        """The mean of the last checkpoints."""
-        return self.path / "average"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run = path / RUN
+        self.corpus = path / "corpus.json"
+        self.tokenizer = path / "tokenizer"
+        self.shards = path / "shards"
+        self.examples = path / "validation.jsonl"
+        self.metrics = path / "metrics.jsonl"
+        self.timing = path / "timing.jsonl"
+        self.log = path / "log.txt"
+        self.checkpoints = path / "checkpoints"
+        self.best = path / BEST
+        self.average = path / "average"
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -104,7 +60,7 @@ class RunFolder:
         folders = [
             folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old"))
         ]
-        for path in (*files, *_iter_tree(self.vocabulary, self.shards, self.checkpoints, *folders)):
+        for path in (*files, *_iter_tree(self.tokenizer, self.shards, self.checkpoints, *folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
                 fix = "Put the file or folder itself there; a run as a whole may be linked to."
                 raise RegardError("This is no plain file or folder.", where=str(path), fix=fix)

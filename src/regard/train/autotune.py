@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from regard.base.times import format_duration
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.toml_file import to_dict, with_changes
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.build import build
@@ -61,7 +60,7 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     timer = StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS)
     tuned = timer.tune()
     emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
-    return RUN_FILES.parse(with_changes(to_dict(run), {f"device.{name}": value for name, value in tuned.items()}))
+    return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
 
 def seconds_per_update(run: Run, length: int) -> float:

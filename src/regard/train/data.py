@@ -107,8 +107,8 @@ def _split_corpus(run: Run) -> dict[str, Corpus]:
 
 
 def _make_tokenizers(run: Run, train: Corpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
-    if folder.vocabulary.is_dir():
-        return TokenizerPair.load(folder.vocabulary)
+    if folder.tokenizer.is_dir():
+        return TokenizerPair.load(folder.tokenizer)
     emit(Stage("learning the vocabulary"))
     is_translation = run.model.family == "encoder_decoder" and run.model.task == "translate"
 
@@ -121,7 +121,7 @@ def _make_tokenizers(run: Run, train: Corpus, folder: RunFolder, emit: Listener)
         if is_translation
         else TokenizerPair.joint(learn(sources, run.tokenizer))
     )
-    with create_folder(folder.vocabulary) as path:
+    with create_folder(folder.tokenizer) as path:
         tokenizers.save(path)
     return tokenizers
 

@@ -5,7 +5,6 @@ import torch
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.toml_file import to_dict
 from regard.store.model_folder import RUN
 
 AMPERE = 8  # the first generation of NVIDIA's GPUs with units for bfloat16
@@ -15,7 +14,7 @@ def resolve_device(run: Run) -> Run:
     """The settings with a device that is there."""
     name = run.device.name
     if name == "auto":
-        return RUN_FILES.parse(to_dict(run), {"device.name": _default_device()}, where=RUN)
+        return RUN_FILES.change(run, {"device.name": _default_device()}, where=RUN)
     try:
         if not torch.ones(1, device=name).item():
             raise RuntimeError("it keeps no numbers")

@@ -194,7 +194,7 @@ def _extend(run: Run, updates: int | None, more: int | None) -> Run:
     if updates is not None and more is not None:
         raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
     total = updates if updates is not None else run.train.updates + (more or 0)
-    return RUN_FILES.parse(to_dict(run), {"train.updates": total}) if total != run.train.updates else run
+    return RUN_FILES.change(run, {"train.updates": total}) if total != run.train.updates else run
 
 
 def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from regard.data.doctor.detectors import language
-from regard.data.doctor.detectors.sentence_alignment import align
 from regard.data.doctor.detectors.language import Profiles, _learn_table
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, count_leaks, find_leaks
 from regard.data.doctor.detectors.near_duplicates import MinHashes
 from regard.data.doctor.detectors.ngrams import hash_ngrams, to_code_points
+from regard.data.doctor.detectors.sentence_alignment import align
 from regard.data.doctor.fingerprints import Fingerprints, find_held_out, find_repeats, fold
 from regard.data.doctor.locations import Locations
 from regard.data.doctor.statistics import describe

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.data.doctor.detectors import language
-from regard.data.doctor.detectors.sentence_alignment import MIN_LINES, Alignment, align
 from regard.data.doctor.detectors.language import LanguageJudge
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
 from regard.data.doctor.detectors.near_duplicates import MinHashes
+from regard.data.doctor.detectors.sentence_alignment import MIN_LINES, Alignment, align
 from regard.data.doctor.fingerprints import Fingerprints, find_repeats
 from regard.data.doctor.locations import Locations
 from regard.data.doctor.rules import character, length, pair
