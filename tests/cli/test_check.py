@@ -89,7 +89,7 @@ def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: P
         ([], "Which corpus?"),
         (["train.en", "--source", "train.en"], "Which corpus?"),
         (["--target", "train.de"], "train.de has no partner"),
-        (["train.en", "train.de", "train.en"], "3 paths are no source"),
+        (["train.en", "train.de", "train.en"], "1 or 2 paths, got 3"),
         (["nothing.en"], "There is no such file"),
         (["train.en", "train.de", "--test-target", "test.de"], "test.de has no partner"),
         (["train.en", "--report", "no/report.html"], "There is no such folder"),

@@ -53,7 +53,7 @@ def test_learn_reads_packed_files_and_several(peter: Path, tmp_path: Path) -> No
     out = tmp_path / "tokenizer.json"
     text = run_tokenizer("learn", peter, packed, "--out", out, "--kind", "character")
     assert "☃" in Tokenizer.load(out).vocabulary
-    assert f"CRLF line end, CR taken off: 1, first at {packed}:1" in text
+    assert f"CRLF line end, CR removed: 1, first at {packed}:1" in text
 
 
 def test_merges_are_shown_with_the_words_after_each(peter: Path, tmp_path: Path) -> None:

@@ -148,18 +148,18 @@ def test_detection_of_pairs_folders_and_languages(tmp_path: Path) -> None:
 def test_what_cannot_be_detected_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"left": "a", "right": "b"}\n')
-    with pytest.raises(RegardError, match=re.escape("There are: left, right.")):
+    with pytest.raises(RegardError, match=re.escape("cannot be identified among: left, right.")):
         detect_source([str(path)])
-    with pytest.raises(RegardError, match="3 paths are no source"):
+    with pytest.raises(RegardError, match="1 or 2 paths, got 3"):
         detect_source(["a", "b", "c"])
 
 
 SCRIPT = """
 import re, sys
 from pathlib import Path
-from regard.data.corpus import Corpus, guess
+from regard.data.corpus import Corpus, detect_source
 from regard.data.example import Defects
-count = sum(1 for _ in Corpus([guess(sys.argv[1:])]).examples(Defects()))
+count = sum(1 for _ in Corpus([detect_source(sys.argv[1:])]).examples(Defects()))
 print(count, re.search("VmHWM: *\\t *([0-9]+)", Path("/proc/self/status").read_text())[1])
 """
 

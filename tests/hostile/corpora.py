@@ -93,7 +93,7 @@ def corpus_of_wrong_types(place: Place) -> None:
     place.edit("corpus.json", lambda corpus: corpus.update(shards=[1], weights="heavy"))
 
 
-@attack("corpus", "packed file grows")
+@attack("corpus", "file grows")
 def gzip_bomb(place: Place) -> Path:
     """A .gz of 100 KB that unpacks to 100 MB without a line's end."""
     path = place.folder / "bomb.txt.gz"
@@ -103,7 +103,7 @@ def gzip_bomb(place: Place) -> Path:
     return path
 
 
-@attack("corpus", "packed file grows")
+@attack("corpus", "file grows")
 def xz_bomb(place: Place) -> Path:
     """A .xz of 15 KB that unpacks to 100 MB."""
     path = place.folder / "bomb.txt.xz"
@@ -111,7 +111,7 @@ def xz_bomb(place: Place) -> Path:
     return path
 
 
-@attack("corpus", "packed file grows")
+@attack("corpus", "file grows")
 def zstandard_bomb(place: Place) -> Path:
     """A .zst of 30 KB that unpacks to a gigabyte."""
     import zstandard
@@ -142,7 +142,7 @@ def billion_laughs(place: Place) -> Path:
     return path
 
 
-@attack("corpus", "Not JSON|no JSON")
+@attack("corpus", "Not JSON|not a JSON")
 def line_of_no_json(place: Place) -> Path:
     """A number of 100,000 digits where an object must be."""
     path = place.folder / "digits.jsonl"

@@ -1,4 +1,4 @@
-"""Reference writers: every format written without the readers' help, so that what is read can be compared."""
+"""Reference writers: they write every format without the readers, to compare with what is read."""
 
 import csv
 import io
@@ -23,14 +23,14 @@ TMX_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4"><header s
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its bytes for given rows, the source that reads them, and on which line a row stands."""
+    """A format: encodes rows to bytes, makes the source that reads them, and knows the line of each row."""
 
     name: str
     suffix: str
     encode: Callable[[Sequence[Row]], bytes]
     source: Callable[[str], AnySource]
     line_of_row: Callable[[int], int]  # of row i, from 0
-    is_single: bool = False  # one text a row, no target
+    is_single: bool = False  # one text per row, no target
 
     def write(self, folder: Path, rows: Sequence[Row]) -> Path:
         path = folder / f"{self.name}{self.suffix}"
@@ -54,14 +54,14 @@ def read_all(source: AnySource) -> tuple[list[Example], Defects]:
 
 
 def read_until_error(source: AnySource) -> tuple[list[Row], CorpusError]:
-    """What a reader gives before it refuses to go on, and what it says then."""
+    """The rows before a reader raises an error, and the error."""
     rows: list[Row] = []
     try:
         for example in read(source, Defects()):
             rows += to_rows([example])
     except CorpusError as error:
         return rows, error
-    raise AssertionError(f"nothing was refused, {len(rows)} examples were read")
+    raise AssertionError(f"no error; {len(rows)} examples were read")
 
 
 def encode_lines(rows: Sequence[Row]) -> bytes:
@@ -104,7 +104,7 @@ def encode_parquet(rows: Sequence[Row]) -> bytes:
 
 
 def encode_tmx(rows: Sequence[Row]) -> bytes:
-    """One unit a line, from line 4 on."""
+    """One unit per line, from line 4 on."""
 
     def segment(language: str, text: str) -> str:
         return f'<tuv xml:lang="{language}"><seg>{escape(text, {chr(13): "&#13;"})}</seg></tuv>'
@@ -118,7 +118,7 @@ def encode_raw_tmx(rows: Sequence[Row]) -> bytes:
 
 
 def encode_po(rows: Sequence[Row]) -> bytes:
-    """Three lines an entry, from line 4 on."""
+    """Three lines per entry, from line 4 on."""
 
     def string(text: str) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
@@ -128,7 +128,7 @@ def encode_po(rows: Sequence[Row]) -> bytes:
 
 
 def encode_mo(rows: Sequence[Row]) -> bytes:
-    """A header, then an entry a row: row i is entry i + 2."""
+    """A header, then one entry per row: row i is entry i + 2."""
     texts = [("", "Content-Type: text/plain; charset=UTF-8\n"), *rows]
     start = 28 + 16 * len(texts)
     tables, strings = [b"", b""], b""

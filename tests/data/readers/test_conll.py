@@ -34,9 +34,9 @@ def test_conllu(tmp_path: Path) -> None:
         ("10\u00a0000", ("NUM",), 11),
     ]
     assert {kind: where.line for kind, where in defects.first_location.items()} == {
-        "multiword token (1-2) left out, its words are read": 4,
+        "multiword token (1-2) left out, its words kept": 4,
         "empty node (1.1) left out": 7,
-        "space inside a word, made a no-break space": 11,
+        "space inside a word, replaced by a no-break space": 11,
     }
 
 
@@ -51,18 +51,18 @@ def test_columns_between_spaces(tmp_path: Path) -> None:
     path = write_conll(tmp_path, "EU NNP  B-NP B-ORG\n# # O O\n\n\nrejects VBZ B-VP O \n")
     examples, defects = read_all(Conll(path=path, tag=4))
     assert [(example.source, example.tags) for example in examples] == [("EU #", ("B-ORG", "O")), ("rejects", ("O",))]
-    assert dict(defects.counts) == {"line with # in front, read as a word": 1}
+    assert dict(defects.counts) == {"line with a leading #, read as a word": 1}
 
 
 @pytest.mark.parametrize(
     ("content", "line", "what"),
     [
-        ("a\tO\nb\n", 2, "The row has 1 columns, the first one has 2"),
-        ("a\tO\nb\tO\tx\n", 2, "The row has 3 columns, the first one has 2"),
-        ("a\n", 1, "tags from 2"),
+        ("a\tO\nb\n", 2, "The row has 1 column, the first row has 2"),
+        ("a\tO\nb\tO\tx\n", 2, "The row has 3 columns, the first row has 2"),
+        ("a\n", 1, "tags in column 2"),
         ("a\tO\n\tO\n", 2, "The word is empty"),
         ("a\tO\nb\t\n", 2, "The tag is empty"),
-        ("a\tO\nb c\n", 2, "The row has 1 columns"),
+        ("a\tO\nb c\n", 2, "The row has 1 column"),
     ],
 )
 def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: Path) -> None:

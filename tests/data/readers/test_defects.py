@@ -1,4 +1,4 @@
-"""Twenty defects x every reader: each is read exactly and counted, or refused; always with file and line."""
+"""Twenty defects x every reader: each is read exactly and counted, or refused, with file and line."""
 
 import gzip
 import lzma
@@ -69,14 +69,14 @@ def test_odd_characters_never_split_a_text(form: Format, name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
-def test_a_byte_order_mark_at_the_start_is_taken_off(form: Format, tmp_path: Path) -> None:
+def test_a_byte_order_mark_at_the_start_is_removed(form: Format, tmp_path: Path) -> None:
     rows = [("first", "erste"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     examples, defects = read_all(form.source(str(path)))
     assert to_rows(examples) == form.expected_rows(rows)
     if form.name != "tmx":  # in XML it is part of the format
-        assert str(defects.first_location["byte order mark at the start, taken off"]) == f"{path}:1"
+        assert str(defects.first_location["byte order mark at the start, removed"]) == f"{path}:1"
 
 
 @pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
@@ -86,7 +86,7 @@ def test_crlf_is_a_line_end_in_every_format(form: Format, tmp_path: Path) -> Non
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     examples, defects = read_all(form.source(str(path)))
     assert to_rows(examples) == form.expected_rows(rows)
-    kind = "carriage return, which XML reads as a line break" if form.name == "tmx" else "CRLF line end, CR taken off"
+    kind = "carriage return, which XML reads as a line break" if form.name == "tmx" else "CRLF line end, CR removed"
     assert defects.counts[kind] == path.read_bytes().count(b"\r")
     assert str(defects.first_location[kind]) == f"{path}:1"
 
@@ -96,9 +96,9 @@ def test_bytes_that_are_not_utf8_are_refused(form: Format, tmp_path: Path) -> No
     rows = [("first", "erste"), ("be#fore", "vor#her"), ("last", "letzte")]
     path = form.write(tmp_path, rows)
     path.write_bytes(path.read_bytes().replace(b"e#f", b"e\xfff"))
-    given, error = read_until_error(form.source(str(path)))
+    rows_read, error = read_until_error(form.source(str(path)))
     assert error.where == f"{path}:{form.line_of_row(1)}"
-    assert given == form.expected_rows(rows)[: len(given)]
+    assert rows_read == form.expected_rows(rows)[: len(rows_read)]
     if form in LINE_FORMATS:
         byte = path.read_bytes().split(b"\n")[1].index(b"\xff") + 1
         assert error.what == f"Not UTF-8: 0xff, byte {byte} of the line."
@@ -160,11 +160,11 @@ def test_a_file_that_is_a_line_short_is_refused(short: str, newline: bool, tmp_p
         text = "".join(f"{language} {i}\n" for i in range(count))
         (tmp_path / f"a.{language}").write_text(text if newline else text[:-1])
     english, german = str(tmp_path / "a.en"), str(tmp_path / "a.de")
-    given, error = read_until_error(Lines(source=english, target=german))
-    assert given == [(f"en {i}", f"de {i}") for i in range(4)]
+    rows_read, error = read_until_error(Lines(source=english, target=german))
+    assert rows_read == [(f"en {i}", f"de {i}") for i in range(4)]
     counts = (4, 5) if short == "en" else (5, 4)
     assert f"{english} has {counts[0]} lines, {german} has {counts[1]}" in error.what
-    assert f"Line 5 of {tmp_path}/a.{'de' if short == 'en' else 'en'} has no partner" in error.what
+    assert f"Line 5 of {tmp_path}/a.{'de' if short == 'en' else 'en'} has no counterpart" in error.what
     assert error.where == f"{tmp_path}/a.{short}:5"
 
 
@@ -200,32 +200,32 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 MANY_ROWS = [(f"line {i} {i * 7919 % 10007}", f"Zeile {i} {i * 7907 % 10009}") for i in range(1000)]
 
 
-def compress(path: Path, packer: str) -> Path:
-    packed = path.with_name(f"{path.name}{packer}")
-    packed.write_bytes(COMPRESSORS[packer](path.read_bytes()))
-    return packed
+def compress(path: Path, suffix: str) -> Path:
+    compressed = path.with_name(f"{path.name}{suffix}")
+    compressed.write_bytes(COMPRESSORS[suffix](path.read_bytes()))
+    return compressed
 
 
-@pytest.mark.parametrize("packer", COMPRESSORS)
+@pytest.mark.parametrize("suffix", COMPRESSORS)
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.name not in ("parquet", "pairs")], ids=str)
-def test_packed_files_are_read_and_truncated_ones_refused(form: Format, packer: str, tmp_path: Path) -> None:
+def test_compressed_files_are_read_and_truncated_ones_refused(form: Format, suffix: str, tmp_path: Path) -> None:
     rows = [(text.replace(" ", "-"), target.replace(" ", "-")) for text, target in MANY_ROWS]
-    path = compress(form.write(tmp_path, rows), packer)
+    path = compress(form.write(tmp_path, rows), suffix)
     assert to_rows(read_all(form.source(str(path)))[0]) == form.expected_rows(rows)
     content = path.read_bytes()
     for keep in (len(content) - 1, len(content) // 2, 10, 0):
         path.write_bytes(content[:keep])
-        given, error = read_until_error(form.source(str(path)))
-        assert given == form.expected_rows(rows)[: len(given)]
+        rows_read, error = read_until_error(form.source(str(path)))
+        assert rows_read == form.expected_rows(rows)[: len(rows_read)]
         assert re.fullmatch(re.escape(str(path)) + r":[0-9]+", error.where or "")
         if form in LINE_FORMATS or form.name == "lines":
-            assert error.where == f"{path}:{len(given) + 1}"
-            assert f"The last whole line is {len(given)}." in error.what
+            assert error.where == f"{path}:{len(rows_read) + 1}"
+            assert f"The last complete line is {len(rows_read)}." in error.what
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.name != "pairs"], ids=str)
 def test_damaged_bytes_are_refused_or_read_as_they_are(form: Format, tmp_path: Path) -> None:
-    """A packed file with a flipped bit never gives other text without a word."""
+    """A compressed file with a flipped bit never yields different text silently."""
     path = form.write(tmp_path, MANY_ROWS[:50])
     path = path if form.name == "parquet" else compress(path, ".gz")
     content = path.read_bytes()
@@ -245,12 +245,12 @@ def test_damaged_bytes_are_refused_or_read_as_they_are(form: Format, tmp_path: P
 def test_a_file_that_changed_between_runs_is_noticed(form: Format, tmp_path: Path) -> None:
     path = form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     corpus = Corpus([form.source(str(path))])
-    before, facts = corpus.fingerprint(), corpus.hash_files()
-    corpus.check_unchanged(facts)
+    before, earlier_infos = corpus.fingerprint(), corpus.hash_files()
+    corpus.check_unchanged(earlier_infos)
     form.write(tmp_path, [("first", "erste"), ("lost", "letzte")])  # as many bytes
     assert corpus.fingerprint() != before
     with pytest.raises(CorpusError, match=re.escape(f"{path} has other content")) as changed:
-        corpus.check_unchanged(facts)
+        corpus.check_unchanged(earlier_infos)
     assert changed.value.where == str(path)
     form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     assert corpus.fingerprint() == before

@@ -43,6 +43,6 @@ def test_a_document_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
     monkeypatch.setattr(module, "MAX_LINE_BYTES", 100)
     path = tmp_path / "a.txt"
     path.write_text("short\n---\n" + "line\n" * 30)
-    given, error = read_until_error(Documents(path=str(path), separator="---"))
-    assert given == [("short", "")]
+    rows_read, error = read_until_error(Documents(path=str(path), separator="---"))
+    assert rows_read == [("short", "")]
     assert error.where == f"{path}:3"

@@ -42,7 +42,7 @@ def write_po(tmp_path: Path, entries: str) -> str:
     return str(path)
 
 
-def test_what_a_catalogue_holds(tmp_path: Path) -> None:
+def test_entries_of_a_catalogue(tmp_path: Path) -> None:
     path = write_po(tmp_path, ENTRIES)
     examples, defects = read_all(Gettext(path=path, languages=("en", "de")))
     assert to_rows(examples) == [
@@ -83,7 +83,7 @@ def test_plurals_of_languages_with_one_and_three_forms(
     assert to_rows(read_all(Gettext(path=str(binary)))[0]) == pairs
 
 
-def test_mo_files_as_others_write_them(tmp_path: Path) -> None:
+def test_mo_files_written_by_polib(tmp_path: Path) -> None:
     path = write_po(tmp_path, ENTRIES)
     binary = tmp_path / "a.mo"
     polib.pofile(path).save_as_mofile(str(binary))
@@ -118,15 +118,15 @@ def test_broken_catalogues_are_refused(entries: str, line: int, tmp_path: Path) 
     assert error.where == f"{path}:{line}"
 
 
-def test_names_are_not_mistaken(tmp_path: Path) -> None:
+def test_only_the_last_suffix_decides_the_format(tmp_path: Path) -> None:
     path = tmp_path / "a.mo.po"  # mo was the code of Moldavian
     path.write_bytes(encode_po([("one", "unu")]))
     assert to_rows(read_all(Gettext(path=str(path)))[0]) == [("one", "unu")]
 
 
-def test_messages_that_polib_forgets_are_noticed(tmp_path: Path) -> None:
+def test_messages_that_polib_drops_are_an_error(tmp_path: Path) -> None:
     path = write_po(tmp_path, 'msgid "one"\n# comment\nmsgid "two"\nmsgstr "zwei"\n')
-    assert "Of 3 messages only 2 have an entry" in read_until_error(Gettext(path=path))[1].what
+    assert "Only 2 of 3 messages have their own entry" in read_until_error(Gettext(path=path))[1].what
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40, -10, -1])

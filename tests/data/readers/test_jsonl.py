@@ -16,13 +16,13 @@ def write_jsonl(tmp_path: Path, *lines: str) -> str:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ('{"source": "a", "source": "b", "target": "c"}', "'source' is given twice"),
-        (r'{"source": "a\ud83d", "target": "c"}', r"half a surrogate pair, \ud83d, at character 2"),
-        (r'{"source": "\ude00\ud83d", "target": "c"}', r"half a surrogate pair, \ude00, at character 1"),
-        ('{"source": "a"}', "There is no 'target'"),
-        ('{"source": 1, "target": "c"}', "'source' is no string: 1"),
-        ('{"source": ["a"], "target": "c"}', "'source' is no string"),
-        ('["a", "c"]', "no JSON object"),
+        ('{"source": "a", "source": "b", "target": "c"}', "The key 'source' occurs twice"),
+        (r'{"source": "a\ud83d", "target": "c"}', r"a lone surrogate, \ud83d, at character 2"),
+        (r'{"source": "\ude00\ud83d", "target": "c"}', r"a lone surrogate, \ude00, at character 1"),
+        ('{"source": "a"}', "The object has no key 'target'"),
+        ('{"source": 1, "target": "c"}', "'source' is not a string: 1"),
+        ('{"source": ["a"], "target": "c"}', "'source' is not a string"),
+        ('["a", "c"]', "not a JSON object"),
         ('{"source": "a", "target": "c"', "Not JSON"),
         ('{"source": "a", "target": "c"} {}', "Not JSON"),
         ('{"source": "a", "target": "c", "x": ' + "9" * 5000 + "}", "Not JSON"),
@@ -30,10 +30,10 @@ def write_jsonl(tmp_path: Path, *lines: str) -> str:
     ],
     ids=lambda text: text[:40],
 )
-def test_what_is_not_clear_is_refused(line: str, what: str, tmp_path: Path) -> None:
+def test_ambiguous_records_are_refused(line: str, what: str, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "fine", "target": "gut"}', line)
-    given, error = read_until_error(Jsonl(path=path, target="target"))
-    assert given == [("fine", "gut")]
+    rows_read, error = read_until_error(Jsonl(path=path, target="target"))
+    assert rows_read == [("fine", "gut")]
     assert what in error.what
     assert error.where == f"{path}:2"
 
@@ -43,11 +43,11 @@ def test_whole_surrogate_pairs_are_characters(tmp_path: Path) -> None:
     assert example.source == "😀"
 
 
-def test_keys_given_twice_elsewhere_are_counted(tmp_path: Path) -> None:
+def test_duplicate_keys_that_are_not_read_are_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "a"}', '{"source": "b", "meta": {"x": 1, "x": 2}}', '{"source": "c"}')
     examples, defects = read_all(Jsonl(path=path))
     assert [example.source for example in examples] == ["a", "b", "c"]
-    assert str(defects) == f"key given twice (not read): 1, first at {path}:2"
+    assert str(defects) == f"duplicate key (not read): 1, first at {path}:2"
 
 
 def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -39,11 +39,11 @@ def test_defects_of_both_sides_are_named_with_their_own_file(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("empty", ["en", "de"])
-def test_an_empty_partner_is_a_file_that_is_short(empty: str, tmp_path: Path) -> None:
+def test_an_empty_file_is_not_aligned_with_a_longer_one(empty: str, tmp_path: Path) -> None:
     for language in ("en", "de"):
         (tmp_path / f"a.{language}").write_text("" if language == empty else "a\nb\n")
-    given, error = read_until_error(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
-    assert given == []
+    rows_read, error = read_until_error(Lines(source=f"{tmp_path}/a.en", target=f"{tmp_path}/a.de"))
+    assert rows_read == []
     assert error.where == f"{tmp_path}/a.{empty}:1"
 
 
@@ -56,12 +56,12 @@ def test_folders_are_aligned_by_the_names_of_their_files(tmp_path: Path) -> None
     examples, _ = read_all(source)
     assert [(example.source, example.target) for example in examples] == [("en 1", "de 1"), ("en 2", "de 2")]
     (tmp_path / "de" / "part2.de").rename(tmp_path / "de" / "part3.de")
-    assert "'part2' has no partner" in read_until_error(source)[1].what
+    assert "'part2' has no counterpart" in read_until_error(source)[1].what
     for path in ("x/news.en", "x/news.test.en", "y/news.zh", "y/news.test.zh", "y/sub/news.zh"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"{path}\n")
     source = Lines(source=f"{tmp_path}/./x", target=f"{tmp_path}/y/")
-    assert "'sub/news' has no partner" in read_until_error(source)[1].what
+    assert "'sub/news' has no counterpart" in read_until_error(source)[1].what
     (tmp_path / "y" / "sub" / "news.zh").unlink()
     pairs = [(example.source, example.target) for example in read_all(source)[0]]
     assert pairs == [("x/news.en", "y/news.zh"), ("x/news.test.en", "y/news.test.zh")]
@@ -78,4 +78,4 @@ def test_files_that_differ_after_the_last_dot_alone_are_not_lost(tmp_path: Path)
         (f"en {n}", f"de {n}") for n in ("00", "01", "02")
     ]
     (tmp_path / "de" / "train.02").rename(tmp_path / "de" / "train.03")
-    assert "'train.00' and 'train.01' are one name" in read_until_error(source)[1].what
+    assert "'train.00' and 'train.01' differ only in the suffix" in read_until_error(source)[1].what

@@ -48,11 +48,11 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_row(tmp_path: Path) -> N
 
 def test_wrong_columns_are_refused(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, text=["a"], number=[1])
-    assert "It has: text, number." in str(read_until_error(Parquet(path=path))[1])
-    assert "holds int64, not text" in read_until_error(Parquet(path=path, source="number"))[1].what
+    assert "The file has these columns: text, number." in str(read_until_error(Parquet(path=path))[1])
+    assert "has type int64, not string" in read_until_error(Parquet(path=path, source="number"))[1].what
 
 
 def test_a_compressed_file_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = Path(write_parquet(tmp_path, source=["a"])).rename(tmp_path / "a.parquet.gz")
     path.write_bytes(b"\x1f\x8b" + path.read_bytes())
-    assert "must be unpacked first" in str(read_until_error(Parquet(path=str(path)))[1])
+    assert "decompress .parquet.gz first" in str(read_until_error(Parquet(path=str(path)))[1])

@@ -1,6 +1,6 @@
-"""What a reference writer wrote comes back exactly, whatever the texts are and wherever a file is cut into pieces.
+"""Readers return exactly what a reference writer wrote, for any text and any chunk boundaries.
 
-HYPOTHESIS_PROFILE=long python -m pytest tests/data/readers/test_round_trip.py   # 10,000 cases a property
+HYPOTHESIS_PROFILE=long python -m pytest tests/data/readers/test_round_trip.py   # 10,000 cases per property
 """
 
 import csv
@@ -21,10 +21,12 @@ SEPARATOR_MARK = "\ue000"
 
 
 def text_lists(forbidden: str = "", *, is_line: bool = False, is_full: bool = False) -> st.SearchStrategy[list[str]]:
-    """Some texts of any characters, those more often that readers stumble over, drawn as one and cut: that is quick.
+    """Lists of texts of any characters, biased to difficult ones; one sampled text is split, which is fast.
 
-    `line`: each can stand on a line: a carriage return at its end would belong to the line's end.
-    `full`: none is empty.
+    Args:
+        forbidden: Characters that the format cannot hold.
+        is_line: Each text fits on a line: no newline, and no carriage return at the end.
+        is_full: No text is empty.
     """
     forbidden += "\n" * is_line
 
@@ -41,7 +43,7 @@ def text_lists(forbidden: str = "", *, is_line: bool = False, is_full: bool = Fa
 
 
 def row_lists(texts: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[Row]]:
-    """Pairs; a byte order mark in front of everything is taken off, so the first text must not begin with one."""
+    """Pairs; the first text has no leading byte order mark, because readers remove it."""
 
     def pair(texts: list[str]) -> list[Row]:
         texts = [text.lstrip("\ufeff") or "x" for text in texts[:2]] + texts[2:]
@@ -64,13 +66,13 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read a few bytes at a time, so that pieces end inside characters, line ends and quotes."""
+    """Files are read a few bytes at a time, so that chunks end inside characters, line ends and quotes."""
     monkeypatch.setattr(regard.data.readers.text_files, "READ_BYTES", 7)
 
 
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data())
-def test_every_format_gives_back_what_was_written(name: str, tmp_path: Path, data: st.DataObject) -> None:
+def test_every_format_round_trips(name: str, tmp_path: Path, data: st.DataObject) -> None:
     form = BY_NAME[name]
     written = data.draw(CASES[name])
     path = form.write(tmp_path, written)
@@ -103,7 +105,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> Non
 
 
 @given(written=row_lists(text_lists()))
-def test_json_with_plain_characters(tmp_path: Path, written: list[Row]) -> None:
+def test_json_with_unescaped_characters(tmp_path: Path, written: list[Row]) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(encode_jsonl(written))
     examples, _ = read_all(BY_NAME["json"].source(str(path)))

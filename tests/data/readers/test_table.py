@@ -32,13 +32,13 @@ def test_columns_by_name_and_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "source", "line", "what"),
     [
-        ("a\tb\nc\n", {}, 2, "The row has 1 columns, the first one has 2."),
-        ("a\tb\nc\td\te\n", {}, 2, "The row has 3 columns, the first one has 2."),
+        ("a\tb\nc\n", {}, 2, "The row has 1 column, the first row has 2."),
+        ("a\tb\nc\td\te\n", {}, 2, "The row has 3 columns, the first row has 2."),
         ("a\tb\n", {"target": 3}, 1, "There is no column 3"),
         ("a\tb\n", {"source": 0}, 1, "There is no column 0"),
         ("a\tb\n", {"source": "a"}, 1, "the table has no header"),
-        ("a\tb\n", {"header": True, "source": "c"}, 1, "Column 'c' is not in the header"),
-        ("a\ta\n", {"header": True, "source": "a"}, 1, "Column 'a' is twice or more in the header"),
+        ("a\tb\n", {"header": True, "source": "c"}, 1, "The header has 0 columns named 'c'"),
+        ("a\ta\n", {"header": True, "source": "a"}, 1, "The header has 2 columns named 'a'"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -66,7 +66,7 @@ def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: P
         ("three", 'dr"ei', 7),
         ("four", "vier", 8),
     ]
-    assert defects.counts["CRLF line end, CR taken off"] == 2
+    assert defects.counts["CRLF line end, CR removed"] == 2
     assert str(defects.first_location["line break inside a text"]) == f"{path}:2"
 
 
@@ -80,6 +80,6 @@ def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: P
 )
 def test_broken_csv_is_refused(content: str, line: int, tmp_path: Path) -> None:
     path = write_table(tmp_path, content)
-    given, error = read_until_error(Table(path=path, delimiter="comma", target=2))
-    assert given == [("a", "b")]
+    rows_read, error = read_until_error(Table(path=path, delimiter="comma", target=2))
+    assert rows_read == [("a", "b")]
     assert error.where == f"{path}:{line}"

@@ -35,7 +35,7 @@ def test_urls_are_read_like_files(form: Format, tmp_path: Path, memory: Any) -> 
     assert str(examples[0].where) == f"memory://corpus/{path.name}:{form.line_of_row(0)}"
 
 
-def test_urls_are_unpacked_and_folders_of_them_are_read_in_order(memory: Any) -> None:
+def test_urls_are_decompressed_and_remote_folders_read_in_order(memory: Any) -> None:
     memory.pipe("/texts/b.txt.gz", gzip.compress(b"two\n"))
     memory.pipe("/texts/a.txt", b"one\n")
     memory.pipe("/texts/c/d.txt.xz", lzma.compress(b"three\n"))
@@ -53,7 +53,7 @@ def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
 
 
 class BrokenError(Exception):
-    """As the libraries of networks have them: no OSError."""
+    """An error of a network library, which is not an OSError."""
 
 
 def test_network_errors_are_reported(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,19 +85,22 @@ def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp
     (tmp_path / "b" / "round").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing")
     defects = Defects()
-    found = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
-    assert found == ["a.txt", "b/10.txt", "b/2.txt", "b-c.txt"]
+    paths = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
+    assert paths == ["a.txt", "b/10.txt", "b/2.txt", "b-c.txt"]
     assert defects.counts["hidden file left out"] == 2
     assert defects.counts["link left out"] == 2
 
 
-def test_what_the_doctor_wrote_beside_a_cleaned_corpus_is_not_read(tmp_path: Path) -> None:
+def test_the_manifest_and_quarantine_of_a_cleaned_corpus_are_not_read(tmp_path: Path) -> None:
     for name in ("clean/book.txt", "clean/manifest.json", "clean/quarantine.jsonl", "other/quarantine.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("text\n")
     defects = Defects()
-    found = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
-    assert found == ["clean/book.txt", "other/quarantine.jsonl"]  # the last is somebody's own
+    paths = [str(Path(file).relative_to(tmp_path)) for file in list_files(str(tmp_path), defects)]
+    assert paths == [
+        "clean/book.txt",
+        "other/quarantine.jsonl",
+    ]  # no manifest beside the last
     assert defects.counts["manifest or quarantine left out"] == 2
 
 
@@ -108,7 +111,7 @@ def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:
     assert [str(example.where) for example in examples] == [f"{tmp_path}/{number}.jsonl:1" for number in (1, 2, 3)]
 
 
-def test_several_packed_streams_in_one_file_are_one_text(tmp_path: Path) -> None:
+def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"") + gzip.compress(b"o\nthree\n") + b"\0" * 512)
     examples, defects = read_all(Lines(source=str(path)))
@@ -124,7 +127,7 @@ def test_empty_files_have_no_lines_and_are_counted(tmp_path: Path) -> None:
     assert str(defects) == f"empty file: 1, first at {path}:1"
 
 
-def test_utf16_is_named_as_what_it_is(tmp_path: Path) -> None:
+def test_utf16_is_reported_as_utf16(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("text\n".encode("utf-16"))
     _, error = read_until_error(Lines(source=str(path)))
@@ -132,7 +135,7 @@ def test_utf16_is_named_as_what_it_is(tmp_path: Path) -> None:
     assert "UTF-16" in (error.fix or "")
 
 
-def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regard.data.readers.text_files, "MAX_LINE_BYTES", 1 << 21)
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * (1 << 22))

@@ -22,7 +22,7 @@ def make_tuv(language: str, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "offered", "pair"),
+    ("languages", "candidates", "pair"),
     [
         (("en", "de"), ("EN-GB", "de-DE"), ("0", "1")),
         (("de", "en"), ("en", "de"), ("1", "0")),
@@ -33,20 +33,20 @@ def make_tuv(language: str, text: str) -> str:
     ],
 )
 def test_languages_are_found_whatever_case_and_region(
-    wanted: tuple[str, str], offered: tuple[str, ...], pair: tuple[str, str], tmp_path: Path
+    languages: tuple[str, str], candidates: tuple[str, ...], pair: tuple[str, str], tmp_path: Path
 ) -> None:
-    path = write_tmx(tmp_path, "".join(make_tuv(language, str(index)) for index, language in enumerate(offered)))
-    (example,), _ = read_all(Tmx(path=path, languages=wanted))
+    path = write_tmx(tmp_path, "".join(make_tuv(language, str(index)) for index, language in enumerate(candidates)))
+    (example,), _ = read_all(Tmx(path=path, languages=languages))
     assert (example.source, example.target) == pair
-    assert example.languages == wanted
+    assert example.languages == languages
 
 
-@pytest.mark.parametrize(("wanted", "missing"), [(("en", "fr"), "fr"), (("en-GB", "en-US"), "en-US")])
+@pytest.mark.parametrize(("languages", "missing"), [(("en", "fr"), "fr"), (("en-GB", "en-US"), "en-US")])
 def test_units_without_a_language_are_left_out_and_counted(
-    wanted: tuple[str, str], missing: str, tmp_path: Path
+    languages: tuple[str, str], missing: str, tmp_path: Path
 ) -> None:
     path = write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("de", "b"))
-    examples, defects = read_all(Tmx(path=path, languages=wanted))
+    examples, defects = read_all(Tmx(path=path, languages=languages))
     assert examples == []
     assert str(defects) == f"unit without {missing} left out: 1, first at {path}:4"
 
@@ -55,7 +55,7 @@ def test_a_language_twice_is_counted(tmp_path: Path) -> None:
     path = write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("en", "b") + make_tuv("de", "c"))
     (example,), defects = read_all(Tmx(path=path, languages=("en", "de")))
     assert (example.source, example.target) == ("a", "c")
-    assert str(defects) == f"language twice in a unit, first one read: 1, first at {path}:4"
+    assert str(defects) == f"language twice in a unit, first segment read: 1, first at {path}:4"
 
 
 def test_formatting_is_left_out_and_highlighted_text_kept(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_old_files_name_languages_without_a_prefix(tmp_path: Path) -> None:
     assert read_all(Tmx(path=path, languages=("en", "de")))[0][0].target == "b"
 
 
-def test_utf16_is_read_and_its_bytes_are_not_taken_for_others(tmp_path: Path) -> None:
+def test_utf16_is_read_and_its_bytes_are_not_taken_for_carriage_returns(tmp_path: Path) -> None:
     text = TMX_HEAD.replace("UTF-8", "UTF-16") + f"<tu>{make_tuv('cs', 'čaj')}</tu></body></tmx>"  # č has the byte 0x0d
     path = tmp_path / "a.tmx"
     path.write_bytes(text.encode("utf-16"))
@@ -89,14 +89,14 @@ def test_utf16_is_read_and_its_bytes_are_not_taken_for_others(tmp_path: Path) ->
         ("<tmx><body>\n<tu><seg>a&nbsp;b</seg></tu></body></tmx>", "Not well-formed", 2),
         ("<tmx><body>\n<tu></body></tmx>", "Not well-formed", 2),
         ("<tmx><body>\n", "Not well-formed", 2),
-        ("<html>\n</html>", "outermost element is <html>", 1),
+        ("<html>\n</html>", "root element is <html>", 1),
     ],
 )
 def test_dangerous_and_broken_files_are_refused(content: str, what: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(content)
-    given, error = read_until_error(Tmx(path=str(path), languages=("en",)))
-    assert given == []
+    rows_read, error = read_until_error(Tmx(path=str(path), languages=("en",)))
+    assert rows_read == []
     assert what in error.what
     assert error.where == f"{path}:{line}"
 
@@ -107,13 +107,13 @@ def test_a_document_type_alone_is_fine(tmp_path: Path) -> None:
     assert len(read_all(Tmx(path=str(path), languages=("en",)))[0]) == 1
 
 
-def test_without_languages_it_says_which_there_are(tmp_path: Path) -> None:
+def test_missing_languages_setting_lists_the_languages_of_the_file(tmp_path: Path) -> None:
     _, error = read_until_error(Tmx(path=write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("de", "b"))))
     assert 'the first unit has "en", "de"' in (error.fix or "")
 
 
 @pytest.mark.parametrize("encoding", ["GB2312", "Shift_JIS", "no-such-encoding"])
-def test_an_encoding_that_cannot_be_read_is_named(encoding: str, tmp_path: Path) -> None:
+def test_an_unsupported_encoding_is_reported(encoding: str, tmp_path: Path) -> None:
     path = Path(write_tmx(tmp_path, make_tuv("en", "a")))
     path.write_text(path.read_text().replace("UTF-8", encoding))
     _, error = read_until_error(Tmx(path=str(path), languages=("en",)))

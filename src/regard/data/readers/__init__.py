@@ -1,4 +1,7 @@
-r"""Readers: one interface for every format, streaming.
+r"""Corpus readers: `read` streams the examples of a source, whatever its format.
+
+Each format has a module here. `text_files` opens, decompresses and splits files for all of them; `detect` finds out the
+format of a path.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -10,7 +13,7 @@ r"""Readers: one interface for every format, streaming.
 ...     [example.source for example in read(Lines(source=str(path)), defects)]
 ['one', 'two']
 >>> dict(defects.counts)
-{'CRLF line end, CR taken off': 1}
+{'CRLF line end, CR removed': 1}
 """
 
 from collections.abc import Iterator
@@ -31,7 +34,17 @@ __all__ = ["read"]
 
 
 def read(source: AnySource, defects: Defects) -> Iterator[Example]:
-    """The examples of a source one after another, from files of any size; `defects` counts what was odd."""
+    """Stream the examples of a source.
+
+    Memory use does not grow with the size of the files.
+
+    Args:
+        source: The files and their format, as in a run file.
+        defects: Counts every irregularity that the reader tolerates.
+
+    Raises:
+        CorpusError: A file is missing, damaged or not in the stated format; the error names the file and line.
+    """
     match source:
         case Lines():
             return read_lines(source, defects)

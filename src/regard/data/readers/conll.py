@@ -1,13 +1,14 @@
-"""Words in lines with their tags in columns, sentences separated by blank lines: CoNLL and CoNLL-U.
+"""Reader for CoNLL and CoNLL-U: one word per line with tags in columns, blank lines between sentences.
 
-The first row says how columns are separated: by tabs if it has one, else by spaces. Every row must have as many
-columns as the first. In CoNLL-U the words that stand for several (`1-2`) and the empty ones (`1.1`) are not part of the
-row of words that tags belong to: they are left out and counted.
+The first row sets the column separator: tabs if it has one, otherwise spaces. Every row must have as many columns as
+the first. CoNLL-U's multiword tokens (`1-2`) and empty nodes (`1.1`) carry no tag of their own, so the reader leaves
+them out and counts them.
 """
 
 import re
 from collections.abc import Iterator
 
+from regard.base.plural import pluralize
 from regard.config.run import Conll
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
@@ -18,13 +19,13 @@ _SPACES = re.compile("[ \t]+")
 
 
 def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
-    """The sentences of a file, words joined by single spaces; folders are read file by file."""
+    """Read the sentences of a file or of every file in a folder; single spaces join the words."""
     for path in list_files(source.path, defects):
         yield from _SentenceReader(path, source, defects).read()
 
 
 class _SentenceReader:
-    """Gathers rows to sentences."""
+    """Groups the rows of one file into sentences."""
 
     def __init__(self, path: str, source: Conll, defects: Defects) -> None:
         self.path = path
@@ -33,7 +34,7 @@ class _SentenceReader:
         self.start_line = 1
         self.words: list[str] = []
         self.tags: list[str] = []
-        self.has_tabs: bool | None = None  # known from the first row on, as is the width
+        self.has_tabs: bool | None = None  # set by the first row, as is the column count
         self.column_count = 0
 
     def read(self) -> Iterator[Example]:
@@ -56,13 +57,17 @@ class _SentenceReader:
             self.words, self.tags = [], []
 
     def _is_comment(self, line: str, where: Location) -> bool:
-        """A line with # in front: surely where words have numbers, else only if it cannot be a row ("#1 O" is one)."""
+        """Whether the line is a comment.
+
+        Where rows start with a word number, every line with a leading # is one. Otherwise only a line that cannot be a
+        row is one: "#1 O" is a row.
+        """
         if not line.startswith("#"):
             return False
         if self.source.word > 1 or ("\t" not in line and self.has_tabs is not False):
             return True
         if not self.has_tabs and "\t" not in line:
-            self.defects.add("line with # in front, read as a word", where)
+            self.defects.add("line with a leading #, read as a word", where)
         return False
 
     def _add_row(self, line: str, where: Location) -> None:
@@ -72,13 +77,13 @@ class _SentenceReader:
         self.column_count = self.column_count or len(columns)
         if len(columns) != self.column_count or self.column_count < max(self.source.word, self.source.tag):
             raise CorpusError(
-                f"The row has {len(columns)} columns, the first one has {self.column_count}; "
-                f"words are read from column {self.source.word}, tags from {self.source.tag}.",
+                f"The row has {pluralize(len(columns), 'column')}, the first row has {self.column_count}; "
+                f"words are in column {self.source.word}, tags in column {self.source.tag}.",
                 where=str(where),
-                fix="Look for a missing tab, or set `word` and `tag` to columns that exist.",
+                fix="Look for a missing tab, or set `word` and `tag` to existing columns.",
             )
         if self.source.word > 1 and _MULTIWORD_ID.fullmatch(columns[0]):
-            self.defects.add("multiword token (1-2) left out, its words are read", where)
+            self.defects.add("multiword token (1-2) left out, its words kept", where)
         elif self.source.word > 1 and _EMPTY_NODE_ID.fullmatch(columns[0]):
             self.defects.add("empty node (1.1) left out", where)
         else:
@@ -88,10 +93,12 @@ class _SentenceReader:
         if not word or not tag:
             missing_column = "word" if not word else "tag"
             raise CorpusError(
-                f"The {missing_column} is empty.", where=str(where), fix="Give every row both, or remove it."
+                f"The {missing_column} is empty.",
+                where=str(where),
+                fix="Add it, or remove the row.",
             )
-        if " " in word:  # a space would make two words of it, with one tag
-            self.defects.add("space inside a word, made a no-break space", where)
+        if " " in word:  # a space would split it into two words with one tag
+            self.defects.add("space inside a word, replaced by a no-break space", where)
             word = word.replace(" ", "\u00a0")
         count_odd_characters(word, where, self.defects)
         if not self.words:

@@ -1,6 +1,6 @@
-"""What a path most likely is, for commands that are given files instead of a configuration.
+"""Detect the format of a corpus from its paths, for commands that take files instead of a run file.
 
-The names decide first, then a look at the first row or record. What cannot be guessed is asked for.
+File names decide first, then the first rows or the first record. If the format stays ambiguous, an error asks for it.
 """
 
 import json
@@ -13,21 +13,25 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import CorpusError, Defects
+from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units
 
-# Two or three letters, and perhaps a region: "en", "gsw", "pt-BR". Suffixes that look like one and are none:
+# Two or three letters and an optional region: "en", "gsw", "pt-BR". Suffixes that match but are no language:
 _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
 _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
-_MAX_ROWS = 1000  # of a table that are looked at
+_MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
 def detect_source(paths: Sequence[str]) -> AnySource:
-    """The source that one path, or two aligned files, most likely are.
+    """Detect the most likely source for one path, or for two aligned files.
+
+    Raises:
+        RegardError: The fields of a table, JSONL or Parquet file cannot be identified.
 
     >>> detect_source(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
     Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
@@ -37,7 +41,9 @@ def detect_source(paths: Sequence[str]) -> AnySource:
         languages = tuple(filter(None, map(_detect_language, paths)))
         return Lines(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
     if len(paths) != 1:
-        raise RegardError(f"{len(paths)} paths are no source.", fix="Give one file or folder, or two aligned files.")
+        raise RegardError(
+            f"A corpus is 1 or 2 paths, got {len(paths)}.", fix="Give one file or folder, or two aligned files."
+        )
     path = paths[0]
     first_path = list_files(path, Defects())[0]
     match strip_compression(first_path).suffix.lower():
@@ -64,7 +70,7 @@ def detect_source(paths: Sequence[str]) -> AnySource:
 
 
 def _detect_language(path: str) -> str | None:
-    """The language in a name: train.tok.en.gz is English."""
+    """The language code in a file name: train.tok.en.gz is English."""
     suffix = strip_compression(path).suffix[1:]
     language_match = _LANGUAGE.fullmatch(suffix)
     return suffix if language_match and language_match["base"] not in _NOT_LANGUAGES else None
@@ -84,20 +90,20 @@ def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]
         return Table(path=path, delimiter=delimiter, label=2)
     if len(names) == 2 and _are_labels(left):
         return Table(path=path, delimiter=delimiter, source=2, label=1)
-    if len(names) > 2 and all(text.isdigit() for text in left):  # they number the rows
+    if len(names) > 2 and all(text.isdigit() for text in left):  # row numbers
         return Table(path=path, delimiter=delimiter, source=2, target=3)
     return Table(path=path, delimiter=delimiter, target=2)
 
 
 def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is a header of two languages: what follows is longer."""
+    """Whether the first row is a header of two language codes: the fields below it are longer."""
     names, body_rows = first_rows[0], first_rows[1:]
     codes = len(names) == 2 and all(len(name) == 2 and _LANGUAGE.fullmatch(name) for name in names)
     return codes and sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
 
 
 def _are_labels(column: Sequence[str]) -> bool:
-    """Whether these are numbers, or few and short: texts are hardly ever the same.
+    """Whether a column holds labels: all numbers, or few different short values (texts rarely repeat).
 
     >>> _are_labels(["7", "12"]), _are_labels(["good", "bad"] * 10), _are_labels(["gut", "schlecht"])
     (True, True, False)
@@ -109,13 +115,13 @@ def _are_labels(column: Sequence[str]) -> bool:
 
 
 def _find_name(names: Sequence[str], candidates: Sequence[str]) -> str | None:
-    """The first of the known names that is there, as it is written there."""
+    """The first candidate that occurs among the names, whatever its case; spelled as in `names`."""
     by_lower_name = {name.lower(): name for name in reversed(names)}
     return next((by_lower_name[name] for name in candidates if name in by_lower_name), None)
 
 
 def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
-    """Which fields are source, target and label."""
+    """Find the source, target and label fields by their names."""
     source, target, label = (
         _find_name(names, candidates) for candidates in (_SOURCE_NAMES, _TARGET_NAMES, _LABEL_NAMES)
     )
@@ -123,15 +129,14 @@ def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
         source = next(name for name in names if name != label)
     if source is not None:
         return {"source": source, "target": target, "label": label}
-    languages = [
-        name for name in names if _LANGUAGE.fullmatch(name) and name != "id"
-    ]  # it names records, rarely Indonesian
+    # "id" is a record id far more often than Indonesian
+    languages = [name for name in names if _LANGUAGE.fullmatch(name) and name != "id"]
     if len(languages) == 2:
         return {"source": languages[0], "target": languages[1], "languages": tuple(languages)}
     raise RegardError(
-        f"Which fields are the texts? There are: {', '.join(names)}.",
+        f"The text fields cannot be identified among: {', '.join(names)}.",
         where=path,
-        fix="Describe the source in a configuration: source, target, label.",
+        fix="Name the source, target and label fields in a run file ([[data.train]]).",
     )
 
 
@@ -141,7 +146,7 @@ def _read_first_keys(path: str) -> list[str]:
             if line.strip():
                 try:
                     record = json.loads(line)
-                except (ValueError, RecursionError):  # the reader says where and why
+                except (ValueError, RecursionError):  # the reader reports the error with its line
                     record = None
                 return list(record) if isinstance(record, dict) else ["source"]
     return ["source"]
@@ -155,11 +160,11 @@ def _read_parquet_columns(path: str) -> list[str]:
             return list(parquet.read_schema(file).names)
         except pyarrow.ArrowException as error:
             what = f"The Parquet file is damaged: {error}."
-            raise CorpusError(what, where=path, fix="Take a good copy; .parquet.gz must be unpacked first.") from error
+            raise CorpusError(what, where=path, fix=PARQUET_FIX) from error
 
 
 def _read_tmx_languages(path: str) -> tuple[str, ...]:
-    """Those of the first unit that has two."""
+    """The first two languages of the first unit that has at least two."""
     languages: tuple[str, ...] = ()
     for unit in islice(read_units(path, Defects()), _MAX_ROWS):
         languages = tuple(dict.fromkeys(segment.language for segment in unit.segments))[:2]
@@ -169,7 +174,7 @@ def _read_tmx_languages(path: str) -> tuple[str, ...]:
 
 
 def _count_conll_columns(path: str) -> int:
-    """CoNLL's tag is in the last column."""
+    """The number of columns in the first row; CoNLL has its tag in the last one."""
     for block in iter_lines(path, Defects()):
         for line in block.lines:
             if line.strip(" \t") and not line.startswith("#"):

@@ -1,4 +1,7 @@
-"""Running text: every file is a document, or every stretch between separator lines. One document is in memory."""
+"""Reader for running text: each file is a document, or separator lines divide it into documents.
+
+The reader holds one document in memory.
+"""
 
 from collections.abc import Iterator
 
@@ -8,7 +11,7 @@ from regard.data.readers.text_files import MAX_LINE_BYTES, count_odd_characters,
 
 
 def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:
-    """The documents of a file or folder, their lines joined by line breaks, without the last one."""
+    """Read the documents of a file or folder; line breaks join the lines, without one at the end."""
     for path in list_files(source.path, defects):
         for where, text in _read_file(path, source.separator, defects):
             yield Example(where, text, languages=source.languages)
@@ -25,17 +28,15 @@ def _read_file(path: str, separator: str | None, defects: Defects) -> Iterator[t
             if line == separator:
                 if lines:
                     yield Location(path, start), "\n".join(lines)
-                elif number > 1:  # a separator in the first line is a heading, not the end of something
+                elif number > 1:  # a separator in the first line ends no document
                     defects.add("empty document left out", Location(path, number))
                 start, size, lines = number + 1, 0, []
                 continue
             lines.append(line)
             size += len(line)
             if size > MAX_LINE_BYTES:
-                what, fix = (
-                    f"The document is longer than {MAX_LINE_BYTES >> 20} MiB.",
-                    "Name the line that separates documents.",
-                )
+                what = f"The document is longer than {MAX_LINE_BYTES >> 20} MiB."
+                fix = "Set `separator` to the line that separates documents."
                 raise CorpusError(what, where=str(Location(path, start)), fix=fix)
     if lines:
         yield Location(path, start), "\n".join(lines)

@@ -1,8 +1,8 @@
-"""Messages and translations of .po and .mo files, the catalogues of software.
+"""Reader for gettext catalogues (.po and .mo): messages of software and their translations.
 
-Left out and counted: entries that are not translated, fuzzy (nobody has confirmed them) or obsolete. A plural entry
-gives a pair for each form: the first form belongs to the singular, the others to the plural; a language with a single
-form (Japanese) uses it for all numbers, so it is paired with the plural. A catalogue is read as a whole.
+Untranslated, fuzzy (unconfirmed) and obsolete entries are left out and counted. A plural entry gives one pair per
+form: the first form belongs to the singular, the others to the plural. A language with a single form (Japanese) uses it
+for all numbers, so it is paired with the plural. The reader holds a whole catalogue in memory.
 """
 
 import re
@@ -17,21 +17,21 @@ from regard.config.run import Gettext
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     TruncatedError,
-    count_odd_characters,
+    count_text_defects,
     iter_lines,
     list_files,
     read_decompressed,
     strip_compression,
 )
 
-# polib takes the last character of a string for its quotation mark without looking, so every line is checked first.
+# polib drops the last character of a string without checking that it is a quotation mark, so lines are checked first.
 _PO_LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-9]\])?)\s+)?"[^"\\]*(\\.[^"\\]*)*"\s*)?')
 _MSGID = re.compile(r"\s*(#~\s*)?msgid\s")
 _CHARSET = re.compile(rb"charset=([\w-]+)")
 
 
 class _Entry(NamedTuple):
-    """A message, and its translation: several, if the message has a plural."""
+    """A message and its translation; a message with a plural has several `forms`."""
 
     where: Location
     message: str
@@ -40,13 +40,12 @@ class _Entry(NamedTuple):
 
 
 def read_gettext(source: Gettext, defects: Defects) -> Iterator[Example]:
-    """The pairs of a catalogue; folders are read file by file."""
+    """Read the pairs of a catalogue or of every catalogue in a folder."""
     for path in list_files(source.path, defects):
         is_binary = strip_compression(path).suffix.lower() == ".mo"
         for entry in _read_mo_entries(path) if is_binary else _read_po_entries(path, defects):
             for text, target in _make_pairs(entry, defects):
-                count_odd_characters(text, entry.where, defects)
-                count_odd_characters(target, entry.where, defects)
+                count_text_defects((text, target), entry.where, defects)
                 yield Example(entry.where, text, target, languages=source.languages)
 
 
@@ -63,7 +62,7 @@ def _make_pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
 
 def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
     polib = import_optional("polib", "formats", "Reading .po")
-    with TemporaryDirectory() as folder:  # polib splits a string at U+2028 and its like, but not a file
+    with TemporaryDirectory() as folder:  # polib splits strings, but not files, at U+2028
         copy = Path(folder, "catalogue.po")
         message_count = _copy_checked_lines(path, copy, defects)
         try:
@@ -71,11 +70,11 @@ def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
         except OSError as error:
             match = re.search(r"line ([0-9]+)\)", str(error))
             where = Location(path, int(match[1]) if match else 1)
-            raise CorpusError("Not a PO file.", where=str(where), fix="`msgfmt --check` says more.") from error
+            raise CorpusError("Not a PO file.", where=str(where), fix="Run `msgfmt --check` for details.") from error
     has_header = isinstance(entries.metadata_is_fuzzy, list)
     if len(entries) + has_header != message_count:
-        what = f"Of {message_count} messages only {len(entries) + has_header} have an entry of their own."
-        fix = "Does every msgid have a msgstr? `msgfmt --check` says more."
+        what = f"Only {len(entries) + has_header} of {message_count} messages have their own entry."
+        fix = "Check that every msgid has a msgstr; run `msgfmt --check` for details."
         raise CorpusError(what, where=str(Location(path, 1)), fix=fix)
     for entry in entries:
         where = Location(path, max(1, entry.linenum))
@@ -89,21 +88,21 @@ def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
 
 
 def _copy_checked_lines(path: str, copy: Path, defects: Defects) -> int:
-    """Write lines that polib reads as they are meant, and count the messages: polib forgets some without a word."""
+    """Copy the lines for polib and count the messages, because polib drops malformed ones silently."""
     message_count = 0
     with copy.open("w", encoding="utf-8", newline="\n") as file:
         for block in iter_lines(path, defects):
             for number, line in enumerate(block.lines, block.first_line):
                 if not _PO_LINE.fullmatch(line):
-                    fix = "Is a quotation mark missing at the end, or a backslash before one inside?"
+                    fix = "Look for a missing closing quotation mark, or a quotation mark without a backslash."
                     raise CorpusError("Not a line of a PO file.", where=str(Location(path, number)), fix=fix)
                 message_count += _MSGID.match(line) is not None
-                file.write(line.replace("\r", "\\r") + "\n")  # polib would take a carriage return for a line's end
+                file.write(line.replace("\r", "\\r") + "\n")  # polib would end the line here
     return message_count
 
 
 def _read_mo_entries(path: str) -> Iterator[_Entry]:
-    """Two tables of texts; the empty message is the header. (polib would give what is left of a cut text as whole.)"""
+    """Read the two string tables; the empty message is the header. (polib accepts truncated strings.)"""
     content = _read_bytes(path)
     byte_order = ">" if content[:4] == b"\x95\x04\x12\xde" else "<"
     try:
@@ -111,7 +110,7 @@ def _read_mo_entries(path: str) -> Iterator[_Entry]:
     except struct.error:
         magic = count = message_table = translation_table = 0
     if magic != 0x950412DE:
-        raise CorpusError("Not a MO file.", where=str(Location(path, 1)), fix="Make it again with msgfmt.")
+        raise CorpusError("Not an MO file.", where=str(Location(path, 1)), fix="Compile it again with msgfmt.")
     charset = "utf-8"
     for number in range(count):
         where = Location(path, number + 1)
@@ -133,13 +132,13 @@ def _read_bytes(path: str) -> bytes:
 
 
 def _read_string(content: bytes, offset: int, byte_order: str, where: Location) -> bytes:
-    """The text that an entry of a table points to; it ends with a NUL inside the file."""
+    """The string of a table entry; a NUL inside the file must end it."""
     try:
         length, start = struct.unpack_from(f"{byte_order}2I", content, offset)
     except struct.error:
         length, start = 0, len(content)
     if content[start + length : start + length + 1] != b"\0":
-        raise CorpusError("The MO file ends in the middle of an entry.", where=str(where), fix="Take a whole copy.")
+        raise CorpusError("The MO file is truncated.", where=str(where), fix="Replace it with a complete copy.")
     return content[start : start + length]
 
 
@@ -147,5 +146,5 @@ def _decode(text: bytes, charset: str, where: Location) -> str:
     try:
         return text.decode(charset)
     except (UnicodeDecodeError, LookupError) as error:
-        fix = "The header of the catalogue names its charset: is it true?"
+        fix = "Correct the charset in the header of the catalogue."
         raise CorpusError(f"The entry is not {charset}: {error}.", where=str(where), fix=fix) from error

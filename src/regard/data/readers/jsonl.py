@@ -1,7 +1,7 @@
-r"""One JSON object a line.
+r"""Reader for JSON Lines: one JSON object per line.
 
-What the format leaves open is refused instead of guessed: a key that is given twice, a missing key, a text that is no
-string, and half a surrogate pair (`"\ud800"`), which is no character and could not be written again.
+The reader rejects ambiguous records instead of guessing: a duplicate key, a missing key, a text that is not a string,
+and a lone surrogate (`"\ud800"`), which is not a character and cannot be encoded again.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 from regard.config.run import Jsonl
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import count_text_defects, iter_lines, list_files
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
-    """The objects of a file; folders are read file by file."""
+    """Read the objects of a file or of every file in a folder."""
     parse = _Parser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
     for path in list_files(source.path, defects):
         for block in iter_lines(path, defects):
@@ -36,44 +36,43 @@ def _make_example(source: Jsonl, record: dict[str, Any], where: Location, defect
     if text is None or (source.target is not None and target is None):
         defects.add("null left out", where)
         return None
-    for part in (text, target):
-        if part == "":
-            defects.add("empty text", where)
-        if part:
-            count_odd_characters(part, where, defects)
+    count_text_defects((text, target), where, defects)
     return Example(where, text, target, label, None, source.languages)
 
 
 def _get_value(record: dict[str, Any], key: str, where: Location) -> Any:
     if key not in record:
-        raise CorpusError(f"There is no '{key}'.", where=str(where), fix=f"The object has: {', '.join(record)}.")
+        fix = f"The object has these keys: {', '.join(record)}."
+        raise CorpusError(f"The object has no key '{key}'.", where=str(where), fix=fix)
     return record[key]
 
 
 def _get_text(record: dict[str, Any], key: str, where: Location) -> str | None:
     value = _get_value(record, key, where)
     if value is not None and not isinstance(value, str):
-        raise CorpusError(f"'{key}' is no string: {json.dumps(value)[:60]}", where=str(where), fix="Quote texts.")
+        what = f"'{key}' is not a string: {json.dumps(value)[:60]}."
+        raise CorpusError(what, where=str(where), fix="Put the text in quotation marks.")
     if value and not value.isascii() and (surrogate := _LONE_SURROGATE.search(value)):
         raise CorpusError(
-            f"'{key}' has half a surrogate pair, \\u{ord(surrogate[0]):04x}, at character {surrogate.start() + 1}.",
+            f"'{key}' has a lone surrogate, \\u{ord(surrogate[0]):04x}, at character {surrogate.start() + 1}.",
             where=str(where),
-            fix="A character was cut in two where the file was made: write it whole.",
+            fix="The program that wrote the file cut a character in two: export the text again.",
         )
     return value
 
 
 def format_label(value: Any, key: str, where: Location) -> str:
-    """A label as text: strings as they are, whole numbers and truth values as JSON writes them."""
+    """Format a label as text: strings unchanged, integers and booleans as in JSON."""
     if isinstance(value, str) and not _LONE_SURROGATE.search(value):
         return value
     if isinstance(value, int):
         return json.dumps(value)
-    raise CorpusError(f"'{key}' is no label: {str(value)[:60]!r}.", where=str(where), fix="Use a string or an integer.")
+    what = f"'{key}' is not a label: {str(value)[:60]!r}."
+    raise CorpusError(what, where=str(where), fix="Use a string, an integer or a boolean.")
 
 
 class _Parser:
-    """JSON's own parser, and the keys that were given twice."""
+    """Parses JSON objects and detects duplicate keys."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
@@ -92,13 +91,14 @@ class _Parser:
         try:
             record = self.decoder.decode(line)
         except (ValueError, RecursionError) as error:
-            fix = "Every line must be one whole object: {...}"
+            fix = "Write one complete object per line: {...}"
             raise CorpusError(f"Not JSON: {error}.", where=str(where), fix=fix) from error
         if not isinstance(record, dict):
-            raise CorpusError("The line is no JSON object.", where=str(where), fix="Write {...} in every line.")
+            raise CorpusError(
+                "The line is not a JSON object.", where=str(where), fix="Write one object per line: {...}"
+            )
         for key in self.duplicate_keys:
             if key in self.keys:
-                fix = "Nobody can say which one is meant: keep one."
-                raise CorpusError(f"'{key}' is given twice.", where=str(where), fix=fix)
-            defects.add("key given twice (not read)", where)
+                raise CorpusError(f"The key '{key}' occurs twice.", where=str(where), fix="Keep one of the two values.")
+            defects.add("duplicate key (not read)", where)
         return record

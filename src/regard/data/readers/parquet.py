@@ -1,4 +1,4 @@
-"""Columns of a Parquet file, a row group at a time. Rows are counted from 1."""
+"""Reader for Parquet files; it streams batches of rows. Locations count rows from 1."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,13 +7,14 @@ from regard.base.extras import import_optional
 from regard.config.run import Parquet
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.jsonl import format_label
-from regard.data.readers.text_files import count_odd_characters, list_files, open_binary
+from regard.data.readers.text_files import count_text_defects, list_files, open_binary
 
-BATCH_ROWS = 1024  # made into Python texts at a time
+BATCH_ROWS = 1024  # rows converted to Python strings at a time
+PARQUET_FIX = "Replace the file with an intact copy; decompress .parquet.gz first (Parquet compresses by itself)."
 
 
 def read_parquet(source: Parquet, defects: Defects) -> Iterator[Example]:
-    """The rows of a file; folders are read file by file."""
+    """Read the rows of a file or of every file in a folder."""
     for path in list_files(source.path, defects):
         yield from _read_file(path, source, defects)
 
@@ -31,9 +32,8 @@ def _read_file(path: str, source: Parquet, defects: Defects) -> Iterator[Example
                     yield from _make_examples(batch, path, row, source, defects)
                     row += batch.num_rows
         except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
-            where = Location(path, row)
-            fix = "Take a good copy; Parquet packs by itself, so .parquet.gz must be unpacked first."
-            raise CorpusError(f"The Parquet file is damaged: {error}.", where=str(where), fix=fix) from error
+            what, where = f"The Parquet file is damaged: {error}.", str(Location(path, row))
+            raise CorpusError(what, where=where, fix=PARQUET_FIX) from error
 
 
 def _make_examples(batch: Any, path: str, first_row: int, source: Parquet, defects: Defects) -> Iterator[Example]:
@@ -46,17 +46,13 @@ def _make_examples(batch: Any, path: str, first_row: int, source: Parquet, defec
         if text is None or (source.target is not None and target is None):
             defects.add("null left out", where)
             continue
-        for part in (text, target):
-            if part == "":
-                defects.add("empty text", where)
-            if part:
-                count_odd_characters(part, where, defects)
+        count_text_defects((text, target), where, defects)
         formatted_label = None if source.label is None else format_label(label, source.label, where)
         yield Example(where, text, target, formatted_label, None, source.languages)
 
 
 def _to_texts(column: Any, path: str, first_row: int) -> list[str | None]:
-    """A column as texts; Parquet does not promise that they are UTF-8."""
+    """Convert a column to strings; Parquet does not guarantee that they are valid UTF-8."""
     try:
         return column.to_pylist()
     except UnicodeDecodeError:
@@ -65,7 +61,7 @@ def _to_texts(column: Any, path: str, first_row: int) -> list[str | None]:
                 value.as_py()
             except UnicodeDecodeError as error:
                 byte = f"0x{error.object[error.start]:02x}, byte {error.start + 1} of the text"
-                fix = "Write the column again as UTF-8."
+                fix = "Rewrite the column as UTF-8."
                 raise CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, row)), fix=fix) from error
         raise
 
@@ -75,10 +71,11 @@ def _check_columns(arrow: Any, schema: Any, source: Parquet, path: str) -> None:
         if name is None:
             continue
         if schema.names.count(name) != 1:
-            times = "twice or more" if name in schema.names else "not"
-            fix = f"It has: {', '.join(schema.names)}."
-            raise CorpusError(f"Column '{name}' is {times} in the file.", where=str(Location(path, 1)), fix=fix)
+            count = schema.names.count(name)
+            fix = f"The file has these columns: {', '.join(schema.names)}."
+            raise CorpusError(f"The file has {count} columns named '{name}'.", where=str(Location(path, 1)), fix=fix)
         column_type = schema.field(name).type
         value_type = column_type.value_type if arrow.types.is_dictionary(column_type) else column_type
         if name != source.label and not (arrow.types.is_string(value_type) or arrow.types.is_large_string(value_type)):
-            raise CorpusError(f"Column '{name}' holds {column_type}, not text.", where=str(Location(path, 1)))
+            what = f"Column '{name}' has type {column_type}, not string."
+            raise CorpusError(what, where=str(Location(path, 1)), fix="Name a column of strings, or convert it.")

@@ -1,28 +1,29 @@
-"""Tab- or comma-separated columns.
+"""Reader for tab-separated (TSV) and comma-separated (CSV) tables.
 
-Tabs separate and nothing else has a meaning: a quotation mark is text (corpora are full of unbalanced ones). Commas
-are CSV as in RFC 4180: a quoted field may hold commas, doubled quotation marks and line breaks. Every row must have as
-many columns as the first: a row that is ragged is refused, as its texts may stand in the wrong columns.
+In TSV only the tab is special: a quotation mark is text, because corpora are full of unbalanced ones. CSV follows
+RFC 4180: a quoted field may hold commas, doubled quotation marks and line breaks. Every row must have as many columns
+as the first; in a ragged row the texts may be in the wrong columns, so it is an error.
 """
 
 import csv
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from regard.base.plural import pluralize
 from regard.config.run import Table
 from regard.data.example import CorpusError, Defects, Example, Location
-from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
+from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defects, iter_lines, list_files
 
 
 class TableRow(NamedTuple):
-    """The fields of a row, and the line where it begins."""
+    """The fields of a row, and the line where the row begins."""
 
     where: Location
     fields: list[str]
 
 
 class _Columns(NamedTuple):
-    """Where the parts of an example stand in a row, from 0."""
+    """The column indices of source, target and label, from 0."""
 
     source: int
     target: int | None
@@ -30,13 +31,13 @@ class _Columns(NamedTuple):
 
 
 def read_table(source: Table, defects: Defects) -> Iterator[Example]:
-    """The rows of a table; folders are read file by file."""
+    """Read the rows of a file or of every file in a folder."""
     for path in list_files(source.path, defects):
         yield from _make_examples(read_rows(path, source.delimiter, defects), source, defects)
 
 
 def read_rows(path: str, delimiter: Literal["tab", "comma"], defects: Defects) -> Iterator[TableRow]:
-    """The rows of one file."""
+    """Read the rows of one file, including a header."""
     return _read_tab_rows(path, defects) if delimiter == "tab" else _read_comma_rows(path, defects)
 
 
@@ -49,22 +50,18 @@ def _make_examples(table: Iterator[TableRow], source: Table, defects: Defects) -
             if source.header:
                 continue
         if len(fields) != width:
-            if fields in ([], [""]):  # a row of its own, so that nothing can slip
+            if fields in ([], [""]):  # it holds no text, so no pair can shift
                 defects.add("blank line left out", where)
                 continue
             raise CorpusError(
-                f"The row has {len(fields)} columns, the first one has {width}.",
+                f"The row has {pluralize(len(fields), 'column')}, the first row has {width}.",
                 where=str(where),
-                fix="Look for a tab or comma too many or too few, or for a line break inside a text.",
+                fix="Look for a missing or extra tab or comma, or for a line break inside a text.",
             )
         text = fields[columns.source]
         target = None if columns.target is None else fields[columns.target]
         label = None if columns.label is None else fields[columns.label]
-        for part in (text, target):
-            if part is not None:
-                if not part:
-                    defects.add("empty text", where)
-                count_odd_characters(part, where, defects)
+        count_text_defects((text, target), where, defects)
         if label == "":
             defects.add("empty label", where)
         yield Example(where, text, target, label, None, source.languages)
@@ -77,8 +74,8 @@ def _read_tab_rows(path: str, defects: Defects) -> Iterator[TableRow]:
 
 
 def _read_comma_rows(path: str, defects: Defects) -> Iterator[TableRow]:
-    """Rows of CSV: one without a quotation mark is split at its commas, others are read by the csv module."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # its own limit of 128 KiB is no reason to stop
+    """Read CSV rows: rows without quotation marks are split at commas, the csv module parses the others."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # the default is 128 KiB
     lines = _read_raw_lines(path, defects)
     for number, line in lines:
         where = Location(path, number)
@@ -89,7 +86,7 @@ def _read_comma_rows(path: str, defects: Defects) -> Iterator[TableRow]:
 
 
 def _parse_quoted(line: str, next_lines: Iterator[tuple[int, str]], where: Location, defects: Defects) -> list[str]:
-    """The fields of a row with quotation marks, which may go on in the following lines."""
+    """Parse a row with quotation marks, which may continue on the next lines."""
     last_line = line
 
     def iter_row_lines() -> Iterator[str]:
@@ -104,9 +101,9 @@ def _parse_quoted(line: str, next_lines: Iterator[tuple[int, str]], where: Locat
         raise CorpusError(
             f"Not CSV: {error}.",
             where=str(where),
-            fix="Is a quotation mark never closed? For plain columns use tabs: they need no quoting.",
+            fix="Look for an unclosed quotation mark, or use tabs, which need no quoting.",
         ) from error
-    _strip_carriage_return(last_line, where, defects)  # the csv module took it off
+    _strip_carriage_return(last_line, where, defects)  # only to count it: the csv module removed it
     return fields
 
 
@@ -129,20 +126,21 @@ def _find_columns(source: Table, first_row: list[str], where: Location) -> _Colu
 
 
 def _make_finder(first_row: list[str], *, has_header: bool, where: Location) -> Callable[[int | str], int]:
-    """What finds a column by number or by the name in the first row."""
+    """Make a function that returns the index of a column, given its number (from 1) or its header name."""
 
     def find_column(column: int | str) -> int:
         if isinstance(column, int):
             if 1 <= column <= len(first_row):
                 return column - 1
-            raise CorpusError(f"There is no column {column}: the first row has {len(first_row)}.", where=str(where))
+            what = f"There is no column {column}: the first row has {pluralize(len(first_row), 'column')}."
+            raise CorpusError(what, where=str(where), fix="Give a column number that exists, counted from 1.")
         if not has_header:
-            fix = "Set header = true, or give the number."
+            fix = "Set header = true, or give the column number."
             raise CorpusError(f"Column '{column}' is a name, but the table has no header.", where=str(where), fix=fix)
         if first_row.count(column) == 1:
             return first_row.index(column)
-        times = "twice or more" if column in first_row else "not"
-        fix = f"It has: {', '.join(first_row)}."
-        raise CorpusError(f"Column '{column}' is {times} in the header.", where=str(where), fix=fix)
+        count = first_row.count(column)
+        fix = f"The header has these columns: {', '.join(first_row)}."
+        raise CorpusError(f"The header has {count} columns named '{column}'.", where=str(where), fix=fix)
 
     return find_column

@@ -1,21 +1,21 @@
-r"""Opening corpora: a path or URL in, lines out.
+r"""Open, decompress and split corpus files: a path or URL in, lines out.
 
 A line ends at the byte `\n` and nowhere else: U+2028, U+0085, vertical tabs, form feeds and lone carriage returns are
-text, so that line n of one file stays line n of another. What was met on the way is counted in `Defects`:
+text, so that line n of one file stays aligned with line n of another. `Defects` counts every irregularity:
 
-- one `\r` just before a `\n` belongs to the line's end (Windows writes it) and is taken off, any other is text. A line
-  is never split or joined by it, so nothing can slip, and texts do not end in a character that nobody sees;
-- a byte order mark at the start of a file is taken off, any other is text;
+- one `\r` directly before a `\n` is part of the line end (Windows writes it) and is removed; any other is text. It
+  never splits or joins lines, so alignment holds, and texts do not end in an invisible character;
+- a byte order mark at the start of a file is removed; any other is text;
 - a last line without `\n` is a line.
 
-Bytes that are not UTF-8 and packed files that end too early are refused with the line where it happened.
+Invalid UTF-8 and truncated compressed files raise a CorpusError that names the line.
 """
 
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -26,18 +26,17 @@ from regard.base.extras import import_optional
 from regard.base.files import MANIFEST
 from regard.data.example import CorpusError, Defects, Location
 
-READ_BYTES = 1 << 16  # bytes read at a time; they stay in the processor's cache, larger ones are split more slowly
-DECOMPRESS_BYTES = 1 << 11  # bytes unpacked at a time
-MAX_EXPANSION, MIN_EXPANDED_BYTES = (
-    300,
-    1 << 26,
-)  # a packed file that has grown so many times, and to so many bytes, is no text
-MAX_LINE_BYTES = 1 << 28  # bytes of one line or document: more is no text, or not cut as it says
+READ_BYTES = 1 << 16  # bytes read at a time; larger chunks leave the processor's cache and split more slowly
+DECOMPRESS_BYTES = 1 << 11  # compressed bytes passed to the decompressor at a time
+# A file that decompresses to more than both limits is a decompression bomb, not text.
+MAX_EXPANSION = 300  # decompressed bytes per compressed byte
+MIN_EXPANDED_BYTES = 1 << 26
+MAX_LINE_BYTES = 1 << 28  # bytes of one line or document; a longer one is not text, or the separator is wrong
 COMPRESSED_SUFFIXES = (".gz", ".xz", ".zst")
 BOM = "\ufeff"
-CRLF = "CRLF line end, CR taken off"
+CRLF = "CRLF line end, CR removed"
 
-# Characters that other tools split lines at, hide or choke on. They are kept as text, and counted.
+# Characters at which other tools split lines, or which they hide or reject. They stay in the text and are counted.
 ODD_CHARACTERS = {
     "\n": "line break inside a text",
     "\r": "carriage return inside a text",
@@ -55,38 +54,38 @@ ODD_CHARACTERS = {
 }
 _ODD_PATTERN = re.compile(f"[{''.join(ODD_CHARACTERS)}]")
 _ODD_BYTES = [character.encode() for character in ODD_CHARACTERS if character.isascii() and character != "\n"]
-# The others in UTF-8, by their first byte: searching for a single byte is several times as fast as for a sequence.
+# The others in UTF-8, found by their first byte: searching for one byte is several times as fast as for a sequence.
 _ODD_MULTIBYTE = [
     re.compile(rb"\xc2(?=\x85)"),
     re.compile(rb"\xe2(?=\x80[\xa8-\xae]|\x81[\xa6-\xa9])"),
     re.compile(rb"\xef(?=\xbb\xbf)"),
 ]
 
-
-QUARANTINE_FILE = "quarantine.jsonl"  # what `regard check --write` took out of a corpus
+QUARANTINE_FILE = "quarantine.jsonl"  # the lines that `regard check --write` removed from a corpus
 
 
 class TruncatedError(CorpusError):
-    """A file that cannot be read on: what came before was whole. Who reads it knows the line."""
+    """A file that cannot be read further. The caller adds the line; everything before it is intact."""
 
 
 class Block(NamedTuple):
-    """Some lines of a file, without their ends."""
+    """Consecutive lines of a file, without line ends."""
 
-    first_line: int  # the number of the first one, from 1
+    first_line: int  # its line number, from 1
     lines: list[str]
-    has_odd_characters: bool  # whether any of them holds a character of ODD
+    has_odd_characters: bool  # whether any line holds one of ODD_CHARACTERS
 
 
 def is_url(path: str) -> bool:
-    """Whether fsspec opens it: "s3://bucket/train.en.gz" is a URL, "train.en.gz" is not."""
+    """Whether fsspec opens the path: "s3://bucket/train.en.gz" is a URL, "train.en.gz" is not."""
     return "://" in path
 
 
 def list_files(path: str, defects: Defects) -> list[str]:
-    """The file itself, or all files of a folder and its folders in the order of their names.
+    """List the file itself, or all files of a folder and its subfolders, sorted by name.
 
-    What `regard check --write` puts beside a cleaned corpus, its manifest and what it took out, is no text to learn.
+    Hidden files are left out, and so are the manifest and quarantine file that `regard check --write` writes next to a
+    cleaned corpus; `defects` counts them.
     """
     folder_files = _list_folder(path, defects)
     if folder_files is None:
@@ -100,12 +99,12 @@ def list_files(path: str, defects: Defects) -> list[str]:
         else:
             paths.append(file)
     if not paths:
-        raise CorpusError("The folder has no files.", where=path, fix="Check the path.")
+        raise CorpusError("The folder has no files to read.", where=path, fix="Check the path.")
     return paths
 
 
 def strip_compression(path: str) -> PurePosixPath:
-    """The name without what only says how it is packed or fetched.
+    """Remove the compression suffix of a path, and the query of a URL.
 
     >>> strip_compression("corpus/train.en.gz").suffix, strip_compression("https://some.where/train.tmx.xz?version=2").stem
     ('.en', 'train')
@@ -116,37 +115,46 @@ def strip_compression(path: str) -> PurePosixPath:
 
 @contextmanager
 def open_binary(path: str) -> Iterator[BinaryIO]:
-    """A file as it is stored; what the disk or the network refuses is a CorpusError."""
+    """Open a file as stored, without decompression; I/O errors become a CorpusError."""
     with _os_errors(path), _open(path) as file:
         yield file
 
 
 def read_decompressed(path: str) -> Iterator[bytes]:
-    """The bytes of a file in pieces, unpacked if its name ends in .gz, .xz or .zst."""
+    """Read the bytes of a file in chunks, decompressed if its name ends in .gz, .xz or .zst."""
     compression = _detect_compression(path)
     with open_binary(path) as file:
         state_before = _file_state(path, file)
         chunks = iter(partial(read_chunk, file, path), b"")
         yield from _decompress(chunks, path, compression) if compression else chunks
         if _file_state(path, file) != state_before:
-            raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is finished.")
+            raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is complete.")
 
 
 def read_chunk(file: BinaryIO, path: str) -> bytes:
-    """The next bytes of an opened file; none at its end."""
+    """Read the next bytes of an open file; empty at its end."""
     with _remote_errors(path):
         return file.read(READ_BYTES)
 
 
 def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> Iterator[Block]:
-    r"""The lines of a file, many at a time; `keep_returns` leaves a `\r` before a `\n` (CSV may have quoted it)."""
+    r"""Read the lines of a file in blocks.
+
+    Args:
+        path: A file or URL.
+        defects: Counts byte order marks, CRLF line ends, a missing last newline and an empty file.
+        keep_returns: Keep a `\r` before a `\n`, which CSV may have quoted.
+
+    Raises:
+        CorpusError: The file is missing, truncated, damaged or not UTF-8.
+    """
     number = 1
     try:
         for chunk in iter_chunks(path):
             text, decode_error = _decode(chunk, path, number)
             if number == 1 and text.startswith(BOM):
                 text = text.removeprefix(BOM)
-                defects.add("byte order mark at the start, taken off", Location(path, 1))
+                defects.add("byte order mark at the start, removed", Location(path, 1))
             if not keep_returns and b"\r" in chunk and "\r\n" in text:
                 crlf = text.index("\r\n")
                 where = Location(path, number + text.count("\n", 0, crlf))
@@ -154,7 +162,7 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
                 text = text.replace("\r\n", "\n")
             lines = text.split("\n")
             if not lines[-1]:
-                lines.pop()  # what follows the last \n is no line
+                lines.pop()  # nothing follows the last \n
             elif decode_error is None:
                 defects.add("missing last newline", Location(path, number + len(lines) - 1))
             if lines:
@@ -163,10 +171,19 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
                 raise decode_error
             number += len(lines)
     except TruncatedError as error:
-        what = f"{error.what} The last whole line is {number - 1}."
+        what = f"{error.what} The last complete line is {number - 1}."
         raise CorpusError(what, where=str(Location(path, number)), fix=error.fix) from error
     if number == 1:
         defects.add("empty file", Location(path, 1))
+
+
+def count_text_defects(texts: Iterable[str | None], where: Location, defects: Defects) -> None:
+    """Count the empty texts of an example and the odd characters of the others; None is no text."""
+    for text in texts:
+        if text:
+            count_odd_characters(text, where, defects)
+        elif text is not None:
+            defects.add("empty text", where)
 
 
 def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
@@ -177,7 +194,7 @@ def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
     >>> print(defects)
     line separator U+2028: 1, first at a.en:3
     """
-    if not text.isprintable():  # quick, and true of nearly every sentence
+    if not text.isprintable():  # a fast test that almost every sentence passes
         for kind in dict.fromkeys(ODD_CHARACTERS[character] for character in _ODD_PATTERN.findall(text)):
             defects.add(kind, where)
 
@@ -189,7 +206,7 @@ def _has_odd_characters(chunk: bytes, text: str) -> bool:
 
 
 def iter_chunks(path: str) -> Iterator[bytes]:
-    """Whole lines, many at a time, and at the end what has no newline."""
+    """Read complete lines, many per chunk; the last chunk may lack its newline."""
     pending: list[bytes] = []
     size = 0
     for chunk in read_decompressed(path):
@@ -201,14 +218,14 @@ def iter_chunks(path: str) -> Iterator[bytes]:
         size += len(chunk) - end
         if size > MAX_LINE_BYTES:
             raise TruncatedError(
-                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.", where=path, fix="Is it a text file?"
+                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.", where=path, fix="Check that it is a text file."
             )
     if size:
         yield b"".join(pending)
 
 
 def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | None]:
-    """The text, or the lines before the first byte that is not UTF-8 and the error that names it."""
+    """Decode a chunk; on invalid UTF-8, return the lines before it and the error to raise."""
     try:
         return chunk.decode(), None
     except UnicodeDecodeError as error:
@@ -216,9 +233,9 @@ def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | No
         line = number + chunk.count(b"\n", 0, start)
         byte = f"0x{chunk[error.start]:02x}, byte {error.start - start + 1} of the line"
         if line == 1 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            fix = "It looks like UTF-16: `iconv -f UTF-16 -t UTF-8` converts it."
+            fix = "The file looks like UTF-16; convert it: `iconv -f UTF-16 -t UTF-8`."
         else:
-            fix = "Find out its encoding and convert it, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
+            fix = "Convert the file from its encoding to UTF-8, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
         decode_error = CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, line)), fix=fix)
         return chunk[:start].decode(), decode_error
 
@@ -237,20 +254,20 @@ class _Compression(NamedTuple):
 
 
 def _detect_compression(path: str) -> _Compression | None:
-    """How the file is packed, by its name."""
+    """The compression of a file, by its suffix."""
     match PurePosixPath(path.partition("?")[0] if is_url(path) else path).suffix.lower():
         case ".gz":
             return _Compression(partial(zlib.decompressobj, wbits=31), zlib.error)
         case ".xz":
             return _Compression(lzma.LZMADecompressor, lzma.LZMAError)
         case ".zst":
-            zstandard = import_optional("zstandard", "formats", "Unpacking .zst")
+            zstandard = import_optional("zstandard", "formats", "Decompressing .zst")
             return _Compression(zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError)
     return None
 
 
 def _decompress(chunks: Iterator[bytes], path: str, compression: _Compression) -> Iterator[bytes]:
-    """A packed file is one or more streams one after another; the last must be whole."""
+    """Decompress one or more concatenated streams; the last must be complete."""
     decompressor, bytes_in, bytes_out = compression.make_decompressor(), 0, 0
     for chunk in _split_chunks(chunks):
         bytes_in += len(chunk)
@@ -264,26 +281,26 @@ def _decompress(chunks: Iterator[bytes], path: str, compression: _Compression) -
                 data = decompressor.decompress(chunk)
             except compression.error_type as error:
                 raise TruncatedError(
-                    f"The packed file is damaged: {error}.", where=path, fix="Take a good copy."
+                    f"The compressed file is damaged: {error}.", where=path, fix="Replace it with an intact copy."
                 ) from error
             bytes_out += len(data)
             if bytes_out > MIN_EXPANDED_BYTES and bytes_out > MAX_EXPANSION * bytes_in:
-                what = f"The packed file grows more than {MAX_EXPANSION}-fold: it was made to fill the memory."
-                raise TruncatedError(what, where=path, fix="Unpack it by hand, and look at what it holds.")
+                what = f"The file grows more than {MAX_EXPANSION}-fold when decompressed: a decompression bomb?"
+                raise TruncatedError(what, where=path, fix="Decompress it by hand and inspect its content.")
             yield data
             chunk = decompressor.unused_data
     if not decompressor.eof:
-        raise TruncatedError("The packed file ends in the middle.", where=path, fix="Take a whole copy.")
+        raise TruncatedError("The compressed file is truncated.", where=path, fix="Replace it with a complete copy.")
 
 
 def _split_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Small parts of pieces: four bytes can unpack to 128 KiB, and a part is unpacked at once."""
+    """Split chunks for the decompressor: it expands each part at once, and 4 bytes can expand to 128 KiB."""
     for chunk in chunks:
         yield from (chunk[start : start + DECOMPRESS_BYTES] for start in range(0, len(chunk), DECOMPRESS_BYTES))
 
 
 def _file_state(path: str, file: BinaryIO) -> tuple[int, int] | None:
-    """What changes when somebody writes into a local file."""
+    """The size and modification time of a local file; None for a URL."""
     if is_url(path):
         return None
     stat = os.fstat(file.fileno())
@@ -291,7 +308,7 @@ def _file_state(path: str, file: BinaryIO) -> tuple[int, int] | None:
 
 
 def _list_folder(path: str, defects: Defects) -> dict[tuple[str, ...], str] | None:
-    """The files of a folder by the parts of their names; nothing if it is no folder."""
+    """The files of a folder by the parts of their relative paths; None if the path is not a folder."""
     if not is_url(path):
         folder = Path(path)
         if not folder.is_dir():
@@ -300,7 +317,7 @@ def _list_folder(path: str, defects: Defects) -> dict[tuple[str, ...], str] | No
         for file in folder.rglob("*"):
             if file.is_file():
                 folder_files[file.relative_to(folder).parts] = str(file)
-            elif file.is_symlink():  # to a folder, which might lead round in a circle, or to nothing
+            elif file.is_symlink():  # to a folder, which may form a cycle, or to nothing
                 defects.add("link left out", Location(str(file), 1))
         return folder_files
     with _os_errors(path), _remote_errors(path):
@@ -320,12 +337,12 @@ def _open(path: str) -> Any:
 
 
 def _resolve_url(path: str) -> tuple[Any, str]:
-    """The file system of a URL, and the name inside it."""
+    """The fsspec file system of a URL, and the path inside it."""
     fsspec = import_optional("fsspec", "formats", "Opening a URL")
     try:
         return fsspec.core.url_to_fs(path)
-    except (ImportError, ValueError) as error:  # fsspec names the package that this kind of URL needs
-        raise CorpusError(f"The URL cannot be opened: {error}.", where=path) from error
+    except (ImportError, ValueError) as error:  # fsspec names the missing package
+        raise CorpusError(f"The URL cannot be opened: {error}.", where=path, fix="Check its protocol.") from error
 
 
 @contextmanager
@@ -333,9 +350,9 @@ def _os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        cause = error.__cause__  # of a URL "not found" may mean anything: no right to read it, nobody who answers
+        cause = error.__cause__  # for a URL, "not found" may also mean no permission or no connection
         if is_url(path) and cause is not None and not isinstance(cause, FileNotFoundError):
-            raise CorpusError(f"The URL cannot be opened: {cause}.", where=path, fix="Check it.") from error
+            raise CorpusError(f"The URL cannot be opened: {cause}.", where=path, fix="Check URL and access.") from error
         raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
     except OSError as error:
         raise CorpusError(f"The file cannot be read: {error}.", where=path) from error
@@ -343,7 +360,7 @@ def _os_errors(path: str) -> Iterator[None]:
 
 @contextmanager
 def _remote_errors(path: str) -> Iterator[None]:
-    """While a file system is asked: those behind URLs have errors of their own, of any kind."""
+    """Turn the errors of remote file systems, which may be of any type, into a CorpusError."""
     try:
         yield
     except (OSError, MemoryError, RegardError):
@@ -352,4 +369,4 @@ def _remote_errors(path: str) -> Iterator[None]:
         if not is_url(path):
             raise
         what = f"The URL cannot be read: {error}."
-        raise CorpusError(what, where=path, fix="Try again, or fetch the file first.") from error
+        raise CorpusError(what, where=path, fix="Try again, or download the file first.") from error

@@ -1,7 +1,7 @@
-"""Translation memories (TMX): units of one segment in several languages; `languages` says which two are read.
+"""Reader for translation memories (TMX): each unit holds one segment in several languages.
 
-Read by expat as the file streams by, so that memory stays flat and every unit knows its line. Entities cannot be
-defined (no file that grows to gigabytes when read) and nothing outside the file is ever opened.
+expat parses the file as a stream, so memory use stays constant and every unit has its line number. Entity definitions
+are an error (they can expand a small file to gigabytes), and nothing outside the file is opened.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,48 +14,47 @@ from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     MAX_LINE_BYTES,
     TruncatedError,
-    count_odd_characters,
+    count_text_defects,
     list_files,
     read_decompressed,
 )
 
-INLINE_CODES = {"bpt", "ept", "it", "ph", "ut"}  # inside a segment: formatting of the program that made it, not text
+INLINE_CODES = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a segment that hold formatting, not text
 
 
 class Segment(NamedTuple):
-    """One language of a unit."""
+    """The text of a unit in one language."""
 
     language: str
     text: str
 
 
 class Unit(NamedTuple):
-    """A <tu>: the same in several languages."""
+    """A translation unit (<tu>): the same text in several languages."""
 
     where: Location
     segments: list[Segment]
 
 
 def read_tmx(source: Tmx, defects: Defects) -> Iterator[Example]:
-    """The units that have the wanted languages; folders are read file by file."""
+    """Read the units that have all of `source.languages`, from a file or every file in a folder."""
     for path in list_files(source.path, defects):
         for unit in read_units(path, defects):
             if not source.languages:
                 languages = ", ".join(f'"{segment.language}"' for segment in unit.segments)
-                fix = f"Say languages = [source, target]; the first unit has {languages}."
-                raise CorpusError("Which languages are to be read?", where=str(unit.where), fix=fix)
+                fix = f"Set languages = [source, target]; the first unit has {languages}."
+                raise CorpusError("The languages to read are not set.", where=str(unit.where), fix=fix)
             texts = _select_texts(unit, source.languages, defects)
             if texts:
-                for text in texts:
-                    if not text:
-                        defects.add("empty text", unit.where)
-                    count_odd_characters(text, unit.where, defects)
+                count_text_defects(texts, unit.where, defects)
                 target = texts[1] if len(texts) > 1 else None
                 yield Example(unit.where, texts[0], target, languages=source.languages)
 
 
 def find_language(language: str, candidates: Sequence[str]) -> int | None:
-    """Which of the offered languages is the wanted one: itself, one of its regions, or itself without the region.
+    """The index of the candidate that matches a language; None if there is none.
+
+    An exact match wins over a regional variant of the language, which wins over the language without its region.
 
     >>> find_language("en", ["DE-de", "EN-gb", "en"]), find_language("en", ["de", "en_US"])
     (2, 1)
@@ -76,10 +75,10 @@ def find_language(language: str, candidates: Sequence[str]) -> int | None:
 
 
 def _select_texts(unit: Unit, languages: tuple[str, ...], defects: Defects) -> list[str]:
-    """The texts in the wanted languages; none if the unit lacks one."""
+    """The texts in `languages`; empty if the unit lacks one of them."""
     candidates = tuple(segment.language for segment in unit.segments)
     if len(set(candidates)) < len(candidates):
-        defects.add("language twice in a unit, first one read", unit.where)
+        defects.add("language twice in a unit, first segment read", unit.where)
     indices = _find_segments(languages, candidates)
     if len(indices) < len(languages):
         defects.add(f"unit without {languages[len(indices)]} left out", unit.where)
@@ -89,10 +88,10 @@ def _select_texts(unit: Unit, languages: tuple[str, ...], defects: Defects) -> l
 
 @lru_cache(maxsize=1024)  # most units of a file have the same languages
 def _find_segments(languages: tuple[str, ...], candidates: tuple[str, ...]) -> list[int]:
-    """Where each wanted language stands, up to the first that is missing."""
+    """The segment index of each language, up to the first missing language."""
     indices: list[int] = []
     for language in languages:
-        # one segment cannot stand for two wanted languages (en-GB and en-US, when there is only en)
+        # one segment cannot match two languages (en-GB and en-US, if there is only en)
         index = find_language(
             language, ["" if position in indices else name for position, name in enumerate(candidates)]
         )
@@ -103,7 +102,7 @@ def _find_segments(languages: tuple[str, ...], candidates: tuple[str, ...]) -> l
 
 
 def read_units(path: str, defects: Defects) -> Iterator[Unit]:
-    """The units of a file."""
+    """Read the units of one file."""
     reader = _UnitReader(path, defects)
     try:
         for chunk in read_decompressed(path):
@@ -118,7 +117,7 @@ def read_units(path: str, defects: Defects) -> Iterator[Unit]:
 
 
 class _UnitReader:
-    """Turns expat's events into units."""
+    """Builds units from the events of expat."""
 
     def __init__(self, path: str, defects: Defects) -> None:
         self.path = path
@@ -126,11 +125,11 @@ class _UnitReader:
         self.units: list[Unit] = []
         self.unit: Unit | None = None
         self.language = ""
-        self.text: list[str] | None = None  # of the segment that is open
+        self.text: list[str] | None = None  # of the open segment
         self.text_length = 0
-        self.has_root = False  # whether it was seen
-        self.is_utf16: bool | None = None  # whether the file is UTF-16
-        self.open_codes = 0  # how many elements of CODES are open
+        self.has_root = False  # whether <tmx> was read
+        self.is_utf16: bool | None = None
+        self.open_codes = 0  # number of open elements of INLINE_CODES
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start_element
@@ -145,14 +144,14 @@ class _UnitReader:
             self.parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
             what = f"Not well-formed XML: {expat.ErrorString(error.code)}, character {error.offset + 1} of the line."
-            fix = "Is the file whole, and is its encoding what its first line says?"
+            fix = "Check that the file is complete and that its first line names its encoding."
             raise CorpusError(what, where=str(Location(self.path, error.lineno)), fix=fix) from error
-        except (ValueError, LookupError) as error:  # an encoding that the parser does not know
-            fix = "Convert the file to UTF-8, and say so in its first line."
-            raise CorpusError(f"Its encoding cannot be read: {error}.", where=self.path, fix=fix) from error
+        except (ValueError, LookupError) as error:  # an encoding that expat does not support
+            fix = "Convert the file to UTF-8 and declare it in the first line."
+            raise CorpusError(f"The encoding is not supported: {error}.", where=self.path, fix=fix) from error
 
     def _count_carriage_returns(self, chunk: bytes) -> None:
-        """XML turns them into line breaks before anybody can see them; in UTF-16 the byte is part of other letters."""
+        """Count them before XML turns them into line breaks; in UTF-16 the byte is part of other characters."""
         if self.is_utf16 is None:
             self.is_utf16 = b"\0" in chunk[:4]
         if not self.is_utf16 and (times := chunk.count(b"\r")):
@@ -164,8 +163,8 @@ class _UnitReader:
 
     def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         if not self.has_root and name != "tmx":
-            what = f"Not a translation memory: its outermost element is <{name}>."
-            raise CorpusError(what, where=str(self._get_location()), fix="A TMX file begins with <tmx>.")
+            what = f"Not a TMX file: the root element is <{name}>."
+            raise CorpusError(what, where=str(self._get_location()), fix="Give a file with the root element <tmx>.")
         self.has_root = True
         if name == "tu":
             self.unit = Unit(self._get_location(), [])
@@ -194,18 +193,18 @@ class _UnitReader:
             self.text_length += len(text)
             if self.text_length > MAX_LINE_BYTES:
                 what = f"The segment is longer than {MAX_LINE_BYTES >> 20} MiB."
-                raise CorpusError(what, where=str(self._get_location()), fix="Is a closing tag missing?")
+                raise CorpusError(what, where=str(self._get_location()), fix="Look for a missing closing tag.")
 
     def _reject_entity_definition(self, name: str, *_: object) -> None:
         raise CorpusError(
             f"The file defines an entity, '{name}'.",
             where=str(self._get_location()),
-            fix="Write the text itself: entities can make a small file fill the memory.",
+            fix="Replace the entity by its text: entities can expand a small file until memory is full.",
         )
 
     def _reject_unknown_entity(self, name: str, *_: object) -> None:
         raise CorpusError(
             f"The entity '&{name};' is not defined in the file.",
             where=str(self._get_location()),
-            fix="Write the character itself; nothing outside the file is read.",
+            fix="Replace the entity by its character; external definitions are not read.",
         )
