@@ -1,4 +1,4 @@
-"""A pair of settings, theirs and ours, for everything that `exportable_to` says a Hugging Face architecture holds."""
+"""Pairs of settings, theirs and ours, for every feature that `exportable_to` claims for Hugging Face."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ from torch import nn
 from regard.exchange.decoder_only import gpt2, llama, qwen2, qwen3
 from regard.exchange.encoder_decoder import bart, marian, mbart, pegasus, t5
 from regard.exchange.encoder_only import Head, bert
-from regard.exchange.mapping import WeightMap
-from regard.exchange.torch_nn import Sinusoid
+from regard.exchange.mapping import Sinusoid, WeightMap
 from tests.exchange.models import (
     HEADS,
     HIDDEN,
@@ -43,14 +42,14 @@ Makers = dict[str, Callable[..., Case]]
 
 
 def _make_positions(layout: str | None, offset: int) -> tuple[Settings, Sinusoid | None]:
-    """Learned positions, or a sinusoid of this layout in their place."""
+    """Make learned positions, or a sinusoid of this layout stored in their table."""
     if layout is None:
         return {"kind": "learned", "length": POSITIONS, "offset": offset}, None
     sinusoid = Sinusoid(POSITIONS, base=500.0, interleaved=layout == "interleaved")
     return {"kind": "sinusoidal", "layout": layout, "base": 500.0}, sinusoid
 
 
-# Translators: the BART family. Its stacks differ in layers, heads and feed-forward.
+# Encoder-decoders. The two stacks differ in layers, heads and feed-forward.
 
 BART_FAMILY = {
     "encoder_layers": 2,
@@ -85,17 +84,24 @@ def _bart_family(
         if target_vocabulary is not None:
             settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_vocabulary}
         module = make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
-        if bias:  # a buffer, which `drawn` does not touch
+        if bias:  # a buffer, which `randomise_weights` skips
             logits_bias = module.final_logits_bias
             logits_bias += torch.randn(logits_bias.shape, generator=torch.Generator().manual_seed(1))
         for side in (module.model.encoder, module.model.decoder):
             write_positions(side.embed_positions, sinusoid)
         return module
 
-    plain = {"kind": "plain", "activation": activation}
-    encoder = make_stack(placement, input_norm=input_norm, position=position, feedforward=plain | {"hidden": HIDDEN})
+    feedforward = {"kind": "plain", "activation": activation}
+    encoder = make_stack(
+        placement, input_norm=input_norm, position=position, feedforward=feedforward | {"hidden": HIDDEN}
+    )
     half = {"heads": HEADS // 2}
-    decoder_changes = {"layers": 3, "attention": half, "cross": half, "feedforward": plain | {"hidden": HIDDEN + 4}}
+    decoder_changes = {
+        "layers": 3,
+        "attention": half,
+        "cross": half,
+        "feedforward": feedforward | {"hidden": HIDDEN + 4},
+    }
     tokens = {"kind": "tokens", "scale": scale}
     settings = {
         "family": "encoder_decoder",
@@ -147,15 +153,15 @@ def _t5(tied: bool, gated: bool) -> Case:
             "num_heads": HEADS,
             "feed_forward_proj": "gated-gelu" if gated else "relu",
             "layer_norm_epsilon": 1e-5,
-            "relative_attention_num_buckets": 8,  # small, so that the short rows reach the logarithmic and the last
+            "relative_attention_num_buckets": 8,  # small, so that short rows reach the logarithmic and the last bucket
             "relative_attention_max_distance": 16,
             "tie_word_embeddings": False,
             "decoder_start_token_id": 0,
             **SPECIAL_IDS,
         }
         module = make_hugging_face_model("T5ForConditionalGeneration", "T5Config", settings)
-        # `tie_word_embeddings=False` says only that the output is not scaled: transformers 5 ties new models all the
-        # same, and unties those whose file has another output matrix, as the files of version 1.1 do.
+        # `tie_word_embeddings=False` only turns output scaling off: transformers 5 still ties new models, and unties
+        # those whose file has a separate output matrix, as the files of version 1.1 do.
         if not tied:
             module.lm_head.weight = nn.Parameter(module.lm_head.weight.detach().clone())
         return module
@@ -195,7 +201,7 @@ def _iter_encoder_decoders() -> Iterator[tuple[str, Case]]:
         yield f"t5-gated-{tied=}", _t5(tied, gated=True)
 
 
-# Writers.
+# Decoder-only models.
 
 
 def _make_decoder_only_settings(decoder: Settings, tied: bool) -> Settings:
@@ -305,7 +311,7 @@ def _iter_decoder_only() -> Iterator[tuple[str, Case]]:
     yield "qwen3-no-key-dim", _qwen3(key_dim=WIDTH // HEADS)
 
 
-# Readers.
+# Encoder-only models.
 
 LABELS = ["a", "b", "c"]
 

@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
-    """On tensors this small threads only wait for each other: 15 ms for a layer norm on a busy machine."""
+    """Use one thread: on such small tensors threads wait for each other (15 ms for a layer norm on a busy machine)."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""Small random models for the parity tests: short ways to write a configuration, and weights that all matter."""
+"""Small random models for the parity tests: settings helpers, and weights of which none is zero or one."""
 
 from typing import Any
 
@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from regard.config import model as config
 from regard.config.codec import MODEL_FILES
-from regard.exchange.mapping import WeightMap, to_ours
-from regard.exchange.torch_nn import Sinusoid
+from regard.exchange.mapping import Sinusoid, WeightMap, to_ours
 from regard.models.build import AnyModel, build
 from regard.nn.positions import Sinusoidal
 
@@ -21,8 +20,8 @@ Settings = dict[str, Any]
 
 
 def make_stack(placement: str, **changes: Any) -> Settings:
-    """A stack of two layers with plain parts, pre- or post-norm."""
-    plain = {
+    """Make the settings of a stack of two layers, pre- or post-norm."""
+    defaults = {
         "layers": 2,
         "placement": placement,
         "final_norm": placement == "pre",
@@ -30,28 +29,28 @@ def make_stack(placement: str, **changes: Any) -> Settings:
         "attention": {"heads": HEADS},
         "feedforward": {"kind": "plain", "hidden": HIDDEN},
     }
-    return plain | changes
+    return defaults | changes
 
 
 def parse_settings(settings: Settings) -> config.AnyModel:
-    """The configuration of these settings."""
+    """Parse settings."""
     return MODEL_FILES.parse({"width": WIDTH, **settings})
 
 
 def build_model(settings: Settings) -> AnyModel:
-    """Our model of these settings, in eval mode."""
+    """Build our model in eval mode."""
     return build(parse_settings(settings), seed=0).eval()
 
 
 def make_hugging_face_model(architecture: str, name: str, settings: Settings, **arguments: Any) -> Any:
-    """A new model of transformers, of this class and this class of configuration."""
+    """Make a model of `transformers` from its class name and the class name of its configuration."""
     transformers = pytest.importorskip("transformers")
     settings_object = getattr(transformers, name)(**settings)
     return getattr(transformers, architecture)._from_config(settings_object, attn_implementation="eager", **arguments)
 
 
 def write_positions(table: nn.Embedding, sinusoid: Sinusoid | None) -> None:
-    """Write a sinusoid, if there is one, into the last rows of their table; frozen, it is left alone by `drawn`."""
+    """Write a sinusoid into the last rows of their table and freeze it, so that `randomise_weights` skips it."""
     if sinusoid is not None:
         encodings = Sinusoidal(WIDTH, sinusoid.base, sinusoid.interleaved).encode(torch.arange(sinusoid.length)[None])
         table.weight.requires_grad_(False).zero_()
@@ -59,7 +58,7 @@ def write_positions(table: nn.Embedding, sinusoid: Sinusoid | None) -> None:
 
 
 def randomise_weights(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Noise in everything that is learned, around 1 in norms: no bias is zero, and a mix-up of two tensors shows."""
+    """Randomise all trainable weights, around 1 in norms: no bias is zero, and two swapped tensors are noticed."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
@@ -70,7 +69,7 @@ def randomise_weights(module: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def make_batch(length: int, seed: int, rows: int = 3) -> tuple[Tensor, Tensor]:
-    """Tokens (B, T), padded on the right, and which of them are real."""
+    """Make right-padded tokens (B, T) and their padding mask."""
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(2, VOCABULARY, (rows, length), generator=generator)
     lengths = torch.tensor([length, length - 3, 2])[:rows]
@@ -79,7 +78,7 @@ def make_batch(length: int, seed: int, rows: int = 3) -> tuple[Tensor, Tensor]:
 
 
 def max_difference(theirs: Tensor, ours: Tensor, valid: Tensor) -> float:
-    """The largest difference at real positions, after a look that there is something to compare."""
+    """Return the largest difference at valid positions; the values must not all be equal."""
     theirs, ours = theirs[valid], ours[valid]
     assert theirs.shape == ours.shape
     assert theirs.std() > 0.1
@@ -89,11 +88,11 @@ def max_difference(theirs: Tensor, ours: Tensor, valid: Tensor) -> float:
 def max_gradient_difference(
     weight_map: WeightMap, theirs: nn.Module, ours: nn.Module, their_output: Tensor, our_output: Tensor, valid: Tensor
 ) -> float:
-    """The largest difference between the gradients of any parameter, for one random loss over real positions."""
+    """Return the largest difference between gradients, for one random loss over valid positions."""
     direction = torch.randn(our_output.shape, generator=torch.Generator().manual_seed(4)) / valid.sum()
     for output in (their_output, our_output):
         (output * direction)[valid].sum().backward()
-    # Tables are linear, so gradients travel through them as weights do; a tied tensor's is the sum of its uses.
+    # Weight maps are linear, so they map gradients as well; the gradient of a tied tensor is the sum of its uses.
     expected = to_ours(weight_map, _collect_gradients(theirs))
     return max(float((gradient - expected[name]).abs().max()) for name, gradient in _collect_gradients(ours).items())
 

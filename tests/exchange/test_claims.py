@@ -1,4 +1,4 @@
-"""What `exportable_to` says and what the parity tests show are the same."""
+"""`exportable_to` claims exactly the features that the parity tests cover."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -16,25 +16,25 @@ NAMES = {name: case.weight_map.architecture for name, case in CASES.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_shown_is_said(name: str) -> None:
+def test_every_tested_model_is_claimed(name: str) -> None:
     verdicts = {verdict.target: verdict for verdict in exportable_to(MODELS[name])}
     assert verdicts[f"huggingface:{NAMES[name]}"].obstacles == ()
 
 
-def test_every_architecture_is_shown() -> None:
+def test_every_architecture_is_tested() -> None:
     assert set(NAMES.values()) == set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_what_is_said_is_shown(architecture: str) -> None:
+def test_every_claimed_feature_is_tested(architecture: str) -> None:
     models = [model for name, model in MODELS.items() if NAMES[name] == architecture]
-    shown = {
+    tested = {
         feature
         for model in models
         for stack in _list_stacks(model)
-        for feature in _iter_shown_features(stack, model.width)
+        for feature in _iter_tested_features(stack, model.width)
     }
-    assert shown == set(_iter_claimed_features(ARCHITECTURES[architecture]))
+    assert tested == set(_iter_claimed_features(ARCHITECTURES[architecture]))
 
 
 def _list_stacks(model: AnyModel) -> tuple[Stack, ...]:
@@ -43,8 +43,8 @@ def _list_stacks(model: AnyModel) -> tuple[Stack, ...]:
     return (model.decoder,) if isinstance(model, DecoderOnly) else (model.encoder,)
 
 
-def _iter_shown_features(stack: Stack, width: int) -> Iterator[str]:
-    """The features of a stack that architectures differ in, or leave free."""
+def _iter_tested_features(stack: Stack, width: int) -> Iterator[str]:
+    """List the features of a stack that differ between architectures."""
     attention, feedforward = stack.attention, stack.feedforward
     yield f"position {describe_position(stack.position)}"
     yield f"feedforward {feedforward.kind} {feedforward.activation}"
@@ -57,7 +57,7 @@ def _iter_shown_features(stack: Stack, width: int) -> Iterator[str]:
 
 
 def _iter_claimed_features(shape: ArchitectureRules) -> Iterator[str]:
-    """The same features, as far as an architecture has them."""
+    """List the same features, as `exportable_to` claims them for an architecture."""
     yield from (f"position {position}" for position in shape.positions)
     for feedforward in shape.feedforwards:  # "gated gelu_tanh", or "gated" with any activation
         kind, *activations = feedforward.split()

@@ -1,13 +1,14 @@
-"""The same weights write the same texts here and in Hugging Face: greedy, and beams of four with their n-best scores.
+"""The same weights generate the same texts here and in Hugging Face: greedy, and beam size 4 with n-best scores.
 
-So that both define the same winners: `length_penalty` is our `alpha`, and divides by the number of written tokens, END
-included, in both. `early_stopping="never"` stops when no open beginning could get into the n best, not even with free
-words up to the longest length: our bound, for `best` = the size of the beam. (Their default, False, stops when the best
-open beginning is worse than all n finished ones at its present length: that is hasty, because a longer text divides by
-more.) `forced_eos_token_id` and whatever else a configuration may add is left out.
+Both searches have the same optimum: `length_penalty` divides by the number of generated tokens, eos included, in both.
+`early_stopping="never"` stops when no partial hypothesis could enter the n-best list, not even with tokens of
+probability 1 up to the maximum length; that is our bound for `n_best` = beam size. (Their default, False, stops when
+the best partial hypothesis is worse than all n finished ones at its current length. That is too early, because a
+longer text divides by more.) `forced_eos_token_id` and similar settings are not used.
 
-Small models that have learned for a second: to write backwards, to count. 500 inputs, and writers that have read
-Shakespeare, are behind `slow`. Where two scores are nearer than 1e-4 rounding decides, and such ties are listed.
+The models are small and trained for a second: to reverse a sequence, to count. 500 inputs, and decoder-only models
+trained on Shakespeare, are marked `slow`. Where two scores differ by less than 1e-4 rounding decides; such ties are
+listed.
 """
 
 import gzip
@@ -50,14 +51,14 @@ def _no_gradients() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same weights twice."""
+    """Our model and theirs with the same weights."""
 
     ours: Model
     theirs: Any
     weight_map: WeightMap
 
     def start(self, inputs: Tensor, max_length: int) -> tuple[DecodingState, Tensor]:
-        """What the search begins with: a state, and what is read first."""
+        """Return the initial state and the prompt."""
         if isinstance(self.ours, EncoderDecoder):
             valid = inputs != PAD
             return self.ours.start(inputs, valid, capacity=max_length), torch.full((len(inputs), 1), BOS)
@@ -75,17 +76,17 @@ class Pair:
         )
 
     def strip_generated(self, sequences: Tensor, inputs: Tensor) -> list[tuple[int, ...]]:
-        """What they have written, END included, without what was read and what follows END."""
+        """Return their generated tokens up to eos, without the prompt."""
         prompt_length = 1 if isinstance(self.ours, EncoderDecoder) else inputs.size(1)
         texts = [tuple(row) for row in sequences[:, prompt_length:].tolist()]
         return [text[: text.index(EOS) + 1] if EOS in text else text for text in texts]
 
 
 def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
-    """Marian's shape."""
+    """Make a pair of the Marian architecture."""
     position = {"kind": "sinusoidal", "layout": "halves"}
-    plain = {"kind": "plain", "hidden": HIDDEN, "activation": "relu"}
-    side = make_stack("post", position=position, feedforward=plain)
+    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": "relu"}
+    side = make_stack("post", position=position, feedforward=feedforward)
     settings = {
         "family": "encoder_decoder",
         "width": WIDTH,
@@ -113,7 +114,7 @@ def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
 
 
 def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
-    """GPT-2's or Llama's shape."""
+    """Make a pair of the GPT-2 or Llama architecture."""
     if kind == "gpt2":
         changes: dict[str, Any] = {"decoder.feedforward.hidden": HIDDEN, "decoder.position.length": POSITIONS}
         config: dict[str, Any] = {"n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "n_inner": HIDDEN}
@@ -148,7 +149,7 @@ def _make_pair(settings: Any, theirs: nn.Module, weight_map: WeightMap) -> Pair:
 
 
 def make_reversed_batch(rows: int, vocabulary_size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sources of 2 to 7 words and END, and the same words backwards, END included; padded."""
+    """Make padded sources of 2 to 7 tokens and eos, and targets with the same tokens reversed and eos."""
     sources, targets = torch.full((rows, 8), PAD), torch.full((rows, 8), PAD)
     for row, length in enumerate(torch.randint(2, 8, (rows,), generator=generator).tolist()):
         text = torch.randint(3, vocabulary_size, (length,), generator=generator)
@@ -158,7 +159,7 @@ def make_reversed_batch(rows: int, vocabulary_size: int, generator: torch.Genera
 
 
 def make_counting_batch(rows: int, vocabulary_size: int, generator: torch.Generator) -> Tensor:
-    """BEGIN, a number, and on by equal steps until there are no more numbers: then END."""
+    """Make sequences of bos, numbers at equal steps up to the vocabulary size, and eos."""
     texts = torch.full((rows, 14), PAD)
     texts[:, 0] = BOS
     for row in range(rows):
@@ -169,7 +170,7 @@ def make_counting_batch(rows: int, vocabulary_size: int, generator: torch.Genera
 
 
 def make_verse_batch(rows: int, generator: torch.Generator) -> Tensor:
-    """Lines of Shakespeare that begin anywhere, with END for the end of a line."""
+    """Sample lines of Shakespeare, with eos at the end of a line."""
     if not SHAKESPEARE.exists():
         pytest.skip("no Shakespeare")
     lines = gzip.decompress(SHAKESPEARE.read_bytes()).decode("ascii").split("\n")
@@ -183,7 +184,7 @@ def make_verse_batch(rows: int, generator: torch.Generator) -> Tensor:
 
 @torch.enable_grad()
 def train_pair(pair: Pair, batches: Iterator[tuple[Tensor, ...]], updates: int) -> Pair:
-    """A pair whose weights have learned a little."""
+    """Train our model for some updates and copy its weights to theirs."""
     model = pair.ours
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     for _, (*inputs, labels) in zip(range(updates), batches, strict=False):
@@ -203,7 +204,7 @@ def train_pair(pair: Pair, batches: Iterator[tuple[Tensor, ...]], updates: int) 
 
 
 def make_trained_pair(kind: str, updates: int, shakespeare: bool = False) -> tuple[Pair, torch.Generator]:
-    """A pair that has learned, and where further inputs are drawn from."""
+    """Make a trained pair, and the generator to sample further inputs from."""
     generator = torch.Generator().manual_seed(2)
 
     def translations() -> Iterator[tuple[Tensor, ...]]:
@@ -222,7 +223,7 @@ def make_trained_pair(kind: str, updates: int, shakespeare: bool = False) -> tup
 
 
 def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
-    """Greedy and beams; the ties that were found come back."""
+    """Compare greedy and beam search and return the ties."""
     state, prompt = pair.start(inputs, max_length)
     step = CpuDecoder(pair.ours).step
     max_lengths = [max_length] * len(inputs)
@@ -234,8 +235,8 @@ def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
             position = next(n for n, (a, b) in enumerate(zip(hypothesis.tokens, text, strict=False)) if a != b)
             scores = output.scores[position][row]
             gap = float(scores[text[position]] - scores[hypothesis.tokens[position]])
-            assert abs(gap) < TIE, f"greedy, input {row}, place {position}: {hypothesis.tokens} against {text}"
-            ties.append(f"greedy, input {row}: two words at place {position} are {gap:.1e} apart")
+            assert abs(gap) < TIE, f"greedy, input {row}, position {position}: {hypothesis.tokens} against {text}"
+            ties.append(f"greedy, input {row}: two tokens at position {position} differ by {gap:.1e}")
 
     state, prompt = pair.start(inputs, max_length)
     n_best_lists = beam(step, state, prompt, beam_size=BEAM_SIZE, eos=EOS, max_lengths=max_lengths, n_best=BEAM_SIZE)
@@ -254,15 +255,15 @@ def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
 
 
 def compare_n_best(row: int, ours: list[Hypothesis], texts: list[tuple[int, ...]], scores: list[float]) -> list[str]:
-    """n-best lists: the same scores, and the same texts but where two scores are a tie."""
+    """Compare n-best lists: equal scores, and equal texts except for ties."""
     assert [hypothesis.score for hypothesis in ours] == pytest.approx(scores, abs=TIE)
     ties = []
     for rank, (hypothesis, text) in enumerate(zip(ours, texts, strict=True)):
         if hypothesis.tokens != text:
             tied_ranks = [n for n, score in enumerate(scores) if n != rank and abs(score - scores[rank]) < TIE]
-            is_last = rank == len(scores) - 1  # it may be a tie with what is no longer in the list
+            is_last = rank == len(scores) - 1  # it may tie with a hypothesis outside the list
             assert tied_ranks or is_last, f"beam, input {row}, rank {rank}: {hypothesis} against {text}, {scores[rank]}"
-            ties.append(f"beam, input {row}: rank {rank} has a score as good as another, {scores[rank]:.5f}")
+            ties.append(f"beam, input {row}: rank {rank} has the same score as another, {scores[rank]:.5f}")
     return ties
 
 
@@ -275,7 +276,7 @@ def test_thirty_inputs(kind: str) -> None:
     ties = assert_same(pair, inputs, max_length=12)
     assert len(ties) < 3, ties
     lengths = {len(text) for text in pair.strip_generated(pair.generate(inputs, 12).sequences, inputs)}
-    assert len(lengths) > 2  # they end, at different places
+    assert len(lengths) > 2  # they end, at different lengths
 
 
 @pytest.mark.slow
@@ -287,5 +288,5 @@ def test_five_hundred_inputs(kind: str) -> None:
     for _ in range(10):
         inputs = make_verse_batch(50, generator)[:, :6] if shakespeare else make_reversed_batch(50, 30, generator)[0]
         ties += assert_same(pair, inputs, max_length=40)
-    print("\n".join([f"{kind}: {len(ties)} ties", *ties]))  # noqa: T201 - to be read in the report of a slow run
+    print("\n".join([f"{kind}: {len(ties)} ties", *ties]))  # noqa: T201 - the report of a slow run
     assert len(ties) < 25

@@ -1,4 +1,4 @@
-"""What does not fit a table of names is refused, and everything that is wrong is named at once."""
+"""Weight maps refuse tensors that do not match, and the error lists every mismatch."""
 
 import re
 
@@ -16,7 +16,7 @@ from regard.exchange.mapping import (
     Transpose,
     Unsqueeze,
     WeightMap,
-    ignored,
+    find_ignored,
     to_ours,
     to_theirs,
 )
@@ -74,15 +74,15 @@ def test_transforms(theirs: dict[str, Tensor]) -> None:
     assert all(tensor.is_contiguous() for tensor in converted.values())
 
 
-@pytest.mark.parametrize("given", ["wte.weight", "lm_head.weight", "out.weight"])
-def test_any_name_of_a_tied_tensor_will_do(theirs: dict[str, Tensor], given: str) -> None:
-    for name in {"wte.weight", *TOY.their_copies} - {given}:
+@pytest.mark.parametrize("present_name", ["wte.weight", "lm_head.weight", "out.weight"])
+def test_any_name_of_a_tied_tensor_suffices(theirs: dict[str, Tensor], present_name: str) -> None:
+    for name in {"wte.weight", *TOY.their_copies} - {present_name}:
         del theirs[name]
     ours = to_ours(TOY, theirs)
-    assert ours["table.weight"] is ours["head.weight"] is theirs[given]
+    assert ours["table.weight"] is ours["head.weight"] is theirs[present_name]
 
 
-def test_missing_and_left_over_are_named_at_once(theirs: dict[str, Tensor]) -> None:
+def test_error_lists_all_missing_and_unexpected_tensors(theirs: dict[str, Tensor]) -> None:
     for name in ("h.1.qk", "final_bias"):
         del theirs[name]
     with pytest.raises(RegardError) as error:
@@ -90,21 +90,21 @@ def test_missing_and_left_over_are_named_at_once(theirs: dict[str, Tensor]) -> N
     assert _list_faults(error) == [
         "h.1.qk is missing.",
         "final_bias is missing.",
-        "h.0.extra is left over.",
-        "adapter is left over.",
+        "h.0.extra is unexpected.",
+        "adapter is unexpected.",
     ]
     assert error.value.where == "Toy"
 
 
-def test_missing_and_left_over_of_ours(theirs: dict[str, Tensor]) -> None:
+def test_missing_and_unexpected_tensors_of_ours(theirs: dict[str, Tensor]) -> None:
     ours = to_ours(TOY, theirs)
     del ours["layers.4.key.weight"]
     with pytest.raises(RegardError) as error:
         to_theirs(TOY, {**ours, "adapter": torch.ones(1)})
-    assert _list_faults(error) == ["layers.4.key.weight is missing.", "adapter is left over."]
+    assert _list_faults(error) == ["layers.4.key.weight is missing.", "adapter is unexpected."]
 
 
-def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, Tensor]) -> None:
+def test_skipped_layer_is_missing_and_huge_layer_index_is_cheap(theirs: dict[str, Tensor]) -> None:
     for name in ("qk", "fc"):
         theirs[f"h.999999999.{name}"] = theirs.pop(f"h.5.{name}")
     with pytest.raises(RegardError) as error:
@@ -112,56 +112,56 @@ def test_a_skipped_layer_is_missing_and_a_mad_number_is_cheap(theirs: dict[str, 
     assert sorted(_list_faults(error)) == [
         "h.5.fc is missing.",
         "h.5.qk is missing.",
-        "h.999999999.fc is left over.",
-        "h.999999999.qk is left over.",
+        "h.999999999.fc is unexpected.",
+        "h.999999999.qk is unexpected.",
     ]
 
 
-def test_nothing_at_all_lacks_a_first_layer() -> None:
+def test_empty_weights_lack_the_first_layer() -> None:
     with pytest.raises(RegardError) as error:
         to_ours(llama(tied=True), {})
     assert "model.layers.0.self_attn.q_proj.weight is missing." in _list_faults(error)
-    assert len(_list_faults(error)) == 11  # the embeddings, nine tensors of a layer, the last norm
+    assert len(_list_faults(error)) == 11  # the embedding, nine tensors of a layer, the final norm
 
 
 def test_tied_tensors_must_be_equal(theirs: dict[str, Tensor]) -> None:
     with pytest.raises(RegardError) as error:
         to_ours(TOY, {**theirs, "lm_head.weight": torch.randn(5, 2)})
-    assert _list_faults(error) == ["lm_head.weight differs from wte.weight, but both are one tensor here (tied)."]
+    assert _list_faults(error) == ["lm_head.weight differs from wte.weight, but this architecture ties them."]
 
 
-def test_constants_must_be_what_they_are(theirs: dict[str, Tensor]) -> None:
+def test_constants_are_checked(theirs: dict[str, Tensor]) -> None:
     near = {**theirs, "ones": torch.ones(5) + 0.005, "h.0.mask": torch.ones(1)}
     to_ours(TOY, near)
-    assert ignored(TOY, near) == {"zeros": "all zeros.", "ones": "all ones.", "h.0.mask": "a mask."}
+    assert find_ignored(TOY, near) == {"zeros": "all zeros.", "ones": "all ones.", "h.0.mask": "a mask."}
     with pytest.raises(RegardError) as error:
         to_ours(TOY, {**theirs, "zeros": torch.full((5,), 1e-6), "ones": torch.ones(6)})
     assert _list_faults(error) == [
-        "zeros is not what it must be: all zeros.",
-        "ones is not what it must be: all ones.",
+        "zeros has unexpected values. It should be: all zeros.",
+        "ones has unexpected values. It should be: all ones.",
     ]
 
 
-def test_what_cannot_be_cut_is_refused(theirs: dict[str, Tensor]) -> None:
+def test_tensors_that_cannot_be_split_are_refused(theirs: dict[str, Tensor]) -> None:
     with pytest.raises(RegardError) as error:
         to_ours(
             TOY, {**theirs, "h.0.qk": torch.randn(2, 5), "h.1.qk": torch.tensor(1.0), "final_bias": torch.ones(2, 5)}
         )
     assert _list_faults(error) == [
-        "h.0.qk of shape (2, 5) cannot be cut into 2 equal parts.",
-        "h.1.qk of shape () cannot be cut into 2 equal parts.",
-        "final_bias of shape (2, 5) holds more or less than one row.",
+        "h.0.qk of shape (2, 5) cannot be split into 2 equal parts.",
+        "h.1.qk of shape () cannot be split into 2 equal parts.",
+        "final_bias of shape (2, 5) must have a first axis of size 1.",
     ]
 
 
-def test_what_cannot_be_joined_is_refused(theirs: dict[str, Tensor]) -> None:
-    # Fewer key than query heads, and a table of distances for each layer: the other side has no room for these.
+def test_tensors_that_cannot_be_packed_are_refused(theirs: dict[str, Tensor]) -> None:
+    # Fewer key than query heads, and a relative position bias per layer: the other side cannot hold these.
     ours = to_ours(TOY, theirs) | {"layers.0.key.weight": torch.randn(1, 2), "position.tables": torch.randn(3, 8, 4)}
     with pytest.raises(RegardError) as error:
         to_theirs(TOY, ours)
     assert _list_faults(error) == [
-        "layers.0.query.weight, layers.0.key.weight are of different shapes, but h.0.qk packs equal ones.",
-        "position.tables of shape (3, 8, 4) holds more or less than one row.",
+        "layers.0.query.weight, layers.0.key.weight have different shapes, but h.0.qk packs equal shapes.",
+        "position.tables of shape (3, 8, 4) must have a first axis of size 1.",
     ]
 
 
@@ -172,13 +172,15 @@ WEIGHT_MAPS = {
 }
 
 
-@pytest.mark.parametrize("table", WEIGHT_MAPS.values(), ids=WEIGHT_MAPS)
-def test_no_tensor_has_two_rules(table: WeightMap) -> None:
-    ours = [name for rule in table.rules for name in rule.names("ours")]
-    whole = [name for rule in table.rules if not isinstance(rule.transform, Chunk) for name in rule.names("theirs")]
-    parts = [(rule.theirs, rule.transform) for rule in table.rules if isinstance(rule.transform, Chunk)]
-    constants = [constant.theirs for constant in table.constants]
+@pytest.mark.parametrize("weight_map", WEIGHT_MAPS.values(), ids=WEIGHT_MAPS)
+def test_no_tensor_has_two_rules(weight_map: WeightMap) -> None:
+    ours = [name for rule in weight_map.rules for name in rule.names("ours")]
+    whole = [
+        name for rule in weight_map.rules if not isinstance(rule.transform, Chunk) for name in rule.names("theirs")
+    ]
+    parts = [(rule.theirs, rule.transform) for rule in weight_map.rules if isinstance(rule.transform, Chunk)]
+    constants = [constant.theirs for constant in weight_map.constants]
     assert len(set(ours)) == len(ours)
     assert len({*whole, *constants, *(name for name, _ in parts)}) == len(whole) + len(constants) + len(parts) // 3
     assert len(set(parts)) == len(parts)
-    assert all(("{i}" in rule.ours) == ("{i}" in rule.theirs) for rule in table.rules)
+    assert all(("{i}" in rule.ours) == ("{i}" in rule.theirs) for rule in weight_map.rules)

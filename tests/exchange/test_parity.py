@@ -1,4 +1,4 @@
-"""Every Hugging Face architecture with a table of names gives the same logits as our model with its weights."""
+"""Every Hugging Face architecture with a weight map gives the same logits as our model with its weights."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange.mapping import WeightMap, ignored, to_ours, to_theirs
+from regard.exchange.mapping import WeightMap, find_ignored, to_ours, to_theirs
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -34,9 +34,9 @@ class Pair:
     ours: AnyModel
 
 
-@cache  # making models is most of the time here, and no test changes them
+@cache  # building models takes most of the time, and no test changes them
 def _make_pair(name: str) -> Pair:
-    """Their random model, and ours with its weights; `load_state_dict` is strict about names and shapes."""
+    """Make their model with random weights, and ours with the same; `load_state_dict` checks names and shapes."""
     case = CASES[name]
     theirs, ours = randomise_weights(case.make_theirs()), build_model(case.settings)
     ours.load_state_dict(to_ours(case.weight_map, theirs.state_dict()))
@@ -49,7 +49,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 
 
 def _compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
-    """Their answer, ours, and which positions are real."""
+    """Return their output, ours, and the mask of valid positions."""
     tokens, valid = make_batch(20, seed=1)
     inputs = {"input_ids": tokens, "attention_mask": valid.long()}
     if isinstance(ours, EncoderDecoder):
@@ -78,17 +78,17 @@ def test_same_gradients(name: str) -> None:
     assert max_gradient_difference(pair.weight_map, pair.theirs, pair.ours, *outputs) < TOLERANCE
 
 
-def test_there_and_back(pair: Pair) -> None:
+def test_round_trip(pair: Pair) -> None:
     theirs, ours = pair.theirs.state_dict(), pair.ours.state_dict()
     _assert_equal(to_theirs(pair.weight_map, to_ours(pair.weight_map, theirs)), theirs)
     _assert_equal(to_ours(pair.weight_map, to_theirs(pair.weight_map, ours)), ours)
 
 
-def test_files_leave_copies_and_constants_out(pair: Pair) -> None:
-    whole = pair.theirs.state_dict()
-    skipped = pair.weight_map.their_copies | ignored(pair.weight_map, whole).keys()
-    part = {name: tensor for name, tensor in whole.items() if name not in skipped}
-    _assert_equal(to_ours(pair.weight_map, part), to_ours(pair.weight_map, whole))
+def test_tied_copies_and_constants_may_be_absent(pair: Pair) -> None:
+    theirs = pair.theirs.state_dict()
+    skipped = pair.weight_map.their_copies | find_ignored(pair.weight_map, theirs).keys()
+    part = {name: tensor for name, tensor in theirs.items() if name not in skipped}
+    _assert_equal(to_ours(pair.weight_map, part), to_ours(pair.weight_map, theirs))
 
 
 def _assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
@@ -97,7 +97,7 @@ def _assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> Non
 
 
 @pytest.mark.parametrize("name", ["marian-relu", "pegasus-relu"])
-def test_marian_sinusoid_is_ours(name: str) -> None:
+def test_marian_sinusoid_equals_ours(name: str) -> None:
     theirs = _make_pair(name).theirs.state_dict()
     computed = Sinusoidal(WIDTH, 10000.0, interleaved=False).encode(torch.arange(POSITIONS)[None])[0]
     for side in ("encoder", "decoder"):

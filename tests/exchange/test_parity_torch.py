@@ -1,4 +1,4 @@
-"""`torch.nn.TransformerEncoder` and `TransformerDecoder` compute what our stacks compute with their weights."""
+"""`torch.nn.TransformerEncoder` and `TransformerDecoder` give the same outputs as our stacks with their weights."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def _make_encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
         WIDTH, HEADS, HIDDEN, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     )
     norm = nn.LayerNorm(WIDTH) if final_norm else None
-    theirs = nn.TransformerEncoder(layer, 2, norm, enable_nested_tensor=False)  # nested tensors warn: a prototype
+    theirs = nn.TransformerEncoder(layer, 2, norm, enable_nested_tensor=False)  # nested tensors warn
     feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
     encoder = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     head = {"kind": "none"}
@@ -67,7 +67,7 @@ def _copy_weights(theirs: nn.Module, ours: Stack, weight_map: WeightMap) -> tupl
 
 
 def _make_hidden_states(length: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Random vectors (B, T, D), and which of them are real."""
+    """Make random hidden states (B, T, D) and their padding mask."""
     tokens, valid = make_batch(length, seed)
     return torch.randn(*tokens.shape, WIDTH, generator=torch.Generator().manual_seed(seed)), valid
 
@@ -78,10 +78,10 @@ def _encode_both(theirs: nn.Module, ours: Stack) -> tuple[Tensor, Tensor, Tensor
 
 
 @shapes
-@pytest.mark.parametrize("fast", [True, False])
-def test_encoder(norm_first: bool, activation: str, final_norm: bool, fast: bool) -> None:
+@pytest.mark.parametrize("with_gradients", [True, False])
+def test_encoder(norm_first: bool, activation: str, final_norm: bool, with_gradients: bool) -> None:
     theirs, ours, _ = _make_encoders(norm_first, activation, final_norm)
-    with torch.set_grad_enabled(not fast):  # without gradients torch takes its fused path
+    with torch.set_grad_enabled(with_gradients):  # without gradients torch uses its fused kernel
         assert max_difference(*_encode_both(theirs, ours)) < TOLERANCE
 
 
@@ -103,7 +103,7 @@ def test_encoder_gradients(norm_first: bool, activation: str, final_norm: bool) 
 
 
 @pytest.mark.parametrize("final_norm", [True, False])
-def test_there_and_back(final_norm: bool) -> None:
+def test_round_trip(final_norm: bool) -> None:
     pairs = (_make_encoders(True, "relu", final_norm), _make_decoders(True, "relu", final_norm))
     for theirs, _, weight_map in pairs:
         before = theirs.state_dict()

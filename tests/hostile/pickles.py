@@ -53,7 +53,7 @@ def code_beside_the_weights(place: Place) -> None:
         (place.folder / name).write_text(f"import os\nos.mkdir({str(place.canary)!r})\n")
 
 
-@attack("vocabulary", "not a vocabulary")
+@attack("vocabulary", "not a valid tokenizer file")
 def pickled_vocabulary(place: Place) -> None:
     """A pickle named tokenizer.json."""
     (place.folder / "tokenizer.json").write_bytes(pickle.dumps(Canary(place.canary)))

@@ -8,7 +8,7 @@ from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
 FILE = "tokenizer.json"
-NOT_READ = "not a vocabulary"
+NOT_READ = "not a valid tokenizer file"
 UNKNOWN = "vocabulary"
 DEEP = 100_000
 

@@ -1,4 +1,4 @@
-"""Small vocabularies that many tests use, and the shared corpora where they are at hand."""
+"""Small tokenizers of all kinds, and lines of the shared corpora if they are present."""
 
 import gzip
 from functools import cache
@@ -57,7 +57,7 @@ def get_tokenizer(name: str) -> Tokenizer:
 
 
 def read_shared_lines(name: str, max_lines: int) -> list[str]:
-    """Lines of a shared corpus; without it the test is skipped."""
+    """Read lines of a shared corpus; skip the test if it is absent."""
     path = SHARED / name
     if not path.is_file():
         pytest.skip(f"needs ../shared/data/{name}")

@@ -1,9 +1,9 @@
-"""Byte-pair encoding as the lectures tell it, to be read; the product uses `tokenizers`.
+"""Byte-pair encoding as in the lectures, written for reading; Regard itself uses `tokenizers`.
 
 1. Start from single characters and a mark for the end of a word.
-2. Count all pairs of neighbours in the text.
-3. Make the most frequent pair a new symbol. Of equally frequent ones, take the pair whose left symbol is oldest, then
-   whose right symbol is; characters are as old as their code points are small.
+2. Count all adjacent pairs in the text.
+3. Merge the most frequent pair into a new symbol. Ties go to the pair whose left symbol is oldest, then whose right
+   symbol is; characters are ordered by code point and older than merged symbols.
 4. Repeat.
 """
 
@@ -15,7 +15,7 @@ Pair = tuple[str, str]
 
 
 def learn_merges(words: dict[str, int], alphabet: list[str], max_merges: int, min_count: int = 2) -> list[Pair]:
-    """The merges of a text that is given as words and how often each stands in it."""
+    """Learn the merges from word counts."""
     age = {symbol: number for number, symbol in enumerate(alphabet)}
     symbols_of_word = {word: list(word) for word in words}
     merges: list[Pair] = []
@@ -35,7 +35,7 @@ def learn_merges(words: dict[str, int], alphabet: list[str], max_merges: int, mi
 
 
 def merge_all(symbols: list[str], pair: Pair) -> None:
-    """Join the pair wherever it stands, from the left."""
+    """Merge every occurrence of the pair, from the left."""
     position = 0
     while position < len(symbols) - 1:
         if (symbols[position], symbols[position + 1]) == pair:
@@ -47,12 +47,12 @@ def segment_with_dropout(word: str, merges: list[Pair], dropout: float, rng: Ran
     """Algorithm 1 of Provilkov et al. (2020), line by line."""
     symbols = list(word)
     while True:
-        possible = [
+        candidates = [
             (merges.index(pair), position)
             for position, pair in enumerate(pairwise(symbols))
             if pair in merges and rng.random() >= dropout
         ]
-        if not possible:
+        if not candidates:
             return symbols
-        _, position = min(possible)
+        _, position = min(candidates)
         symbols[position : position + 2] = [symbols[position] + symbols[position + 1]]

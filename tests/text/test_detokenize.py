@@ -1,4 +1,4 @@
-"""Text as ids arrive is the text of all ids, and no half character shows on the way."""
+"""Streaming decoding equals decoding the whole sequence and never returns part of a character."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def push_all(name: str, ids: list[int]) -> list[str]:
 
 
 @given(numbers=st.lists(st.integers(0, 2**16), max_size=30))
-def test_a_stream_gives_what_decode_gives(numbers: list[int]) -> None:
+def test_streaming_equals_decode(numbers: list[int]) -> None:
     for name in KINDS:
         tokenizer = get_tokenizer(name)
         ids = [number % tokenizer.size for number in numbers]
@@ -25,19 +25,19 @@ def test_a_stream_gives_what_decode_gives(numbers: list[int]) -> None:
 
 
 @given(text=ANY_TEXT)
-def test_no_half_characters(text: str) -> None:
+def test_only_whole_characters(text: str) -> None:
     chunks = push_all("byte", get_tokenizer("byte").encode(text).ids)
     assert "".join(chunks) == text
     assert all(len(chunk) <= 1 for chunk in chunks), "a byte completes at most one character"
     assert "".join(chunks).count("\ufffd") == text.count("\ufffd")
 
 
-def test_a_character_waits_for_its_last_byte() -> None:
+def test_character_is_returned_with_its_last_byte() -> None:
     assert push_all("byte", get_tokenizer("byte").encode("a€b").ids) == ["a", "", "", "€", "b", ""]
     assert push_all("byte", get_tokenizer("byte").encode("€").ids[:2]) == ["", "", "\ufffd"]
 
 
-def test_spaces_wait_where_they_may_be_the_end() -> None:
+def test_space_that_may_be_final_is_held_back() -> None:
     tokenizer = get_tokenizer("bpe")
     ids = tokenizer.encode("a peck ").ids
     assert tokenizer.vocabulary[ids[0]] == "a▁"
@@ -49,10 +49,10 @@ def test_spaces_wait_where_they_may_be_the_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["byte_bpe", "bpe", "word"])
-def test_an_id_outside_the_vocabulary_is_refused(name: str) -> None:
+def test_id_outside_the_vocabulary_is_refused(name: str) -> None:
     tokenizer = get_tokenizer(name)
-    for wrong in (tokenizer.size, -1):
-        with pytest.raises(RegardError, match=f"no piece {wrong}"):
-            tokenizer.decode([0, wrong])
-        with pytest.raises(RegardError, match=f"no piece {wrong}"):
-            tokenizer.make_streaming_decoder().push(wrong)
+    for invalid_id in (tokenizer.size, -1):
+        with pytest.raises(RegardError, match=f"no token {invalid_id}"):
+            tokenizer.decode([0, invalid_id])
+        with pytest.raises(RegardError, match=f"no token {invalid_id}"):
+            tokenizer.make_streaming_decoder().push(invalid_id)

@@ -1,4 +1,4 @@
-"""Learning: the same file each time, as large as asked, with errors that teach."""
+"""Learning is deterministic, respects the vocabulary size, and raises helpful errors."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
-from regard.text import learn as learning
+from regard.text import learn as learn_module
 from regard.text.learn import learn, learn_pair
 from tests.text.factories import KINDS, TEXT, get_tokenizer, read_shared_lines
 
@@ -25,8 +25,8 @@ print(json.dumps({name: learn(texts, settings).fingerprint for name, settings in
 """
 
 
-def test_the_same_text_gives_the_same_file() -> None:
-    """In another process, with other hashes, other threads and another order of lines."""
+def test_same_text_gives_same_file() -> None:
+    """Other process, hash seed, number of threads and order of lines."""
     fingerprints = []
     for seed in ("1", "2"):
         environment = os.environ | {
@@ -43,7 +43,7 @@ def test_the_same_text_gives_the_same_file() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [ByteBpe(), Bpe(), Unigram(), WordLevel()], ids=lambda settings: settings.kind)
 @pytest.mark.parametrize("name", ["multi30k/train.de.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz"])
-def test_the_same_corpus_gives_the_same_file(name: str, settings: AnyTokenizer) -> None:
+def test_same_corpus_gives_same_file(name: str, settings: AnyTokenizer) -> None:
     texts = read_shared_lines(name, 30_000)
     assert learn(texts, settings) == learn(Random(1).sample(texts, len(texts)), settings)
 
@@ -81,8 +81,8 @@ def test_special_tokens_count_towards_the_size() -> None:
     assert list(tagged.specials.extra) == ["<url>", "@@"]
 
 
-def test_text_never_turns_into_special_tokens() -> None:
-    """The text for learning is full of "<pad>": no piece may take its name, or the id would be the special one's."""
+def test_text_is_never_encoded_as_special_tokens() -> None:
+    """The training text is full of "<pad>": no learned token may equal it, or it would have the special id."""
     texts = ["<pad> <pad></s> <unk>"] * 50
     for settings in (ByteBpe(vocabulary=400), Bpe(vocabulary=60), Unigram(vocabulary=60), WordLevel()):
         tokenizer = learn(texts, settings)
@@ -94,8 +94,8 @@ def test_text_never_turns_into_special_tokens() -> None:
 
 
 @pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram])
-def test_a_special_token_may_look_like_a_word(kind: type[ByteBpe | Bpe | Unigram]) -> None:
-    """Merges that would make its name are left out, and those that need them; the word is cut differently."""
+def test_special_token_may_equal_a_word(kind: type[ByteBpe | Bpe | Unigram]) -> None:
+    """Merges that would produce its text, and those that need them, are removed; the word is segmented differently."""
     texts = [" peck pecker pecking peckers pecked x"] * 9
     tokenizer = learn(texts, kind(vocabulary=300, specials=Specials(pad="peck", mask="pe", extra=("ing",))))
     for text in (texts[0], "xpeckx xpex pe xpeck pex"):
@@ -107,7 +107,7 @@ def test_a_special_token_may_look_like_a_word(kind: type[ByteBpe | Bpe | Unigram
     assert len(tokenizer.vocabulary) == tokenizer.size == max(tokenizer.specials.extra.values()) + 1
 
 
-def test_extra_tokens_are_one_piece_of_text() -> None:
+def test_extra_token_is_one_token() -> None:
     for name in ("byte_bpe tagged", "bpe tagged", "unigram tagged", "character tagged", "byte_bpe normal"):
         tokenizer = get_tokenizer(name)
         ids = tokenizer.encode("peck<url>peck @@ <url>").ids
@@ -132,15 +132,15 @@ def test_separate_and_joint_vocabularies() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (ByteBpe(vocabulary=200), "no room for 7 special tokens and the 256 bytes"),
-        (Bpe(vocabulary=20), "no room for 7 special tokens and the characters"),
+        (ByteBpe(vocabulary=200), "too small for 7 special tokens and the 256 bytes"),
+        (Bpe(vocabulary=20), "too small for 7 special tokens and the characters"),
         (Unigram(vocabulary=20), "not large enough"),
-        (WordLevel(vocabulary=5), "no room for 7 special tokens"),
+        (WordLevel(vocabulary=5), "too small for 7 special tokens"),
         (ByteBpe(specials=Specials(pad="_")), "'_' is too short"),
         (ByteBpe(specials=Specials(extra=("<s>",))), "both a special and an extra"),
     ],
 )
-def test_what_cannot_be_learned_is_said(settings: AnyTokenizer, message: str) -> None:
+def test_impossible_settings_raise(settings: AnyTokenizer, message: str) -> None:
     with pytest.raises(RegardError, match=message) as raised:
         learn(TEXT, settings)
     assert raised.value.fix
@@ -148,17 +148,17 @@ def test_what_cannot_be_learned_is_said(settings: AnyTokenizer, message: str) ->
 
 @pytest.mark.parametrize("settings", [settings for settings in KINDS.values() if settings.kind != "byte"])
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
-def test_nothing_to_learn_from(settings: AnyTokenizer, texts: list[str]) -> None:
+def test_no_text_raises(settings: AnyTokenizer, texts: list[str]) -> None:
     with pytest.raises(RegardError, match="no text to learn from"):
         learn(texts, settings)
 
 
-def test_bytes_need_no_text() -> None:
+def test_byte_level_needs_no_text() -> None:
     assert learn([], ByteLevel()) == get_tokenizer("byte")
 
 
-def test_too_much_to_count_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "MOST", 1000)
+def test_too_many_characters_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learn_module, "MAX_CHARACTERS", 1000)
 
     def endless() -> Iterator[str]:
         while True:
@@ -168,7 +168,7 @@ def test_too_much_to_count_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         learn(endless(), ByteBpe(vocabulary=300))
 
 
-def test_a_fault_while_reading_is_not_swallowed() -> None:
+def test_reading_error_is_passed_on() -> None:
     def broken() -> Iterator[str]:
         yield TEXT[0]
         raise RegardError("The disk is gone.", where="a.en:2")

@@ -1,4 +1,4 @@
-"""`tokenizers` learns what a readable byte-pair encoding learns, ties included."""
+"""`tokenizers` learns the same merges as a readable reference BPE, ties included."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from tests.text.factories import TEXT, read_shared_lines
 from tests.text.reference_bpe import Pair, learn_merges
 
 CORPORA = ("multi30k/train.en.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz")
-ROLES = 7
+N_ROLES = 7
 
 
 def list_merges(tokenizer: Tokenizer) -> list[Pair]:
@@ -21,12 +21,12 @@ def list_merges(tokenizer: Tokenizer) -> list[Pair]:
 
 
 def assert_same_merges(texts: list[str], settings: Bpe | ByteBpe) -> list[Pair]:
-    """Learn with both; they must agree on every merge, and have stopped for the same reason."""
+    """Learn with both; they must agree on every merge and on their number."""
     tokenizer = learn(texts, settings)
     words = count_words(tokenizer, texts)
     base_alphabet = [SPACE_MARK] if settings.kind == "bpe" else list(BYTE_ALPHABET)
     alphabet = sorted({*base_alphabet, *(character for word in words for character in word)})
-    max_merges = settings.vocabulary - ROLES - len(alphabet)
+    max_merges = settings.vocabulary - N_ROLES - len(alphabet)
     expected = learn_merges(words, alphabet, max_merges=max_merges)
     assert list_merges(tokenizer) == expected
     return expected
@@ -51,7 +51,7 @@ def test_small_texts(texts: list[str], kind: type[Bpe] | type[ByteBpe]) -> None:
 def test_three_corpora(name: str) -> None:
     texts = read_shared_lines(name, 700)
     assert len(assert_same_merges(texts, Bpe(vocabulary=200))) > 80
-    assert len(assert_same_merges(texts, ByteBpe(vocabulary=360))) == 360 - 256 - ROLES
+    assert len(assert_same_merges(texts, ByteBpe(vocabulary=360))) == 360 - 256 - N_ROLES
 
 
 @pytest.mark.slow
@@ -59,11 +59,11 @@ def test_three_corpora(name: str) -> None:
 def test_three_larger_corpora(name: str) -> None:
     texts = read_shared_lines(name, 15_000)
     assert len(assert_same_merges(texts, Bpe(vocabulary=500))) > 350
-    assert len(assert_same_merges(texts, ByteBpe(vocabulary=600))) == 600 - 256 - ROLES
+    assert len(assert_same_merges(texts, ByteBpe(vocabulary=600))) == 600 - 256 - N_ROLES
 
 
 def test_the_lecture_merges_e_and_s_first() -> None:
-    """All of lo, ow, we, es, st and t</w> stand there twice; e is the first letter among their left sides."""
+    """lo, ow, we, es, st and t</w> all occur twice; e is the smallest left character among them."""
     text = ["low lower newest widest"]
     tokenizer = learn(text, Bpe(vocabulary=100))
     first_merge = next(replay_merges(tokenizer, text))

@@ -1,4 +1,4 @@
-"""Every string comes back: 500 strings a property here, 10,000 with HYPOTHESIS_PROFILE=long."""
+"""Decoding inverts encoding: 500 strings per property, 10,000 with HYPOTHESIS_PROFILE=long."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from tests.text.factories import ALPHABET, get_tokenizer
 ODD = ["<pad>", "</s>", "<2de>", "<unk>", "<url>", "@@", " ", "  ", "\n", "\r\n", "\u2028", "\0", "\ufeff", "\ufffd"]
 ODD += ["é", "e\u0301", "🏳️‍🌈", "ñ", "Ã±", "Ġ", "▁", "ß", "İ", "ﬁ", "한국어", "\u202e", "\U0010ffff", "'s", "</w>"]
 ANY_TEXT = st.lists(st.sampled_from(ODD) | st.text(max_size=5), max_size=10).map("".join)
-KNOWN_TEXT = st.lists(
+LEARNED_TEXT = st.lists(
     st.text(ALPHABET, max_size=6) | st.sampled_from([" ", "  ", "<pad>", "</s>", "<unk>", "peppers"]), max_size=10
 ).map("".join)
 WORDS = st.lists(
@@ -37,13 +37,13 @@ def test_a_normalised_string(text: str) -> None:
             assert tokenizer.decode(ids) == tokenizer.normalise(text), name
 
 
-def test_normalisation_is_what_was_chosen() -> None:
+def test_normalisation_follows_the_settings() -> None:
     tokenizer = get_tokenizer("byte_bpe normal")
     assert tokenizer.decode(tokenizer.encode("É ﬁx E\u0301 <url> 한국").ids) == "e fix e <url> 한국"
 
 
-@given(text=KNOWN_TEXT)
-def test_strings_of_known_characters(text: str) -> None:
+@given(text=LEARNED_TEXT)
+def test_strings_of_learned_characters(text: str) -> None:
     for name in ("bpe", "unigram", "character", "bpe tagged", "unigram tagged", "character tagged"):
         tokenizer = get_tokenizer(name)
         ids = tokenizer.encode(text).ids
@@ -52,32 +52,32 @@ def test_strings_of_known_characters(text: str) -> None:
 
 
 @given(words=st.lists(st.sampled_from(["Peter", "peck", "<pad>", "zzz"]), max_size=8))
-def test_words_are_words(words: list[str]) -> None:
-    """The word level knows words, says what it does not know, and puts one space between them."""
+def test_word_level(words: list[str]) -> None:
+    """The word level decodes known words, shows unknown ones as <unk>, and joins them with one space."""
     tokenizer = get_tokenizer("word")
     ids = tokenizer.encode("  ".join(words)).ids
     assert tokenizer.decode(ids) == " ".join(word if word in ("Peter", "peck") else "<unk>" for word in words)
 
 
 @given(text=ANY_TEXT)
-def test_spans_cover_the_text_in_order(text: str) -> None:
+def test_offsets_cover_the_text_in_order(text: str) -> None:
     for name in ("byte_bpe", "byte_bpe tagged", "bpe", "unigram", "character", "byte_bpe normal"):
         encoding = get_tokenizer(name).encode(text)
         assert len(encoding.ids) == len(encoding.offsets) == len(encoding.word_ids)
         assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
         assert [start for start, _ in encoding.offsets] == sorted(start for start, _ in encoding.offsets)
-        if name != "byte_bpe normal":  # there, accents that are taken off belong to no piece
-            covered = {place for start, end in encoding.offsets for place in range(start, end)}
+        if name != "byte_bpe normal":  # removed accents belong to no token
+            covered = {position for start, end in encoding.offsets for position in range(start, end)}
             assert covered == set(range(len(text))), name
 
 
 @given(words=WORDS)
-def test_words_are_what_spaces_separate(words: list[str]) -> None:
+def test_words_are_separated_by_spaces(words: list[str]) -> None:
     text = " ".join(words)
     for name in ("byte_bpe", "byte", "bpe", "unigram", "character"):
         encoding = get_tokenizer(name).encode(text)
-        places: list[set[int]] = [set() for _ in words]
+        positions: list[set[int]] = [set() for _ in words]
         for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True):
             assert word is not None
-            places[word] |= set(range(start, end))
-        assert ["".join(text[place] for place in sorted(word)).strip(" ") for word in places] == words, name
+            positions[word] |= set(range(start, end))
+        assert ["".join(text[position] for position in sorted(word)).strip(" ") for word in positions] == words, name

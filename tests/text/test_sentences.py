@@ -1,4 +1,4 @@
-"""Sentences of a text: nothing is lost, and common cases are cut where a person would."""
+"""Sentence splitting loses no text and handles common cases."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from regard.text.sentences import split_sentences
 
 
 @given(st.text(alphabet='aB.!? \n\t"”)。1…', max_size=40) | st.text(max_size=40))
-def test_joined_they_are_the_text(text: str) -> None:
+def test_concatenated_sentences_are_the_text(text: str) -> None:
     pairs = split_sentences(text)
     assert "".join(sentence + space for sentence, space in pairs) == text
     assert all(not space or space.isspace() for _, space in pairs)
@@ -18,10 +18,10 @@ def test_joined_they_are_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cut"),
+    ("text", "sentences"),
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
-        ("Mr. Smith met Dr. No. They left.", ["Mr. Smith met Dr. No. They left."]),  # "No." is a short form, too
+        ("Mr. Smith met Dr. No. They left.", ["Mr. Smith met Dr. No. They left."]),  # "No." is an abbreviation as well
         ("J. S. Bach wrote it. He did.", ["J. S. Bach wrote it.", "He did."]),
         ("Das ist z. B. gut. Sehr gut.", ["Das ist z. B. gut.", "Sehr gut."]),
         ("It costs 3.50 euros. Really?", ["It costs 3.50 euros.", "Really?"]),
@@ -33,5 +33,5 @@ def test_joined_they_are_the_text(text: str) -> None:
         ("e.g. this. That", ["e.g. this.", "That"]),
     ],
 )
-def test_common_cases(text: str, cut: list[str]) -> None:
-    assert [sentence for sentence, _ in split_sentences(text)] == cut
+def test_common_cases(text: str, sentences: list[str]) -> None:
+    assert [sentence for sentence, _ in split_sentences(text)] == sentences

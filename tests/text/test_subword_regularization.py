@@ -1,4 +1,4 @@
-"""Cuts by chance: seeded by sample alone, as frequent as they should be, and always the same text."""
+"""Random segmentation: seeded per sample, with the right probabilities, and lossless."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from regard.config.run import Bpe, ByteBpe, Unigram, WordLevel
 from regard.text.subword_regularization import BpeDropout, SubwordSampler, UnigramSampling, make_subword_sampler
 from tests.text.factories import TEXT, get_tokenizer
 from tests.text.reference_bpe import segment_with_dropout
-from tests.text.test_round_trip import ANY_TEXT, KNOWN_TEXT
+from tests.text.test_round_trip import ANY_TEXT, LEARNED_TEXT
 
 DROPOUT = 0.3
 
@@ -37,7 +37,7 @@ def is_plausible(count: int, tries: int, probability: float) -> bool:
 
 
 @pytest.mark.parametrize("name", ["byte_bpe", "bpe", "unigram"])
-def test_the_same_sample_is_cut_the_same(name: str) -> None:
+def test_same_sample_has_same_segmentation(name: str) -> None:
     first = encode_all(make_sampler(name), TEXT * 3)
     make_sampler.cache_clear()
     assert encode_all(make_sampler(name), TEXT * 3) == first
@@ -54,12 +54,13 @@ def test_the_same_sample_is_cut_the_same(name: str) -> None:
 
 SCRIPT = """
 import hashlib
-from tests.text.test_subword_regularization import TEXT, drawn, noise
-print(hashlib.sha256(repr([drawn(noise(name), TEXT) for name in ("byte_bpe", "bpe", "unigram")]).encode()).hexdigest())
+from tests.text.test_subword_regularization import TEXT, encode_all, make_sampler
+ids = [encode_all(make_sampler(name), TEXT) for name in ("byte_bpe", "bpe", "unigram")]
+print(hashlib.sha256(repr(ids).encode()).hexdigest())
 """
 
 
-def test_neither_hashes_nor_threads_change_a_cut() -> None:
+def test_hashes_and_threads_do_not_change_the_segmentation() -> None:
     digests = set()
     for seed in ("1", "2"):
         environment = os.environ | {
@@ -89,7 +90,7 @@ def test_a_noisy_cut_is_the_same_text(text: str) -> None:
         )
 
 
-@given(text=KNOWN_TEXT)
+@given(text=LEARNED_TEXT)
 def test_a_noisy_cut_is_the_same_known_text(text: str) -> None:
     for name in ("bpe", "bpe tagged", "unigram", "unigram tagged"):
         ids = make_sampler(name).encode_ids(text, seed=1, epoch=1, sample=len(text))
@@ -111,8 +112,8 @@ def test_merging_without_a_skip_is_the_plain_cut(text: str) -> None:
             assert dropout._segment(symbols, 1000, Random(0).random) == tokens
 
 
-def test_a_merge_is_skipped_as_often_as_asked() -> None:
-    """One merge makes "ck": its halves stay apart as often as the rate says."""
+def test_merge_is_skipped_with_the_dropout_probability() -> None:
+    """One merge produces "ck"; it is skipped with the dropout probability."""
     dropout = BpeDropout(get_tokenizer("byte_bpe"), 0.1)
     tokens = get_tokenizer("byte_bpe").encode("ck").ids
     assert len(tokens) == 1
@@ -122,8 +123,8 @@ def test_a_merge_is_skipped_as_often_as_asked() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_cuts_are_as_frequent_as_in_the_paper(rate: float) -> None:
-    """Against the algorithm of the paper, read line by line."""
+def test_segmentations_have_the_probabilities_of_the_paper(rate: float) -> None:
+    """Compare with the algorithm of the paper."""
     tokenizer = get_tokenizer("bpe")
     merges = [(left, right) for left, right in tokenizer.model["merges"]]
     dropout, rng, tries = BpeDropout(tokenizer, rate), Random(7), 4000
@@ -139,7 +140,7 @@ def test_cuts_are_as_frequent_as_in_the_paper(rate: float) -> None:
         assert abs(ours[cut] - theirs[cut]) <= 4.5 * math.sqrt(2 * tries * probability * (1 - probability)), cut
 
 
-def test_unigram_cuts_are_as_frequent_as_their_subwords_are_likely() -> None:
+def test_unigram_segmentations_have_the_probabilities_of_the_model() -> None:
     tokenizer = get_tokenizer("unigram")
     scores = {subword: score for subword, score in tokenizer.model["vocab"] if score > -999}
 
@@ -159,25 +160,25 @@ def test_unigram_cuts_are_as_frequent_as_their_subwords_are_likely() -> None:
         assert is_plausible(counts[cut], tries, weight / sum(weights.values())), cut
 
 
-def test_the_share_of_sentences_that_are_sampled() -> None:
+def test_fraction_of_sampled_sentences() -> None:
     text, tries = "Peter Piper picked a peck of pickled peppers", 2000
     tokens = get_tokenizer("unigram").encode(text).ids
     n_changed = sum(ids != tokens for ids in encode_all(make_sampler("unigram", 0.3), [text] * tries))
-    assert is_plausible(n_changed, tries, 0.3), "a sentence of eight words hardly ever falls on its likeliest cut"
+    assert is_plausible(n_changed, tries, 0.3), "a sampled segmentation of eight words is hardly ever the best one"
 
 
-def test_unknown_characters_and_monsters_keep_their_plain_cut() -> None:
+def test_unknown_characters_and_very_long_words_keep_their_segmentation() -> None:
     for name in ("bpe", "unigram"):
         ids = make_sampler(name).encode_ids("☃☃ peck", seed=0, epoch=0, sample=0)
         assert get_tokenizer(name).specials.unk in ids
-    monster = "peck" * 2500
+    long_word = "peck" * 2500
     assert (
-        make_sampler("byte_bpe").encode_ids(monster, seed=0, epoch=0, sample=0)
-        == get_tokenizer("byte_bpe").encode(monster).ids
+        make_sampler("byte_bpe").encode_ids(long_word, seed=0, epoch=0, sample=0)
+        == get_tokenizer("byte_bpe").encode(long_word).ids
     )
 
 
-def test_the_settings_say_which_noise() -> None:
+def test_settings_select_the_sampler() -> None:
     assert make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpe()) is None
     assert make_subword_sampler(get_tokenizer("word"), WordLevel()) is None
     assert isinstance(make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpe(dropout=0.1)), BpeDropout)

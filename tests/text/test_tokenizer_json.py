@@ -1,4 +1,4 @@
-"""One file holds everything: roles come back from it, and Hugging Face reads it with the same ids."""
+"""`tokenizer.json` holds everything, roles included, and Hugging Face reads it with the same ids."""
 
 import json
 import pickle
@@ -15,12 +15,12 @@ from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.text.factories import KINDS, TEXT, get_tokenizer
 
-PLAIN = ["Peter Piper picked", " two  spaces ", "größere Äpfel für 3,50 €", "<url> x@@y", ""]
-SPECIAL = ["<pad> and </s>", "<2de> <mask><unk>"]
+TEXTS = ["Peter Piper picked", " two  spaces ", "größere Äpfel für 3,50 €", "<url> x@@y", ""]
+SPECIAL_TEXTS = ["<pad> and </s>", "<2de> <mask><unk>"]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_file_is_all_there_is(name: str, tmp_path: Path) -> None:
+def test_file_holds_the_whole_tokenizer(name: str, tmp_path: Path) -> None:
     tokenizer = get_tokenizer(name)
     path = tmp_path / "tokenizer.json"
     tokenizer.save(path)
@@ -29,7 +29,7 @@ def test_a_file_is_all_there_is(name: str, tmp_path: Path) -> None:
     assert loaded == tokenizer
     assert loaded.specials == tokenizer.specials
     assert [loaded.encode(text) for text in TEXT] == [tokenizer.encode(text) for text in TEXT]
-    copy = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301 - to worker processes
+    copy = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301 - for worker processes
     assert copy == tokenizer
     assert copy.encode(TEXT[0]) == tokenizer.encode(TEXT[0])
 
@@ -42,16 +42,16 @@ def test_hugging_face_reads_it_with_the_same_ids(name: str, tmp_path: Path) -> N
     tokenizer.save(tmp_path / "tokenizer.json")
     theirs = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
     assert len(theirs) == tokenizer.size
-    assert theirs(PLAIN)["input_ids"] == tokenizer.encode_ids(PLAIN)
+    assert theirs(TEXTS)["input_ids"] == tokenizer.encode_ids(TEXTS)
     strict = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"), split_special_tokens=True)
-    assert strict(PLAIN + SPECIAL)["input_ids"] == tokenizer.encode_ids(PLAIN + SPECIAL)
+    assert strict(TEXTS + SPECIAL_TEXTS)["input_ids"] == tokenizer.encode_ids(TEXTS + SPECIAL_TEXTS)
     assert theirs.convert_ids_to_tokens(tokenizer.specials.pad) == "<pad>"
     if name in ("byte_bpe", "bpe", "unigram", "character", "byte"):
         ids = tokenizer.encode(" Peter  Piper picked ").ids
         assert theirs.decode(ids, clean_up_tokenization_spaces=False) == " Peter  Piper picked "
 
 
-def test_roles_are_kept_whatever_they_are_called() -> None:
+def test_roles_are_kept_under_any_text() -> None:
     settings = Specials(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
     tokenizer = learn(TEXT, ByteBpe(vocabulary=300, specials=settings))
     for role in ROLES:
@@ -69,7 +69,7 @@ def test_languages_have_tags() -> None:
         tokenizer.specials.language_id("fr")
 
 
-def test_words_skip_special_tokens() -> None:
+def test_special_tokens_have_no_word_id() -> None:
     tokenizer = get_tokenizer("byte_bpe")
     ids = tokenizer.encode("a peck").ids
     special = tokenizer.specials
@@ -77,17 +77,20 @@ def test_words_skip_special_tokens() -> None:
     assert tokenizer.decode([special.bos, *ids, special.eos, special.pad]) == "a peck"
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     with pytest.raises(RegardError, match="cannot be read"):
         Tokenizer.load(path)
     for content in (b"", b"{}", b"\xff", b"[1]", b'{"version": "1.0"}'):
         path.write_bytes(content)
-        with pytest.raises(RegardError, match="not a vocabulary") as raised:
+        with pytest.raises(RegardError, match="not a valid tokenizer file") as raised:
             Tokenizer.load(path)
         assert raised.value.where == str(path)
     document = json.loads(get_tokenizer("bpe").content)
-    for part, message in (("post_processor", "which token has the role: pad"), ("decoder", "does not know")):
+    for part, message in (
+        ("post_processor", "no token for the role: pad"),
+        ("decoder", "not one that Regard"),
+    ):
         path.write_text(json.dumps(document | {part: None if part == "post_processor" else {"type": "CTC"} | CTC}))
         with pytest.raises(RegardError, match=message):
             Tokenizer.load(path).decode([1])
@@ -96,7 +99,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 CTC = {"pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
 
 
-def test_text_that_is_none() -> None:
+def test_invalid_text_is_refused() -> None:
     for encode in (
         lambda text: get_tokenizer("bpe").encode(text),
         lambda text: get_tokenizer("bpe").encode_ids(["a", text]),
@@ -129,5 +132,5 @@ def test_tokenizer_pair_folders(tmp_path: Path) -> None:
         TokenizerPair.load(tmp_path / "1")
     (tmp_path / "1" / "tokenizer.json").unlink()
     (tmp_path / "1" / "target.json").unlink()
-    with pytest.raises(RegardError, match="without its partner"):
+    with pytest.raises(RegardError, match="not the other side"):
         TokenizerPair.load(tmp_path / "1")

@@ -192,7 +192,7 @@ def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], nu
 def _show_tally(name: str, tally: LineTally[Location], description: str) -> None:
     if tally.lines:
         text, decoded = tally.example
-        typer.echo(f"{name}: {pluralize(tally.lines, 'line')}, {description}; first at {tally.first_place}")
+        typer.echo(f"{name}: {pluralize(tally.lines, 'line')}, {description}; first at {tally.first_location}")
         typer.echo(f"  text: {_shorten(text)}\n  back: {_shorten(decoded)}")
 
 

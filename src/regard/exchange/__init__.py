@@ -1,1 +1,1 @@
-"""To and from other engines: the same model under other names."""
+"""Conversion of weights to and from other libraries: `torch.nn` and Hugging Face."""

@@ -1,26 +1,29 @@
-"""Tables of names for the encoder-only models of Hugging Face: BERT, one architecture for each head."""
+"""Weight maps for encoder-only models of Hugging Face: BERT, one architecture for each head."""
 
 from typing import Literal
 
 from torch import Tensor
 
-from regard.exchange.mapping import Constant, Rule, Tensors, WeightMap
-from regard.exchange.torch_nn import (
+from regard.exchange.mapping import (
     SOURCE_EMBEDDING,
     WEIGHT,
     WEIGHT_AND_BIAS,
+    Constant,
     Constants,
+    Rule,
     Rules,
     Sinusoid,
+    Tensors,
+    WeightMap,
+    add_prefix,
     make_position_rules,
     make_rules,
-    prefixed,
 )
 
-Head = Literal["mlm", "classes", "tags", "none"]  # the kinds of heads in a configuration
+Head = Literal["mlm", "classes", "tags", "none"]  # the kinds of heads in the settings
 
 BERT_LAYER = {
-    **prefixed("attention", "attention.self", {name: name for name in ("query", "key", "value")}),
+    **add_prefix("attention", "attention.self", {name: name for name in ("query", "key", "value")}),
     "attention.output": "attention.output.dense",
     "attention_residual.norm": "attention.output.LayerNorm",
     "feedforward.up": "intermediate.dense",
@@ -29,7 +32,7 @@ BERT_LAYER = {
 }
 BERT_STACK = {
     "encoder.input_norm": "embeddings.LayerNorm",
-    **prefixed("encoder.layers.{i}", "encoder.layer.{i}", BERT_LAYER),
+    **add_prefix("encoder.layers.{i}", "encoder.layer.{i}", BERT_LAYER),
 }
 BERT_ARCHITECTURES: dict[Head, str] = {
     "mlm": "BertForMaskedLM",
@@ -49,9 +52,12 @@ BERT_HEADS: dict[Head, dict[str, str]] = {
 
 
 def bert(head: Head, *, has_token_types: bool = True, sinusoid: Sinusoid | None = None) -> WeightMap:
-    """The BERT with this head; `masked_words` must be tied, and `vectors` is made with `add_pooling_layer=False`.
+    """Map the BERT architecture with this head.
 
-    Without `types` it has `type_vocab_size = 1`; `sinusoid` says that our positions are one, and not learned.
+    Args:
+        head: `mlm` must have tied embeddings; `none` maps a `BertModel` with `add_pooling_layer=False`.
+        has_token_types: Whether our model has token types; if not, theirs has `type_vocab_size = 1`.
+        sinusoid: Our positions if they are sinusoidal; None if they are learned.
     """
     prefix = "" if head == "none" else "bert."
     position_rules, position_constants = make_position_rules(
@@ -70,14 +76,14 @@ def bert(head: Head, *, has_token_types: bool = True, sinusoid: Sinusoid | None 
         (
             *type_constants,
             *position_constants,
-            Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., stored by older files."),
+            Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., which older files contain."),
             *_make_next_sentence_constants(head, prefix),
         ),
     )
 
 
 def _make_embedding_rules(head: Head, theirs: str) -> Rules:
-    """The embeddings, which are the output matrix too where words are the answer."""
+    """Map the embedding, which is also the output projection of the MLM head."""
     if head != "mlm":
         return (Rule(SOURCE_EMBEDDING, theirs),)
     return (
@@ -92,18 +98,18 @@ def _make_embedding_rules(head: Head, theirs: str) -> Rules:
 
 
 def _make_type_rules(theirs: str, has_token_types: bool) -> tuple[Rules, Constants]:
-    """The table of token types, or one type that adds nothing."""
+    """Map the token type embedding, or a single type of zeros."""
     if has_token_types:
         return make_rules({"source.types": theirs}, WEIGHT), ()
 
     def make_zeros(ours: Tensors) -> Tensor:
         return ours[SOURCE_EMBEDDING].new_zeros(1, ours[SOURCE_EMBEDDING].size(1))
 
-    return (), (Constant(f"{theirs}.weight", "all zeros, for our model has no token types.", make_zeros),)
+    return (), (Constant(f"{theirs}.weight", "all zeros, because our model has no token types.", make_zeros),)
 
 
 def _make_next_sentence_constants(head: Head, prefix: str) -> Constants:
-    """What pre-training leaves in files, except where a classifier goes on with it."""
+    """List the tensors of next-sentence pre-training; the classification head keeps the pooler."""
     modules = (*(() if head == "classes" else (f"{prefix}pooler.dense",)), "cls.seq_relationship")
-    reason = "of the next-sentence task, which this head does not use."
+    reason = "part of the next-sentence task, which this head does not use."
     return tuple(Constant(f"{module}.{field}", reason) for module in modules for field in WEIGHT_AND_BIAS)

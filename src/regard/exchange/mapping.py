@@ -1,14 +1,18 @@
-"""The same weights under other names: how a table joins our tensors to another engine's, in both directions.
+"""Weight maps: data that renames and reshapes our tensors into those of another architecture, and back.
 
-A table is data. This line of GPT-2's says that our query matrix is the first third of their packed one, turned over:
+This rule of GPT-2 states that our query weight is the first third of their packed weight, transposed:
 
-    Rule("decoder.layers.{i}.attention.query.weight", "transformer.h.{i}.attn.c_attn.weight", Packed(0, 3, True))
+    Rule("decoder.layers.{i}.attention.query.weight", "transformer.h.{i}.attn.c_attn.weight", Chunk(0, 3, True))
 
-`to_ours` and `to_theirs` read it either way. Nothing is lost on the way: a tensor that is missing, left over or
-not what the table says is a fault, and all faults are named at once.
+`to_ours` and `to_theirs` apply the rules in either direction. No tensor is lost silently: a missing, unexpected or
+mismatched tensor is an error, and the error lists all of them.
 
->>> table = WeightMap("Toy", (Rule("up.weight", "fc.weight", Transpose()),))
->>> to_ours(table, {"fc.weight": torch.ones(2, 3)})["up.weight"].shape
+The maps themselves are in `torch_nn` (one stack), `encoder_only`, `decoder_only` and `encoder_decoder` (whole Hugging
+Face models). A map renames tensors only; the settings of both sides must agree as well: T5 has `score.scale = 1`,
+BART's positions have `offset = 2`, Marian's sinusoid has `layout = "halves"`, and so on.
+
+>>> weight_map = WeightMap("Toy", (Rule("up.weight", "fc.weight", Transpose()),))
+>>> to_ours(weight_map, {"fc.weight": torch.ones(2, 3)})["up.weight"].shape
 torch.Size([3, 2])
 """
 
@@ -21,6 +25,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.nn.positions import Sinusoidal
 
 Tensors = Mapping[str, Tensor]
 Side = Literal["ours", "theirs"]
@@ -28,17 +33,17 @@ Side = Literal["ours", "theirs"]
 
 @dataclass(frozen=True)
 class Identity:
-    """The tensor as it is."""
+    """Both sides store the same tensor."""
 
 
 @dataclass(frozen=True)
 class Transpose:
-    """Their matrix is ours turned over: Conv1D keeps (in, out), a Linear (out, in)."""
+    """Their matrix is ours transposed: Conv1D stores (in, out), Linear (out, in)."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Ours is one of several equal parts that they keep as one tensor, part after part along the output."""
+    """Ours is part `index` of the `chunks` equal parts of their tensor, split along the output axis."""
 
     index: int
     chunks: int
@@ -47,7 +52,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Unsqueeze:
-    """The same numbers, with one more axis of size 1 in front on one side."""
+    """One side (`side`) has an additional leading axis of size 1."""
 
     side: Side
 
@@ -58,10 +63,10 @@ IDENTITY = Identity()
 
 @dataclass(frozen=True)
 class Rule:
-    """One tensor of ours and where it is in theirs. `{i}` stands for the number of a layer.
+    """The name of one tensor on both sides. `{i}` stands for the index of a layer.
 
-    Copies are further names of the same tensor (tied weights): any of the names may be given, those given
-    must be equal, and what comes out has them all.
+    Copies are further names of the same tensor (tied weights). The input needs at least one of the names, and all
+    that are present must be equal. The output has all of them.
     """
 
     ours: str
@@ -71,28 +76,44 @@ class Rule:
     their_copies: tuple[str, ...] = ()
 
     def names(self, side: Side) -> tuple[str, ...]:
-        """All names of the tensor on one side."""
+        """Return all names of the tensor on one side."""
         return (self.ours, *self.our_copies) if side == "ours" else (self.theirs, *self.their_copies)
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor of theirs that we do not keep, and why.
+    """One of their tensors that is no weight of ours, and the reason.
 
-    With `make` it follows from our tensors: it is made for them, and checked when it comes from them. Without,
-    it is what some files hold and no model needs: it is left out, and never made.
+    With `make`, `to_theirs` computes it from our tensors and `to_ours` checks it. Without, some files contain it but
+    no model needs it: `to_ours` ignores it and `to_theirs` omits it.
     """
 
     theirs: str
     reason: str
     make: Callable[[Tensors], Tensor] | None = None
     tolerance: float = 0.0
-    """How far theirs may be from what we make: rounding, where a function is computed."""
+    """Largest accepted difference between their tensor and the computed one (rounding)."""
+
+
+NameMap = Mapping[str, str]  # our module -> their module with the same parameters
+Rules = tuple[Rule, ...]
+Constants = tuple[Constant, ...]
+
+WEIGHT_AND_BIAS = ("weight", "bias")
+WEIGHT = ("weight",)
+BIAS = ("bias",)
+SOURCE_EMBEDDING = "source.embedding.weight"
+TARGET_EMBEDDING = "target.embedding.weight"
+TOKEN_EMBEDDING = "tokens.embedding.weight"  # noqa: S105 - no password
+HEAD_WEIGHT = "head.projection.weight"  # our output projection
+PROJECTIONS = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}  # in the BART and Llama families
+ROUNDING_TOLERANCE = 4e-3
+"""Largest accepted difference between a stored sinusoid and ours: bfloat16 rounds numbers near 1 by 2e-3."""
 
 
 @dataclass(frozen=True)
 class WeightMap:
-    """All rules of one architecture."""
+    """All rules and constants of one architecture."""
 
     architecture: str
     rules: tuple[Rule, ...]
@@ -100,12 +121,16 @@ class WeightMap:
 
     @property
     def their_copies(self) -> frozenset[str]:
-        """Their names that only repeat another tensor: a file of theirs may leave them out."""
+        """Their names that repeat another tensor (tied weights); a checkpoint may omit them."""
         return frozenset(name for rule in self.rules for name in rule.their_copies)
 
 
 def to_ours(weight_map: WeightMap, theirs: Tensors) -> dict[str, Tensor]:
-    """Our tensors out of theirs. What needs no change is passed on, not copied."""
+    """Convert their tensors to ours. Tensors that need no change are returned without a copy.
+
+    Raises:
+        RegardError: A tensor is missing, unexpected, of a wrong shape, or differs from its tied copy or constant.
+    """
     rules = list(_expand_layers(weight_map, "theirs", theirs))
     constants = _match_constants(weight_map, theirs)
     tensors, faults = _match_tensors(rules, "theirs", theirs, ignored_names=constants)
@@ -123,7 +148,11 @@ def to_ours(weight_map: WeightMap, theirs: Tensors) -> dict[str, Tensor]:
 
 
 def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
-    """Their tensors out of ours, constants included. What needs no change is passed on, not copied."""
+    """Convert our tensors to theirs, constants included. Tensors that need no change are returned without a copy.
+
+    Raises:
+        RegardError: A tensor is missing, unexpected, of a wrong shape, or differs from its tied copy.
+    """
     rules = list(_expand_layers(weight_map, "ours", ours))
     tensors, faults = _match_tensors(rules, "ours", ours, ignored_names=())
     _raise_faults(weight_map, [*faults, *_find_shape_faults(rules, "ours", tensors)])
@@ -136,13 +165,80 @@ def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
     }
 
 
-def ignored(weight_map: WeightMap, theirs: Tensors) -> dict[str, str]:
-    """The tensors that `to_ours` does not take over, each with the reason."""
+def find_ignored(weight_map: WeightMap, theirs: Tensors) -> dict[str, str]:
+    """Return the names of the tensors that `to_ours` ignores, each with the reason."""
     return {name: constant.reason for name, constant in _match_constants(weight_map, theirs).items()}
 
 
+def add_prefix(ours: str, theirs: str, names: NameMap) -> dict[str, str]:
+    """Put a module prefix before the names on both sides.
+
+    >>> add_prefix("attention", "self_attn", {"query": "q_proj"})
+    {'attention.query': 'self_attn.q_proj'}
+    """
+    return {f"{ours}.{our}": f"{theirs}.{their}" for our, their in names.items()}
+
+
+def make_rules(names: NameMap, fields: tuple[str, ...], transform: Transform = IDENTITY) -> Rules:
+    """Make one rule for each field (`weight`, `bias`) of each module."""
+    return tuple(
+        Rule(f"{our}.{field}", f"{their}.{field}", transform) for our, their in names.items() for field in fields
+    )
+
+
+def make_qkv_rules(ours: str, theirs: str, transposed: bool = False) -> Rules:
+    """Make the rules for query, key and value that are packed into one tensor.
+
+    Args:
+        ours: Our attention module.
+        theirs: Name of their packed tensor up to `weight` or `bias`, e.g. `self_attn.in_proj_`.
+        transposed: Whether their weight is stored as (in, out).
+    """
+    return tuple(
+        Rule(f"{ours}.{name}.{field}", f"{theirs}{field}", Chunk(part, 3, transposed and field == "weight"))
+        for part, name in enumerate(("query", "key", "value"))
+        for field in WEIGHT_AND_BIAS
+    )
+
+
+@dataclass(frozen=True)
+class Sinusoid:
+    """Our sinusoidal positions, to be stored in the table where the other architecture keeps learned positions."""
+
+    length: int
+    base: float = 10000.0
+    interleaved: bool = False
+
+    def make_table(self, like: Tensor, offset: int) -> Tensor:
+        """Return (offset + length, D): rows of zeros, then the encodings that our model adds to its embeddings."""
+        width = like.size(1)
+        encodings = Sinusoidal(width, self.base, self.interleaved).encode(torch.arange(self.length)[None])[0]
+        return torch.cat((torch.zeros(offset, width), encodings)).to(like)
+
+
+def make_position_rules(
+    names: NameMap, sinusoid: Sinusoid | None, embedding: str, offset: int = 0
+) -> tuple[Rules, Constants]:
+    """Map position tables: learned on both sides, or computed by us as `sinusoid` and stored by them.
+
+    Args:
+        names: Our position module -> theirs.
+        sinusoid: Our positions, or None if they are learned.
+        embedding: Name of our embedding, which gives the width and the dtype of the table.
+        offset: Number of unused rows before the first position of their table.
+    """
+    if sinusoid is None:
+        return make_rules(names, WEIGHT), ()
+
+    def make_table(ours: Tensors) -> Tensor:
+        return sinusoid.make_table(ours[embedding], offset)
+
+    reason = "sinusoidal positions, which Regard computes."
+    return (), tuple(Constant(f"{their}.weight", reason, make_table, ROUNDING_TOLERANCE) for their in names.values())
+
+
 def _expand_layers(weight_map: WeightMap, side: Side, tensors: Tensors) -> Iterator[Rule]:
-    """The rules with layers numbered: as many layers as the tensors have, and at least one."""
+    """Repeat the rules of a layer for each layer of the tensors, at least once."""
     for rule in weight_map.rules:
         pattern = rule.names(side)[0]
         if "{i}" not in pattern:
@@ -153,8 +249,8 @@ def _expand_layers(weight_map: WeightMap, side: Side, tensors: Tensors) -> Itera
 
 
 def _count_layers(pattern: str, names: Iterable[str]) -> int:
-    # Layers are counted, not taken from the largest number: a file that skips one then has a layer missing
-    # and a layer left over, and a file with a "layer 999999999" does not cost a billion rules.
+    # Count the layers instead of using the largest index: a file that skips an index then has a missing and an
+    # unexpected layer, and a file with "layer 999999999" does not cost a billion rules.
     layer = re.compile(re.escape(pattern.partition("{i}")[0]) + r"(\d+)\.")
     return len({match[1] for name in names if (match := layer.match(name))})
 
@@ -169,29 +265,29 @@ def _match_constants(weight_map: WeightMap, theirs: Tensors) -> dict[str, Consta
 
 
 def _match_tensors(
-    rules: list[Rule], side: Side, given: Tensors, ignored_names: Iterable[str]
+    rules: list[Rule], side: Side, tensors: Tensors, ignored_names: Iterable[str]
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """The tensor of each rule by its first name, and what is missing, left over or no copy."""
+    """Return the tensor of each rule by its first name, and the missing, unexpected and unequal tied tensors."""
     matched: dict[str, Tensor] = {}
-    faults: dict[str, None] = {}  # a set that keeps its order: the parts of a packed tensor all miss the same one
+    faults: dict[str, None] = {}  # an ordered set: all chunks of a packed tensor report the same missing name
     expected_names = set(ignored_names)
     for rule in rules:
         names = rule.names(side)
         expected_names.update(names)
-        present = [name for name in names if name in given]
+        present = [name for name in names if name in tensors]
         if not present:
             faults[f"{names[0]} is missing."] = None
             continue
-        matched[names[0]] = given[present[0]]
+        matched[names[0]] = tensors[present[0]]
         for copy in present[1:]:
-            if not torch.equal(given[copy], given[present[0]]):
-                faults[f"{copy} differs from {present[0]}, but both are one tensor here (tied)."] = None
-    faults |= dict.fromkeys(f"{name} is left over." for name in given if name not in expected_names)
+            if not torch.equal(tensors[copy], tensors[present[0]]):
+                faults[f"{copy} differs from {present[0]}, but this architecture ties them."] = None
+    faults |= dict.fromkeys(f"{name} is unexpected." for name in tensors if name not in expected_names)
     return matched, list(faults)
 
 
 def _group_by_theirs(rules: list[Rule]) -> list[list[Rule]]:
-    """The rules of each tensor of theirs: one, or all parts of what is packed."""
+    """Group the rules by their tensor: one rule each, or all chunks of a packed tensor."""
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
         groups.setdefault(rule.theirs, []).append(rule)
@@ -199,7 +295,7 @@ def _group_by_theirs(rules: list[Rule]) -> list[list[Rule]]:
 
 
 def _find_shape_faults(rules: list[Rule], side: Side, tensors: Tensors) -> Iterator[str]:
-    """Tensors that would lose something, or get muddled, if they were cut or joined."""
+    """Report tensors whose shape does not allow their split, concatenation or squeeze."""
     for group in _group_by_theirs(rules):
         shapes = {
             rule.names(side)[0]: tuple(tensors[name].shape)
@@ -207,38 +303,38 @@ def _find_shape_faults(rules: list[Rule], side: Side, tensors: Tensors) -> Itera
             if (name := rule.names(side)[0]) in tensors
         }
         if len(set(shapes.values())) > 1:
-            yield f"{', '.join(shapes)} are of different shapes, but {group[0].theirs} packs equal ones."
+            yield f"{', '.join(shapes)} have different shapes, but {group[0].theirs} packs equal shapes."
         for name, shape in shapes.items():
             match group[0].transform:
                 case Chunk(chunks=chunks, transposed=transposed) if side == "theirs" and (
                     not shape or shape[-1 if transposed else 0] % chunks
                 ):
-                    yield f"{name} of shape {shape} cannot be cut into {chunks} equal parts."
+                    yield f"{name} of shape {shape} cannot be split into {chunks} equal parts."
                 case Unsqueeze(side=unsqueezed_side) if unsqueezed_side == side and shape[:1] != (1,):
-                    yield f"{name} of shape {shape} holds more or less than one row."
+                    yield f"{name} of shape {shape} must have a first axis of size 1."
                 case _:
                     pass
 
 
-def _find_value_faults(name: str, constant: Constant, given: Tensor, ours: Tensors) -> Iterator[str]:
+def _find_value_faults(name: str, constant: Constant, theirs: Tensor, ours: Tensors) -> Iterator[str]:
     if constant.make is None:
         return
-    expected = constant.make(ours).to(given)
-    if given.shape != expected.shape or not torch.allclose(given, expected, rtol=0.0, atol=constant.tolerance):
-        yield f"{name} is not what it must be: {constant.reason}"
+    expected = constant.make(ours).to(theirs)
+    if theirs.shape != expected.shape or not torch.allclose(theirs, expected, rtol=0.0, atol=constant.tolerance):
+        yield f"{name} has unexpected values. It should be: {constant.reason}"
 
 
 def _raise_faults(weight_map: WeightMap, faults: list[str]) -> None:
     if faults:
         raise RegardError(
-            "\n".join(["The weights do not fit the table of names:", *(f"  - {fault}" for fault in faults)]),
+            "\n".join(["The weights do not match the weight map:", *(f"  - {fault}" for fault in faults)]),
             where=weight_map.architecture,
-            fix="Check that the weights are of this architecture, and that tied and bias are as the table says.",
+            fix="Check that the weights have this architecture, and that `tied` and `bias` agree with them.",
         )
 
 
 def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Our piece of their tensor, under all of our names."""
+    """Return our part of their tensor under each of our names."""
     transform = rule.transform
     match transform:
         case Identity():
@@ -247,7 +343,8 @@ def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
             ours = theirs.T.contiguous()
         case Chunk(index=index, chunks=chunks):
             whole = theirs.T if transform.transposed else theirs
-            ours = whole.chunk(chunks)[index].clone(memory_format=torch.contiguous_format)  # let the packed one go
+            # A view would keep the packed tensor alive.
+            ours = whole.chunk(chunks)[index].clone(memory_format=torch.contiguous_format)
         case Unsqueeze(side=side):
             ours = theirs[0] if side == "theirs" else theirs[None]
         case _:
@@ -256,7 +353,7 @@ def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
 
 
 def _join(parts: list[tuple[Transform, Tensor]]) -> Tensor:
-    """Their tensor, out of all the pieces of ours that make it up."""
+    """Build their tensor from all of our tensors that it packs."""
     transform, ours = parts[0]
     match transform:
         case Identity():

@@ -1,1 +1,1 @@
-"""TEXT -> TOKENS: vocabularies that are learned, kept in one file, and give every string back."""
+"""Text to tokens and back: learned, reversible tokenizers, each stored in one `tokenizer.json`."""

@@ -1,7 +1,7 @@
-"""Ids to text: what each piece stands for, and how pieces join, all at once or as they arrive.
+"""Token ids to text: the bytes of each token, and decoding of a whole sequence or of a stream.
 
-A character may lie across pieces (bytes) and a space may belong to the end of the text (marks), so a stream holds
-back what the next piece could still change: joined together, what it gives out is what `text` gives.
+The bytes of a character may be spread over tokens, and a space mark at the end of the text stands for nothing. So the
+streaming decoder holds back what the next token could still change; its outputs, joined, equal `TokenBytes.decode`.
 """
 
 import codecs
@@ -16,17 +16,17 @@ _WHITESPACE = (b" ", b"\t", b"\n", b"\r")
 
 
 class TokenBytes:
-    """The text of each id, and where words begin and end."""
+    """The bytes of each token, and which tokens start or end a word."""
 
     def __init__(
         self, vocabulary: Sequence[str], decoder: dict[str, Any] | None, specials: SpecialIds, where: str
     ) -> None:
-        join_style = pretokenize.join_style(decoder)
+        join_style = pretokenize.read_join_style(decoder)
         if join_style is None:
             raise RegardError(
-                "The file joins its pieces in a way that Regard does not know.",
+                "The `decoder` of this tokenizer is not one that Regard supports.",
                 where=where,
-                fix="Use a vocabulary that `regard tokenizer learn` made.",
+                fix="Use a tokenizer made by `regard tokenizer learn`.",
             )
         self.join_style: pretokenize.JoinStyle = join_style
         self.control = specials.control
@@ -38,7 +38,7 @@ class TokenBytes:
             self.bytes[token] = b""
         self.bytes[specials.unk] = vocabulary[specials.unk].encode()
         self.unk = specials.unk
-        self.control -= {self.unk}  # it stands for text, though nobody knows which
+        self.control -= {self.unk}  # it stands for unknown text
 
         has_leading_space, has_trailing_space = join_style not in ("words", "marks_after"), join_style == "marks_after"
         self.starts_word = [
@@ -47,7 +47,11 @@ class TokenBytes:
         self.ends_word = [has_trailing_space and entry.endswith(b" ") for entry in self.bytes]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of these ids."""
+        """Decode ids to text.
+
+        Raises:
+            RegardError: An id is outside the vocabulary.
+        """
         if len(ids) and not 0 <= min(ids) <= max(ids) < len(self.bytes):
             raise self.make_id_error(ids)
         if self.join_style in ("bytes", "characters"):
@@ -56,37 +60,37 @@ class TokenBytes:
         return "".join([decoder.push(token) for token in ids]) + decoder.finish()
 
     def make_id_error(self, ids: Sequence[int]) -> RegardError:
-        """What is said of an id outside the vocabulary."""
+        """Return the error to raise for ids outside the vocabulary."""
         invalid_id = next(token for token in ids if not 0 <= token < len(self.bytes))
         return RegardError(
-            f"There is no piece {invalid_id}: the vocabulary has {len(self.bytes)}.",
-            fix="Use the vocabulary that the ids were made with.",
+            f"There is no token {invalid_id}: the vocabulary has {len(self.bytes)} tokens, numbered from 0.",
+            fix="Use the tokenizer that produced the ids.",
         )
 
 
 class StreamingDecoder:
-    """Text as ids arrive.
+    """Decode ids one by one.
 
-    stream = tokenizer.stream()
+    decoder = tokenizer.make_streaming_decoder()
     for token in tokens:
-        show(stream.push(token))
-    show(stream.finish())
+        show(decoder.push(token))
+    show(decoder.finish())
     """
 
     def __init__(self, token_bytes: TokenBytes) -> None:
         self._token_bytes = token_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._is_start = True  # nothing of this stretch was read yet: the text, or what follows an extra token
-        self._pending_space = ""  # a space that is text only if something follows it
+        self._is_start = True  # at the start of the text, or after an extra token
+        self._pending_space = ""  # part of the text only if another token follows
 
     def push(self, token: int) -> str:
-        """The text that this id completes; it may be empty."""
+        """Return the text that this token completes; it may be empty."""
         token_bytes = self._token_bytes
         if not 0 <= token < len(token_bytes.bytes):
             raise token_bytes.make_id_error([token])
         content = token_bytes.bytes[token]
         if token in token_bytes.extra and token_bytes.join_style in ("marks_before", "marks_after"):
-            self._pending_space, self._is_start = "", True  # the marks at both sides of it stand for nothing
+            self._pending_space, self._is_start = "", True  # the space marks beside an extra token stand for nothing
             return content.decode()
         text = self._decoder.decode(content)
         if not content or token_bytes.join_style in ("bytes", "characters"):
@@ -101,7 +105,7 @@ class StreamingDecoder:
         return text.removesuffix(" ")
 
     def finish(self) -> str:
-        """What is left at the end: bytes that never became a character, as U+FFFD."""
+        """Return what is left at the end: U+FFFD for bytes that do not complete a character."""
         self._pending_space = ""
         return self._decoder.decode(b"", final=True)
 

@@ -1,17 +1,17 @@
-"""Learning a vocabulary from text, with the trainers of Hugging Face `tokenizers`.
+"""Learn a tokenizer from text, with the trainers of Hugging Face `tokenizers`.
 
     tokenizer = learn(lines, ByteBpe(vocabulary=8000))
 
-Memory grows with the number of different words, not with the text. The same text gives the same file, byte by byte,
-whatever the order of its lines and the number of threads:
+Memory grows with the number of distinct words, not with the length of the text. The same text gives a byte-identical
+file, whatever the order of its lines and the number of threads:
 
-- BPE merges the most frequent pair; of pairs that are equally frequent, the one whose left piece has the smallest id,
-  then the right one. Ids are given by code point to single characters, then in the order of the merges. (The
-  trainer's `end_of_word_suffix` gives ids in the order of a hash table, another one in each process, and with them
-  other merges: a mark that is a character of its own has no such trouble.)
-- Words are taken by frequency, then by code point.
-- The unigram trainer gives the same pieces each time, but adds up in the order of a hash table: the last digits of
-  scores differ, and the scores of rare characters are dealt out at random. `_settled` puts both right.
+- BPE merges the most frequent pair. Ties go to the pair whose left token has the smallest id, then whose right token
+  has. Single characters get ids by code point, merged tokens in the order of the merges. (The trainer's
+  `end_of_word_suffix` assigns ids in the order of a hash table, which differs between processes and changes the
+  merges. A mark that is a character of its own avoids this.)
+- The word level takes words by frequency, then by code point.
+- The unigram trainer finds the same subwords each time, but sums in the order of a hash table: the last digits of
+  scores differ, and the scores of rare characters are assigned at random. `_stabilise_scores` corrects both.
 """
 
 from collections import Counter
@@ -28,18 +28,24 @@ from regard.text import pretokenize, specials, tokenizer_json
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
-MIN_PAIR_COUNT = 2  # a pair that is seen once shortens nothing
-MAX_CHARACTERS = (
-    2**31 - 1
-)  # characters: the trainers count in 32 bits, and a pair is never more frequent than characters are
-UNKNOWN_SCORE = -1000.0  # no text shall be cut into the unknown token where characters will do
-_SCORE_STEP = 1e-4  # the unigram trainer sets characters that it lost at the lowest score, each one step above the last
+MIN_PAIR_COUNT = 2  # merging a pair that occurs once shortens nothing
+MAX_CHARACTERS = 2**31 - 1  # the trainers count pairs in 32 bits; a text has fewer pairs than characters
+UNKNOWN_SCORE = -1000.0  # so low that known characters are always preferred to the unknown token
+# The unigram trainer adds missing characters with the lowest score, each one step above the previous.
+_SCORE_STEP = 1e-4
 
 Model = dict[str, Any]
 
 
 def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
-    """A vocabulary for these texts, special tokens included in its size.
+    """Learn a tokenizer.
+
+    Args:
+        texts: Training texts; read once.
+        settings: Kind and size of the vocabulary. The size includes the special tokens.
+
+    Raises:
+        RegardError: There is no text or too much, or the vocabulary is too small for the required tokens.
 
     >>> tokenizer = learn(["low lower newest widest"], Bpe(vocabulary=100))
     >>> tokenizer.model["merges"][0]
@@ -47,10 +53,10 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     """
     special_tokens = specials.special_token_texts(settings.specials)
     backend = tokenizers.Tokenizer(models.BPE())
-    normalizer, decoder = pretokenize.normaliser(settings), pretokenize.joiner(settings)
+    normalizer, decoder = pretokenize.make_normalizer(settings), pretokenize.make_decoder(settings)
     if normalizer is not None:
         backend.normalizer = normalizer
-    backend.pre_tokenizer = pretokenize.pre_tokenizer(settings)
+    backend.pre_tokenizer = pretokenize.make_pre_tokenizer(settings)
     if decoder is not None:
         backend.decoder = decoder
     model = _train_model(backend, _counted_texts(texts), settings, special_tokens)
@@ -58,7 +64,7 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
 
 
 def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> TokenizerPair:
-    """The vocabularies of a pair: one from both sides if the settings say joint, otherwise one from each."""
+    """Learn one tokenizer from both sides if `settings.joint`, otherwise one from each side."""
     if settings.joint:
         return TokenizerPair.joint(learn(chain(sources, targets), settings))
     return TokenizerPair(learn(sources, settings), learn(targets, settings))
@@ -76,20 +82,20 @@ def _train_model(
         case ByteLevel():
             return tokenizer_json.make_bpe_model([*sorted(pretokenize.BYTE_ALPHABET)], [])
         case Bpe():
-            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 subword")
             model = _train_bpe(backend, texts, size, [pretokenize.SPACE_MARK], special_tokens)
             _learnable_size(
                 settings.vocabulary, special_tokens, len(_list_alphabet(model)), "the characters of this text"
             )
             return tokenizer_json.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
         case Unigram():
-            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any piece")
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 subword")
             return _train_unigram(backend, texts, size, unk, special_tokens)
         case CharacterLevel():
             characters = _collect_characters(backend, texts)
             return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
         case WordLevel():
-            size = _learnable_size(settings.vocabulary, special_tokens, 1, "any word")
+            size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 word")
             return _train_word_level(backend, texts, size, unk, special_tokens)
         case _:
             assert_never(settings)
@@ -107,7 +113,7 @@ def _train_bpe(
 
 
 def _remove_subwords(model: Model, excluded: set[str]) -> Model:
-    """Leave out pieces that look like a special token, and the merges that make or need them."""
+    """Remove the subwords that equal a special token, and the merges that produce or need them."""
     subwords = dict.fromkeys(_list_alphabet(model))
     merges = []
     for left, right in model["merges"]:
@@ -118,7 +124,7 @@ def _remove_subwords(model: Model, excluded: set[str]) -> Model:
 
 
 def _list_alphabet(model: Model) -> list[str]:
-    """The pieces that no merge made, by id."""
+    """List the single characters by id."""
     return sorted((subword for subword in model["vocab"] if len(subword) == 1), key=model["vocab"].__getitem__)
 
 
@@ -130,11 +136,11 @@ def _train_unigram(
         _train(backend, models.Unigram(), texts, trainer)
     except RegardError:
         raise
-    except Exception as error:  # tokenizers raises plain Exception
+    except Exception as error:  # `tokenizers` raises bare Exception
         if "not large enough" not in str(error):
             raise
         raise RegardError(
-            f"{error}.", fix="Ask for a larger vocabulary, or for byte_bpe, which needs no more than the 256 bytes."
+            f"{error}.", fix="Increase the vocabulary size, or use the kind byte_bpe, which needs only the 256 bytes."
         ) from error
     scored = [
         (subword, score)
@@ -151,13 +157,13 @@ def _train_unigram(
 
 
 def _stabilise_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The same scores whatever order the trainer added up in; characters that it lost all get the lowest score."""
+    """Make scores independent of the summation order, and give all characters that the trainer missed the lowest."""
     lowest = min(score for _, score in subwords)
 
     def stabilise(subword: str, score: float) -> float:
         steps = (score - lowest) / _SCORE_STEP
-        is_lost = len(subword) == 1 and abs(steps - round(steps)) < 1e-6 and steps < len(subwords)
-        return round(lowest if is_lost else score, 6)
+        is_missed = len(subword) == 1 and abs(steps - round(steps)) < 1e-6 and steps < len(subwords)
+        return round(lowest if is_missed else score, 6)
 
     scored = [(subword, stabilise(subword, score)) for subword, score in subwords]
     return sorted(scored, key=lambda entry: (-entry[1], entry[0]))
@@ -187,25 +193,25 @@ def _train(backend: tokenizers.Tokenizer, model: models.Model, texts: Iterator[s
 
 
 def _counted_texts(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, counted: neither nothing nor too much can be learned from."""
+    """Yield the texts and raise an error if there are no characters or too many."""
     characters = 0
     for text in texts:
         characters += len(text)
         if characters > MAX_CHARACTERS:
             raise RegardError(
-                f"There are more than {MAX_CHARACTERS:,} characters to learn from: counts would overflow.",
-                fix="Learn from a sample: a few million lines say all about a vocabulary.",
+                f"The text has more than {MAX_CHARACTERS:,} characters: the counts of `tokenizers` would overflow.",
+                fix="Learn from a sample of the text: a few million lines are enough.",
             )
         yield text
     if not characters:
-        raise RegardError("There is no text to learn from.", fix="Give files that are not empty.")
+        raise RegardError("There is no text to learn from.", fix="Pass files that are not empty.")
 
 
 def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_name: str) -> int:
-    """How many pieces may be learned beside the special tokens."""
+    """Return the size of the vocabulary without the special tokens."""
     if size - len(special_tokens) < minimum:
         raise RegardError(
-            f"A vocabulary of {size} has no room for {len(special_tokens)} special tokens and {minimum_name}.",
-            fix=f"Ask for at least {len(special_tokens) + minimum}.",
+            f"A vocabulary of {size} is too small for {len(special_tokens)} special tokens and {minimum_name}.",
+            fix=f"Set the vocabulary size to at least {len(special_tokens) + minimum}.",
         )
     return size - len(special_tokens)

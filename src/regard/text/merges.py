@@ -1,10 +1,10 @@
-"""Learning, seen step by step: the merges of a vocabulary replayed on the text that it was learned from.
+"""BPE learning step by step: replay the merges of a tokenizer on the text that it was learned from.
 
 >>> from regard.config.run import Bpe
 >>> from regard.text.learn import learn
 >>> text = ["low lower newest widest"]
->>> for step in replay_merges(learn(text, Bpe(vocabulary=30)), text):
-...     print(step.number, step.merged, step.count, *step.symbols_of_word[2])
+>>> for merge in replay_merges(learn(text, Bpe(vocabulary=30)), text):
+...     print(merge.number, merge.merged, merge.count, *merge.words[2])
 1 es 2 n e w es t ▁
 2 lo 2 n e w es t ▁
 3 t▁ 2 n e w es t▁
@@ -23,22 +23,22 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge: what was joined, how often it stood in the text, and the words after it."""
+    """One merge: the merged pair, its count in the text, and the words after the merge."""
 
     number: int
     left: str
     right: str
     count: int
-    words: list[list[str]]  # each different word once, as it is cut now
+    words: list[list[str]]  # the symbols of each distinct word
 
     @property
     def merged(self) -> str:
-        """The new piece."""
+        """The new symbol."""
         return self.left + self.right
 
 
 def count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """The different words of a text as learning sees them, and how often each stands there."""
+    """Count the distinct words of the texts after normalization and pre-tokenization."""
     normalizer, pre_tokenizer = tokenizer.backend.normalizer, tokenizer.backend.pre_tokenizer
     words: Counter[str] = Counter()
     for text in texts:
@@ -48,9 +48,14 @@ def count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
 
 
 def replay_merges(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Merge]:
-    """The merges in the order in which they were learned from these texts."""
+    """Yield the merges in the order in which they were learned.
+
+    Args:
+        tokenizer: A BPE tokenizer.
+        texts: The texts that it was learned from.
+    """
     if tokenizer.model["type"] != "BPE":
-        raise RegardError("Only byte-pair encoding learns by merges.", fix="Use the kind bpe or byte_bpe.")
+        raise RegardError("Only a BPE tokenizer has merges.", fix="Use the kind bpe or byte_bpe.")
     counts = count_words(tokenizer, texts)
     symbols_of_word = {word: list(word) for word in counts}
     for number, (left, right) in enumerate(tokenizer.model["merges"], 1):

@@ -1,16 +1,16 @@
-r"""What each kind of vocabulary cuts text into before pieces are looked up, and how pieces become text again.
+r"""Normalization, pre-tokenization and decoding for each kind of tokenizer.
 
-    kind        text is cut            a piece of "low lower"    joined
-    byte_bpe    as GPT-2 does          "low", "Ġlower"           bytes, one after another
-    byte        the same               "l", "o", "w", "Ġ" ...    bytes, one after another
-    bpe         after each space       "low▁", "lower▁"          ▁ is a space; the last one is nothing
-    unigram     before each space      "▁low", "▁lower"          ▁ is a space; the first one is nothing
-    character   before each space      "l", "o", "w", " " ...    one after another
-    word        at spaces              "low", "lower"            a space between them
+    kind        text is split          tokens of "low lower"     decoding
+    byte_bpe    as in GPT-2            "low", "Ġlower"           concatenated bytes
+    byte        as in GPT-2            "l", "o", "w", "Ġ" ...    concatenated bytes
+    bpe         after each space       "low▁", "lower▁"          ▁ is a space; the last one is dropped
+    unigram     before each space      "▁low", "▁lower"          ▁ is a space; the first one is dropped
+    character   before each space      "l", "o", "w", " " ...    concatenated
+    word        at spaces              "low", "lower"            joined by spaces
 
 The lectures write the end of a word as `</w>`. Here it is one character, `▁`, because `tokenizers` learns from
-characters: as in the lectures it is a symbol of its own, which merges as any other. It stands for the space that
-follows a word, so that doubled, leading and trailing spaces come back as they were.
+characters. As in the lectures it is a symbol of its own, which merges like any other. It stands for the space after a
+word, so doubled, leading and trailing spaces survive a round trip.
 """
 
 from typing import Any, Literal, assert_never
@@ -31,14 +31,14 @@ from regard.config.run import (
 SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
 _END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
 _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
-MARK_PATTERNS = ({"String": " "}, {"Regex": _END})  # what is replaced by marks
+MARK_PATTERNS = ({"String": " "}, {"Regex": _END})  # the patterns that a space mark replaces
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
 JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
 
 
-def normaliser(settings: AnyTokenizer) -> normalizers.Normalizer | None:
-    """What is done to text first: what the user chose, then the marks of the kind."""
+def make_normalizer(settings: AnyTokenizer) -> normalizers.Normalizer | None:
+    """Make the normalizer: first the user's settings, then the space marks of the kind; None if it has no steps."""
     steps = _make_user_steps(settings.normalise)
     match settings:
         case Bpe():
@@ -52,8 +52,8 @@ def normaliser(settings: AnyTokenizer) -> normalizers.Normalizer | None:
     return normalizers.Sequence(steps) if steps else None
 
 
-def pre_tokenizer(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
-    """Where text is cut, so that no piece reaches over it."""
+def make_pre_tokenizer(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
+    """Make the pre-tokenizer; no token crosses its boundaries."""
     match settings:
         case ByteBpe() | ByteLevel():
             return pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -69,8 +69,8 @@ def pre_tokenizer(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
             assert_never(settings)
 
 
-def joiner(settings: AnyTokenizer) -> decoders.Decoder | None:
-    """How other programs that read the file put pieces together; `join` is what we read from it."""
+def make_decoder(settings: AnyTokenizer) -> decoders.Decoder | None:
+    """Make the decoder that other programs read from the file; Regard itself uses `read_join_style`."""
     spaces, fuse = decoders.Replace(SPACE_MARK, " "), decoders.Fuse()
     match settings:
         case ByteBpe() | ByteLevel():
@@ -87,15 +87,15 @@ def joiner(settings: AnyTokenizer) -> decoders.Decoder | None:
             assert_never(settings)
 
 
-def user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
-    """The user's part of the `normalizer` of a file, without the marks."""
+def read_user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
+    """Return the `normalizer` of a file without the space marks."""
     steps = [] if normalizer_json is None else normalizer_json["normalizers"]
     names = [step["type"] for step in steps if step["type"] not in ("Prepend", "Replace")]
     return normalizers.Sequence([getattr(normalizers, name)() for name in names]) if names else None
 
 
-def join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
-    """What the `decoder` of a file says about joining pieces; None if it says what we never write."""
+def read_join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
+    """Return how the `decoder` of a file joins tokens; None if Regard does not support it."""
     match decoder_json:
         case None:
             return "words"
@@ -117,13 +117,13 @@ def _make_user_steps(settings: Normalise) -> list[normalizers.Normalizer]:
         steps.append(normalizers.NFKC())
     if settings.lowercase:
         steps.append(normalizers.Lowercase())
-    if settings.strip_accents:  # an accent is a character of its own only when taken apart
+    if settings.strip_accents:  # an accent is a separate character only after decomposition
         steps += [normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()]
     return steps
 
 
 def _make_byte_alphabet() -> dict[str, int]:
-    """GPT-2's table: a printable character for each byte. Printable bytes are themselves, the rest follow U+00FF."""
+    """Make GPT-2's table of a printable character per byte. Printable bytes map to themselves, others follow U+00FF."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     unprintable = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(unprintable)}

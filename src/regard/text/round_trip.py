@@ -1,4 +1,4 @@
-"""A vocabulary on a corpus: does every line come back, how much shorter do texts get, which pieces are used."""
+"""Round-trip check of a tokenizer on a corpus: lossless decoding, compression, token counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -8,74 +8,79 @@ from typing import Generic, TypeVar
 
 from regard.text.tokenizer import Tokenizer
 
-Place = TypeVar("Place")
+Location = TypeVar("Location")
 BATCH_SIZE = 1000  # lines encoded at a time
 
 
 @dataclass
-class LineTally(Generic[Place]):
-    """How many lines something was found in, and the first of them."""
+class LineTally(Generic[Location]):
+    """Number of lines with some property, and the first of them."""
 
     lines: int = 0
     tokens: int = 0
-    first_place: Place | None = None
+    first_location: Location | None = None
     example: tuple[str, str] = ("", "")
-    """The first line, and what came back of it."""
+    """The first line and its decoded text."""
 
-    def add(self, place: Place, text: str, decoded: str, tokens: int = 0) -> None:
+    def add(self, location: Location, text: str, decoded: str, tokens: int = 0) -> None:
         """Count a line."""
-        if self.first_place is None:
-            self.first_place, self.example = place, (text, decoded)
+        if self.first_location is None:
+            self.first_location, self.example = location, (text, decoded)
         self.lines += 1
         self.tokens += tokens
 
 
 @dataclass
-class RoundTripReport(Generic[Place]):
-    """What was counted on the way through a corpus."""
+class RoundTripReport(Generic[Location]):
+    """Counts over a corpus."""
 
     lines: int = 0
     characters: int = 0
     bytes: int = 0
     token_counts: Counter[int] = field(default_factory=Counter)
-    changed: LineTally[Place] = field(default_factory=LineTally)
-    """Lines that do not come back, with nothing unknown in them to explain it."""
-    unknown: LineTally[Place] = field(default_factory=LineTally)
-    normalised: LineTally[Place] = field(default_factory=LineTally)
-    """Lines that come back as the vocabulary's own normalisation wants them: no fault."""
+    changed: LineTally[Location] = field(default_factory=LineTally)
+    """Lines that decode to another text although they have no unknown tokens."""
+    unknown: LineTally[Location] = field(default_factory=LineTally)
+    normalised: LineTally[Location] = field(default_factory=LineTally)
+    """Lines that decode to their normalised text, as the tokenizer's settings intend."""
 
     @property
     def tokens(self) -> int:
-        """How many pieces the corpus has."""
+        """Number of tokens in the corpus."""
         return self.token_counts.total()
 
     @property
     def is_lossless(self) -> bool:
-        """Whether every line came back."""
+        """Whether every line decodes to itself or its normalised text."""
         return not self.changed.lines and not self.unknown.lines
 
 
-def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Place, str]]) -> RoundTripReport[Place]:
-    """Encode and decode every line, and count."""
-    report: RoundTripReport[Place] = RoundTripReport()
+def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Location, str]]) -> RoundTripReport[Location]:
+    """Encode and decode every line and count the differences.
+
+    Args:
+        tokenizer: The tokenizer to check.
+        lines: Pairs of a location (any type, for the report) and a text.
+    """
+    report: RoundTripReport[Location] = RoundTripReport()
     unk = tokenizer.specials.unk
     for batch in _iter_batches(lines):
-        for (place, text), ids in zip(batch, tokenizer.encode_ids([text for _, text in batch]), strict=True):
+        for (location, text), ids in zip(batch, tokenizer.encode_ids([text for _, text in batch]), strict=True):
             report.lines += 1
             report.characters += len(text)
             report.bytes += len(text.encode())
             report.token_counts.update(ids)
             decoded = tokenizer.decode(ids)
             if unk in ids:
-                report.unknown.add(place, text, decoded, ids.count(unk))
+                report.unknown.add(location, text, decoded, ids.count(unk))
             elif decoded != text:
                 tally = report.normalised if decoded == tokenizer.normalise(text) else report.changed
-                tally.add(place, text, decoded)
+                tally.add(location, text, decoded)
     return report
 
 
 def show_token(tokenizer: Tokenizer, token: int) -> str:
-    r"""A piece for people: the end of a word as the lectures write it, spaces as ␣, parts of characters as \xe2.
+    r"""Format a token for display: the end of a word as `</w>`, spaces as ␣, parts of characters as \xe2.
 
     >>> from regard.config.run import Bpe, ByteLevel
     >>> from regard.text.learn import learn
@@ -95,7 +100,7 @@ def show_token(tokenizer: Tokenizer, token: int) -> str:
     return "".join(characters)
 
 
-def _iter_batches(lines: Iterable[tuple[Place, str]]) -> Iterator[list[tuple[Place, str]]]:
+def _iter_batches(lines: Iterable[tuple[Location, str]]) -> Iterator[list[tuple[Location, str]]]:
     remaining = iter(lines)
     while batch := list(islice(remaining, BATCH_SIZE)):
         yield batch

@@ -1,9 +1,9 @@
-r"""A long text as sentences, each with the white space behind it, so that it can be put back as it was.
+r"""Rule-based sentence splitting that keeps all white space.
 
-A sentence ends at a line break, or at . ! ? … (and their kin in other scripts), closing quotes and brackets included,
-if white space follows and the next word does not begin in lower case. A full stop after a single letter, a number alone
-or a common short form ("Dr.", "z. B.") ends nothing. That is a rule of thumb and no more: where it errs, a sentence is
-too long or too short, and nothing is lost.
+A sentence ends at a line break, or at . ! ? … (and their equivalents in other scripts), including closing quotes and
+brackets, if white space follows and the next word does not start with a lower-case letter. A full stop after a single
+letter, a number alone or a common abbreviation ("Dr.", "z. B.") does not end a sentence. The rules are approximate:
+where they are wrong, a sentence is too long or too short, but no text is lost.
 
 >>> split_sentences("He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.")
 [('He said: “Wait!”', ' '), ('Then he left.', '\n\n'), ('Dr. Who came at 5 p.m. today.', '')]
@@ -11,7 +11,7 @@ too long or too short, and nothing is lost.
 
 import re
 
-# ruff: noqa: RUF001 - marks of many scripts are meant
+# ruff: noqa: RUF001 - punctuation of many scripts is intended
 
 _END_MARKS = ".!?…。！？｡؟।"
 _CLOSING_MARKS = "\"'”’»›)]}」』）"
@@ -24,19 +24,24 @@ _ABBREVIATIONS = frozenset(
 )
 _LINE_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
 _SENTENCE_END = re.compile(rf"(?P<stop>[{re.escape(_END_MARKS)}]+)[{re.escape(_CLOSING_MARKS)}]*(?P<space>\s+)")
-# No space stands between sentences there; what is closed after an end may go on (「行こう。」と言った。).
+# These scripts put no space between sentences. A sentence may continue after a closing quote (「行こう。」と言った。).
 _FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(_END_MARKS + _CLOSING_MARKS)}])")
 
 
 def split_sentences(text: str) -> list[tuple[str, str]]:
-    """Sentences, each with the white space behind it; joined, they are the text again. The first may be empty."""
+    """Split a text into sentences.
+
+    Returns:
+        Pairs of a sentence and the white space after it. Concatenated, they are the text. The first sentence is empty
+        if the text starts with a line break.
+    """
     pairs: list[tuple[str, str]] = []
     start = 0
     for line_break in [*_LINE_BREAK.finditer(text), None]:
         end = len(text) if line_break is None else line_break.start()
         pairs += _split_paragraph(text[start:end])
         if line_break is not None:
-            sentence, space = pairs.pop() if pairs else ("", "")  # a text may begin with white space
+            sentence, space = pairs.pop() if pairs else ("", "")  # the text starts with a line break
             pairs.append((sentence, space + line_break.group()))
             start = line_break.end()
     return pairs

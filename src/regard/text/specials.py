@@ -1,13 +1,12 @@
-"""Special tokens by role, and the place in `tokenizer.json` where the roles are kept.
+"""Special tokens by role, and how `tokenizer.json` stores the roles.
 
-The file is Hugging Face's, and has a legitimate place for names of special tokens: the `special_tokens` of its
-`TemplateProcessing` post-processor, a table from a name to the ids and tokens that a template may insert. We write our
-roles there ("pad", "bos", ..., "language:de") with a template that inserts nothing. So one file holds everything,
-and whoever else reads it gets the same ids. Special tokens are `added_tokens` with `special = true`; the user's extra
-tokens are those with `special = false`.
+The file has Hugging Face's format. Its `TemplateProcessing` post-processor has a table `special_tokens` from a name to
+the ids and tokens that a template may insert. Regard writes its roles there ("pad", "bos", ..., "language:de"), with a
+template that inserts nothing. So one file holds everything, and other programs that read it get the same ids. Special
+tokens are `added_tokens` with `special = true`; the user's extra tokens have `special = false`.
 
-Special tokens come after the learned pieces and are not part of the model, so that no text, not even "<pad>", is
-ever cut into one. Only the kinds that can meet something unknown need `unknown` inside, as their last piece.
+Special tokens come after the learned tokens and are not part of the model, so no text, not even "<pad>", is encoded as
+one. Only the kinds that can meet unknown characters or words have `unk` in the model, as its last token.
 """
 
 from collections.abc import Iterable
@@ -23,7 +22,7 @@ LANGUAGE_PREFIX = "language:"
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The id of each role's token. Roles may share one."""
+    """The token id of each role. Roles may share an id."""
 
     pad: int
     bos: int
@@ -34,26 +33,30 @@ class SpecialIds:
     sep: int
     languages: dict[str, int] = field(default_factory=dict)
     extra: dict[str, int] = field(default_factory=dict)
-    """The user's own tokens: text, where they stand in it, is never cut."""
+    """The user's own tokens, by text; an occurrence in a text is always one token."""
 
     def language_id(self, name: str) -> int:
-        """The tag that says which language to write, e.g. <2de> for "de"."""
+        """Return the id of the target language's tag, e.g. of <2de> for "de".
+
+        Raises:
+            RegardError: The vocabulary has no such tag.
+        """
         if name not in self.languages:
             available = ", ".join(self.languages) or "none"
             raise RegardError(
                 f"The vocabulary has no tag for the language '{name}' (it has: {available}).",
-                fix=f'Learn it with specials.languages = [..., "{name}"].',
+                fix=f'Learn the tokenizer with specials.languages = [..., "{name}"].',
             )
         return self.languages[name]
 
     @property
     def control(self) -> frozenset[int]:
-        """All ids that are not text: every role's but the user's extra tokens."""
+        """All ids that do not stand for text: every role and language tag, not the extra tokens."""
         return frozenset([*(getattr(self, role) for role in ROLES), *self.languages.values()])
 
 
 def language_tag(language: str) -> str:
-    """The text of a language's tag.
+    """Return the text of a language tag.
 
     >>> language_tag("de")
     '<2de>'
@@ -62,17 +65,17 @@ def language_tag(language: str) -> str:
 
 
 def texts_by_role(specials: Specials) -> dict[str, str]:
-    """The text of each role's token, in the order of their ids."""
+    """Return the token text of each role, in the order of ids."""
     roles = {role: str(getattr(specials, role)) for role in ROLES}
     return roles | {f"{LANGUAGE_PREFIX}{language}": language_tag(language) for language in specials.languages}
 
 
 def special_token_texts(specials: Specials) -> list[str]:
-    """All special and extra tokens, each once, in the order of their ids."""
+    """Return the texts of all special and extra tokens without duplicates, in the order of ids."""
     tokens = [*texts_by_role(specials).values(), *specials.extra]
     if too_short := [text for text in tokens if len(text) < 2]:
         raise RegardError(
-            f"The special token '{too_short[0]}' is too short: a single character is a piece of ordinary text.",
+            f"The special token '{too_short[0]}' is too short: a single character is ordinary text.",
             fix=f"Give it a longer name, e.g. <{too_short[0] or 'pad'}>.",
         )
     if duplicates := sorted(set(specials.extra) & set(texts_by_role(specials).values())):
@@ -81,7 +84,7 @@ def special_token_texts(specials: Specials) -> list[str]:
 
 
 def to_document_parts(specials: Specials, ids: dict[str, int]) -> dict[str, Any]:
-    """The two parts of a file that hold special tokens, given the id of each text."""
+    """Return the two parts of `tokenizer.json` that hold special tokens, given the id of each text."""
     extra = set(specials.extra)
     added_tokens = [
         {"id": ids[text], "content": text, "single_word": False, "lstrip": False, "rstrip": False}
@@ -95,14 +98,14 @@ def to_document_parts(specials: Specials, ids: dict[str, int]) -> dict[str, Any]
 
 
 def read_special_ids(document: dict[str, Any], where: str | None = None) -> SpecialIds:
-    """The ids by role, from a file's document."""
+    """Read the ids by role from a parsed `tokenizer.json`."""
     template = document.get("post_processor") or {}
     ids_by_role = {name: entry["ids"][0] for name, entry in template.get("special_tokens", {}).items() if entry["ids"]}
     if missing := [role for role in ROLES if role not in ids_by_role]:
         raise RegardError(
-            f"The file does not say which token has the role: {', '.join(missing)}.",
+            f"The file has no token for the role: {', '.join(missing)}.",
             where=where,
-            fix="Learn it with `regard tokenizer learn`, or add the roles to `special_tokens` of a TemplateProcessing.",
+            fix="Learn it with `regard tokenizer learn`, or add the role to `special_tokens` of a TemplateProcessing.",
         )
     languages = {
         name.removeprefix(LANGUAGE_PREFIX): ids_by_role[name]

@@ -1,13 +1,12 @@
-"""Other cuts of the same text, drawn anew each epoch, so that a model does not cling to one.
+"""Subword regularization: the same text is segmented differently in each epoch.
 
-    noise = sampler(tokenizer, settings)             # None if the settings ask for no noise
-    noise.encode_ids(text, seed=1, epoch=3, sample=17)
+    sampler = make_subword_sampler(tokenizer, settings)             # None if the settings have no sampling
+    sampler.encode_ids(text, seed=1, epoch=3, sample=17)
 
-BPE-dropout (Provilkov et al. 2020): every time a merge could be made it is skipped with a small probability.
-Unigram sampling (Kudo 2018): a share of the sentences is cut by chance, likelier cuts more often.
+BPE-dropout (Provilkov et al. 2020) skips each possible merge with a small probability.
+Unigram sampling (Kudo 2018) samples the segmentation of a fraction of the sentences from the unigram model.
 
-A draw is a function of (seed, epoch, sample, side) and of the text alone: no thread, no hash and no order of calls
-changes it.
+A segmentation depends on (seed, epoch, sample, side) and the text alone, not on threads, hashes or the order of calls.
 """
 
 import hashlib
@@ -23,20 +22,28 @@ from typing import NamedTuple, Protocol
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
 from regard.text.tokenizer import Tokenizer
 
-CACHE_SIZE = 100_000  # words whose choices are remembered
-MAX_MERGES = 1000  # merges of a word; longer ones are no words, and keep their plain cut
-SAMPLING_ALPHA = 0.2  # probabilities are raised to this power: the smaller, the bolder the cuts (Kudo's alpha)
+CACHE_SIZE = 100_000  # words whose lattice is cached
+MAX_MERGES = 1000  # a word that needs more merges keeps its deterministic segmentation
+SAMPLING_ALPHA = 0.2  # Kudo's alpha, the exponent of probabilities: smaller values give more diverse segmentations
 
 
 class SubwordSampler(Protocol):
-    """A way of cutting text by chance."""
+    """A tokenizer with random segmentation."""
 
     def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
-        """The ids of this text in this epoch; `side` tells source (0) and target (1) of a pair apart."""
+        """Encode a text.
+
+        Args:
+            text: The text.
+            seed: Random seed of the run.
+            epoch: Number of the epoch.
+            sample: Number of the sample in the corpus.
+            side: 0 for the source of a pair, 1 for its target.
+        """
 
 
 def make_subword_sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> SubwordSampler | None:
-    """The noise that these settings ask for."""
+    """Make the sampler that the settings select; None if they select none."""
     match settings:
         case ByteBpe() | Bpe() if settings.dropout:
             return BpeDropout(tokenizer, settings.dropout)
@@ -46,9 +53,10 @@ def make_subword_sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> Subwor
 
 
 def make_keyed_random(seed: int, epoch: int, sample: int, side: int = 0) -> Random:
-    """Random numbers for one text: the same ones on every machine.
+    """Make the random numbers of one text; they are the same on every machine.
 
-    >>> make_keyed_random(1, 2, 3).random() == make_keyed_random(1, 2, 3).random() != make_keyed_random(1, 3, 2).random()
+    >>> first, second, other = [make_keyed_random(*key).random() for key in ((1, 2, 3), (1, 2, 3), (1, 3, 2))]
+    >>> first == second != other
     True
     """
     key = hashlib.blake2b(struct.pack("<4q", seed, epoch, sample, side), digest_size=16).digest()
@@ -56,10 +64,10 @@ def make_keyed_random(seed: int, epoch: int, sample: int, side: int = 0) -> Rand
 
 
 class BpeDropout:
-    """Skip each merge with probability `rate` every time it could be made.
+    """BPE-dropout: skip each possible merge with probability `dropout`.
 
-    A word that `n` merges make escapes all skips with probability (1 - rate)^n, so one number tells how many merges
-    go well before the first skip; most often all of them do, and the plain cut stands.
+    A word of `n` merges has no skip with probability (1 - dropout)^n. So one random number gives the number of merges
+    before the first skip. Usually there is no skip, and the word keeps its deterministic segmentation.
     """
 
     def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:
@@ -72,10 +80,10 @@ class BpeDropout:
         self._base_symbols = [[token] for token in range(tokenizer.size)]  # special tokens stay whole
         for subword in ids.keys() - {model["unk_token"]}:
             self._base_symbols[ids[subword]] = [ids[character] for character in subword]
-        self._skip_bounds = [-((1.0 - dropout) ** merges) for merges in range(1, MAX_MERGES)]  # rising, for `bisect`
+        self._skip_bounds = [-((1.0 - dropout) ** merges) for merges in range(1, MAX_MERGES)]  # sorted, for `bisect`
 
     def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
-        """The ids of this text in this epoch."""
+        """Encode a text, see `SubwordSampler`."""
         draw = make_keyed_random(seed, epoch, sample, side).random
         ids: list[int] = []
         for tokens in _iter_word_tokens(self.tokenizer, text):
@@ -86,7 +94,7 @@ class BpeDropout:
         return ids
 
     def _segment(self, symbols: list[int], first_skip: int, draw: Callable[[], float]) -> list[int]:
-        """Merge the pair that was learned first, again and again; after `well` merges, one is skipped for certain."""
+        """Repeatedly merge the pair that was learned first; the merge after `first_skip` merges is always skipped."""
         no_rank, rank_of = len(self._merged_ids), self._ranks.get
         ranks = [rank_of(pair, no_rank) for pair in pairwise(symbols)]
         while ranks and (rank := min(ranks)) < no_rank:
@@ -107,14 +115,17 @@ class BpeDropout:
 
 
 class _LatticeNode(NamedTuple):
-    """The pieces that can end at one place of a word, and how likely each of them and those before it are."""
+    """The subwords that can end at one position of a word, with their cumulative weights."""
 
     cumulative_weights: list[float]
-    subwords: list[tuple[int, int]]  # (where it starts, its id)
+    subwords: list[tuple[int, int]]  # (start, id)
 
 
 class UnigramSampling:
-    """Cut a share of the sentences by chance: a cut's probability is that of its pieces to the power `sharpness`."""
+    """Sample the segmentation of a fraction `probability` of the sentences.
+
+    The weight of a segmentation is the product of its subwords' probabilities to the power `alpha`.
+    """
 
     def __init__(self, tokenizer: Tokenizer, probability: float, alpha: float = SAMPLING_ALPHA) -> None:
         self.tokenizer, self.probability, self.alpha = tokenizer, probability, alpha
@@ -126,14 +137,14 @@ class UnigramSampling:
         self._lattices: dict[str, list[_LatticeNode]] = {}
 
     def encode_ids(self, text: str, *, seed: int, epoch: int, sample: int, side: int = 0) -> list[int]:
-        """The ids of this text in this epoch."""
+        """Encode a text, see `SubwordSampler`."""
         draw = make_keyed_random(seed, epoch, sample, side).random
         if draw() >= self.probability:
             return self.tokenizer.encode_ids([text])[0]
         ids: list[int] = []
         vocabulary, first_special = self.tokenizer.vocabulary, len(self._scores)
         for tokens in _iter_word_tokens(self.tokenizer, text):
-            if max(tokens) >= first_special:  # an unknown or extra token: nothing to choose
+            if max(tokens) >= first_special:  # an unknown or extra token has one segmentation
                 ids += tokens
                 continue
             word = "".join([vocabulary[token] for token in tokens])
@@ -142,7 +153,7 @@ class UnigramSampling:
 
     @staticmethod
     def _segment(lattice: list[_LatticeNode], draw: Callable[[], float]) -> list[int]:
-        """From the end of the word to its start."""
+        """Sample subwords from the end of the word to its start."""
         ids, end = [], len(lattice)
         while end:
             cumulative_weights, subwords = lattice[end - 1]
@@ -153,8 +164,8 @@ class UnigramSampling:
         return ids[::-1]
 
     def _make_lattice(self, word: str) -> list[_LatticeNode]:
-        """For each end, the pieces before it, weighed with all ways that lead to where they start."""
-        prefix_log_weights = [0.0]  # log of the summed weight of all cuts up to here
+        """List the subwords that end at each position; a weight includes all segmentations before the subword."""
+        prefix_log_weights = [0.0]  # log of the summed weight of all segmentations up to here
         lattice = []
         for end in range(1, len(word) + 1):
             starts = range(max(0, end - self._max_subword_length), end)
@@ -176,7 +187,7 @@ class UnigramSampling:
 
 
 def _iter_word_tokens(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, ...]]:
-    """The ids of each stretch that no piece reaches over, as `tokenizers` cuts it."""
+    """Yield the ids of each pre-token."""
     encoding = tokenizer.encode_with_offsets([text])[0]
     for _, group in groupby(zip(encoding.word_ids, encoding.ids, strict=True), key=itemgetter(0)):
         yield tuple([token for _, token in group])

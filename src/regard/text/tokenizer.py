@@ -1,11 +1,11 @@
-"""A vocabulary at work: text to ids with spans and words, and back.
+"""The tokenizer: text to ids, offsets and word ids, and back.
 
     tokenizer = Tokenizer.load(Path("tokenizer.json"))
     tokenizer.encode("low lower").ids
     tokenizer.decode([17, 4])
 
-The file is Hugging Face's `tokenizer.json`, and encoding is done by its `tokenizers`. A `Tokenizer` never changes: it
-is the bytes of its file. `specials` explains where the roles of special tokens are kept in it.
+The file is Hugging Face's `tokenizer.json`, and its library `tokenizers` does the encoding. A `Tokenizer` is immutable
+and equal to another one if their files are byte-identical. `specials` explains how the file stores roles.
 """
 
 import hashlib
@@ -30,9 +30,9 @@ from regard.text.detokenize import StreamingDecoder, TokenBytes
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A text as ids, and for each of them the characters it stands for and the number of its word.
+    """Token ids with the character offsets (start, end) and the word number of each token.
 
-    A word is what spaces separate, with one of the spaces beside it. Special tokens belong to none.
+    Words are separated by spaces. Special tokens have the word number None.
     """
 
     ids: list[int]
@@ -41,32 +41,44 @@ class Encoding:
 
 
 class Tokenizer:
-    """Text to ids and back, by the file whose bytes it is given."""
+    """Encode text to ids and decode ids to text.
+
+    Args:
+        content: The bytes of a `tokenizer.json`.
+        where: Its path, for error messages.
+    """
 
     def __init__(self, content: bytes, where: str = "tokenizer.json") -> None:
         self.content = content
         document, self.backend = _parse(content, where)
         self.specials = specials.read_special_ids(document, where)
         self.size: int = self.backend.get_vocab_size(with_added_tokens=True)
-        self.backend.encode_special_tokens = True  # "<pad>" in a text is text
+        self.backend.encode_special_tokens = True  # the string "<pad>" in a text is ordinary text
         self._document = document
-        self._normalizer = pretokenize.user_normalizer(document.get("normalizer"))
+        self._normalizer = pretokenize.read_user_normalizer(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
         self._extra_pattern = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
         self._where = where
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Read a `tokenizer.json`."""
+        """Read a `tokenizer.json`.
+
+        Raises:
+            RegardError: The file cannot be read or is not a safe tokenizer file.
+        """
         try:
             content = read_regular_file(path, limits.DOCUMENT)
         except OSError as error:
-            what, fix = f"The vocabulary cannot be read: {error.strerror}.", "Learn one with `regard tokenizer learn`."
+            what, fix = (
+                f"The tokenizer file cannot be read: {error.strerror}.",
+                "Learn one with `regard tokenizer learn`.",
+            )
             raise RegardError(what, where=str(path), fix=fix) from error
         return cls(content, where=str(path))
 
     def save(self, path: Path) -> None:
-        """Write the file, whole or not at all; the same vocabulary gives the same bytes."""
+        """Write the file atomically."""
         write_atomic(path, self.content)
 
     @cached_property
@@ -75,25 +87,30 @@ class Tokenizer:
         return hashlib.sha256(self.content).hexdigest()
 
     def encode(self, text: str) -> Encoding:
-        """Ids, spans and words. No special tokens are added: tasks know which they need."""
+        """Encode a text with offsets and word ids; adds no special tokens."""
         encoding = self.encode_with_offsets([text])[0]
         ids = encoding.ids
         return Encoding(ids, encoding.offsets, self.word_ids(ids))
 
     def encode_ids(self, texts: list[str]) -> list[list[int]]:
-        """Ids alone, of many texts: the quick way."""
+        """Encode many texts to ids only (faster than `encode`); adds no special tokens."""
         with _translate_errors(texts, self._where):
             return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
 
     def encode_with_offsets(self, texts: list[str]) -> list[tokenizers.Encoding]:
-        """What `tokenizers` itself returns, with offsets and its own (finer) words."""
+        """Return the encodings of `tokenizers`, whose words are its (finer) pre-tokens."""
         with _translate_errors(texts, self._where):
             return self.backend.encode_batch(texts, add_special_tokens=False)
 
     def decode(self, ids: Sequence[int], prefix: Sequence[int] = ()) -> str:
-        """The text; special tokens are left out, and what was unknown shows as its token, e.g. <unk>.
+        """Decode ids to text. Special tokens are omitted; the unknown token is shown, e.g. as <unk>.
 
-        `after` are ids that stand before it: whether a space belongs before the first word depends on them.
+        Args:
+            ids: Token ids.
+            prefix: Ids before `ids`, which are not decoded; they decide whether the text starts with a space.
+
+        Raises:
+            RegardError: An id is outside the vocabulary.
         """
         if not prefix:
             return self.token_bytes.decode(ids)
@@ -103,20 +120,19 @@ class Tokenizer:
         return "".join([decoder.push(token) for token in ids]) + decoder.finish()
 
     def make_streaming_decoder(self) -> StreamingDecoder:
-        """A decoder for ids that arrive one by one; it never gives out half a character."""
+        """Make a decoder for ids that arrive one by one; it returns whole characters only."""
         return StreamingDecoder(self.token_bytes)
 
     def normalise(self, text: str) -> str:
-        """What comes back of a text that has nothing unknown: itself, unless the vocabulary normalises."""
+        """Return the text as encoding and decoding would, if it has no unknown tokens: equal, or normalised."""
         if self._normalizer is None:
             return text
-        parts = (
-            self._extra_pattern.split(text) if self._extra_pattern else [text]
-        )  # extra tokens stay as they are, at odd places
+        # Extra tokens are not normalised; `split` puts them at odd indices.
+        parts = self._extra_pattern.split(text) if self._extra_pattern else [text]
         return "".join(part if n % 2 else self._normalizer.normalize_str(part) for n, part in enumerate(parts))
 
     def word_ids(self, ids: Sequence[int]) -> list[int | None]:
-        """The number of each id's word, from the ids alone; None for special tokens."""
+        """Return the word number of each token, from the ids alone; None for special tokens."""
         starts_word, ends_word, control = (
             self.token_bytes.starts_word,
             self.token_bytes.ends_word,
@@ -136,18 +152,18 @@ class Tokenizer:
 
     @cached_property
     def vocabulary(self) -> list[str]:
-        """The pieces by id, as the file writes them."""
+        """The tokens by id, as the file writes them."""
         id_of_text = self.backend.get_vocab(with_added_tokens=True)
         return sorted(id_of_text, key=id_of_text.__getitem__)
 
     @cached_property
     def token_bytes(self) -> TokenBytes:
-        """What each id stands for, as text."""
+        """The bytes of each token."""
         return TokenBytes(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
 
     @property
     def model(self) -> dict[str, Any]:
-        """The `model` of the file: merges of a BPE, scores of a unigram model."""
+        """The `model` of the file: the merges of BPE, the scores of a unigram model."""
         return dict(self._document["model"])
 
     def __len__(self) -> int:
@@ -160,32 +176,32 @@ class Tokenizer:
         return hash(self.content)
 
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[bytes, str]]:
-        return Tokenizer, (self.content, self._where)  # to worker processes
+        return Tokenizer, (self.content, self._where)  # for worker processes
 
 
 def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
     try:
         document = parse_json(content)
         tokenizer_check.check_tokenizer_json(document)
-        return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # what was checked, and nothing else
+        return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # exactly what was checked
     except BaseException as error:
         if not isinstance(error, Exception) and not _is_panic(error):
             raise
-        raise RegardError(  # tokenizers raises plain Exception
-            f"This is not a vocabulary that `tokenizers` can read: {str(error)[:200]}.",
+        raise RegardError(  # `tokenizers` raises bare Exception
+            f"This is not a valid tokenizer file: {str(error)[:200]}.",
             where=where,
             fix="Learn one with `regard tokenizer learn`.",
         ) from error
 
 
 def _is_panic(error: BaseException) -> bool:
-    """Whether a library written in Rust gave up: no Exception, and of a class that nobody can import."""
+    """Whether Rust code panicked: its exception is no `Exception`, and its class cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 
 @contextmanager
 def _translate_errors(texts: Sequence[object], where: str) -> Iterator[None]:
-    """Errors that teach for what `tokenizers` says of texts that are none, or of a vocabulary that makes it panic."""
+    """Raise a `RegardError` for strings that are not valid text and for panics of `tokenizers`."""
     try:
         yield
     except TypeError as error:
@@ -193,19 +209,19 @@ def _translate_errors(texts: Sequence[object], where: str) -> Iterator[None]:
     except BaseException as error:
         if not _is_panic(error):
             raise
-        what = f"The vocabulary cannot cut this text: {str(error)[:200]}."
-        raise RegardError(what, where=where, fix="Use a vocabulary that `regard tokenizer learn` made.") from error
+        what = f"The tokenizer failed on this text: {str(error)[:200]}."
+        raise RegardError(what, where=where, fix="Use a tokenizer made by `regard tokenizer learn`.") from error
 
 
 def _make_surrogate_error(texts: Sequence[object], error: TypeError) -> Exception:
-    """Python strings can hold halves of characters that no file can: say so, and where."""
+    """Return an error that locates the first lone surrogate, or `error` if there is none."""
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             return error
         for position, character in enumerate(text):
             if "\ud800" <= character <= "\udfff":
                 return RegardError(
-                    f"Character {position} of text {row} is a lone surrogate (U+{ord(character):04X}): no valid text.",
+                    f"Character {position} of text {row} is a lone surrogate (U+{ord(character):04X}), not valid text.",
                     fix="Read it as UTF-8, or replace it: text.encode('utf-16', 'surrogatepass').decode('utf-16').",
                 )
     return error

@@ -1,8 +1,8 @@
-"""What is looked at in a `tokenizer.json` before `tokenizers` sees it.
+"""Safety check of a `tokenizer.json` before the library `tokenizers` parses it.
 
-Its library trusts the file: it panics over a prefix that is longer than a piece, asks for two gigabytes because a map
-says so, or makes a billion letters of one, and the process is gone. So what a file may say is said here: the parts
-that Regard itself writes, and the harmless ones that others do. Ids must be 0, 1, 2, ...: they are rows of a table.
+The library trusts the file: it panics at a prefix that is longer than a token, allocates two gigabytes because a map
+requests them, or expands one letter to a billion, and the process dies. So only listed parts are accepted: those that
+Regard writes, and harmless ones of other programs. Ids must be 0, 1, 2, ...: they index the embedding table.
 """
 
 import re
@@ -23,20 +23,20 @@ PRE_TOKENIZERS = (
     "WhitespaceSplit",
 )
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
-MAX_PATTERN_LENGTH = 2000  # characters of a pattern
-MAX_REPEATS = 2  # in one alternative
-# A pattern that repeats what repeats, or refers to itself, can be tried in more ways than there are atoms; no published
-# vocabulary needs that.
+MAX_PATTERN_LENGTH = 2000  # characters
+MAX_REPEATS = 2  # repetitions in one alternative
+# A pattern with nested repetitions or references to itself can take exponential time; no published tokenizer needs
+# one.
 _ATOM = re.compile(r"\\[pP]\{[^{}]*\}|\\[^gk1-9]|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
-_REFERENCE = re.compile(r"\\|\(\?(?!i?:|<?[=!]|>)")  # to a group, or a switch that changes what a pattern means
+_REFERENCE = re.compile(r"\\|\(\?(?!i?:|<?[=!]|>)")  # to a group, or a flag that changes the meaning of the pattern
 _REPETITION = r"(?:[*+]|\{\d+,\}|\{\d*,?\d{2,}\})"
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 
 
 def check_tokenizer_json(document: Any) -> None:
-    """Raise `ValueError` with a few words if the file is not one that can be trusted."""
-    _require(isinstance(document, dict), "it is no table")
-    _require(document.get("truncation") is None and document.get("padding") is None, "it cuts or pads texts")
+    """Raise `ValueError` with a short reason if the parsed file is not safe to load."""
+    _require(isinstance(document, dict), "it is not a JSON object")
+    _require(document.get("truncation") is None and document.get("padding") is None, "it truncates or pads texts")
     _check_normalizer(document.get("normalizer"))
     _check_pre_tokenizer(document.get("pre_tokenizer"))
     size = _check_ids(_read_vocabulary(document.get("model")), document.get("added_tokens"))
@@ -54,30 +54,33 @@ def _check_normalizer(normalizer: Any) -> None:
         is_space_mark = step == {"type": "Prepend", "prepend": SPACE_MARK} or (
             kind == "Replace" and step.get("content") == SPACE_MARK and step.get("pattern") in MARK_PATTERNS
         )
-        _require(is_space_mark or kind in NORMALIZERS, f"it changes texts by {str(kind)[:40]!r}, which Regard does not")
+        _require(is_space_mark or kind in NORMALIZERS, f"the normalizer {str(kind)[:40]!r} is not supported")
 
 
 def _check_pre_tokenizer(pre_tokenizer: Any) -> None:
     if pre_tokenizer is None:
         return
-    _require(isinstance(pre_tokenizer, dict), "it cuts texts by what is no table")
+    _require(isinstance(pre_tokenizer, dict), "its pre_tokenizer is not a JSON object")
     for step in (
         _read_steps(pre_tokenizer, "pretokenizers") if pre_tokenizer.get("type") == "Sequence" else (pre_tokenizer,)
     ):
         kind, pattern = step.get("type"), step.get("pattern")
-        _require(kind in PRE_TOKENIZERS, f"it cuts texts by {str(kind)[:40]!r}, which Regard does not")
+        _require(kind in PRE_TOKENIZERS, f"the pre-tokenizer {str(kind)[:40]!r} is not supported")
         if kind == "Split":
-            _require(isinstance(pattern, dict) and len(pattern) == 1, "it cuts texts at nothing")
+            _require(isinstance(pattern, dict) and len(pattern) == 1, "a Split has no pattern")
             pattern_kind, pattern_text = next(iter(dict(pattern or {}).items()))
             _require(
                 isinstance(pattern_text, str) and 0 < len(pattern_text) <= MAX_PATTERN_LENGTH,
-                "it cuts texts at nothing, or at too much",
+                f"the pattern of a Split must have 1 to {MAX_PATTERN_LENGTH} characters",
             )
-            _require(pattern_kind == "String" or _is_safe_pattern(pattern_text), "its pattern can take for ever")
+            _require(
+                pattern_kind == "String" or _is_safe_pattern(pattern_text),
+                "a pattern can take exponential time",
+            )
 
 
 def _is_safe_pattern(pattern: str) -> bool:
-    """Whether a pattern is a choice of short alternatives, each with few repetitions, and none of a group."""
+    """Whether each alternative of a pattern has few repetitions, and none of a group."""
     simplified = _ATOM.sub("x", pattern)
     if _REFERENCE.search(simplified) or _REPEATED_GROUP.search(simplified):
         return False
@@ -86,58 +89,62 @@ def _is_safe_pattern(pattern: str) -> bool:
 
 def _read_steps(sequence: Any, name: str) -> list[dict[str, Any]]:
     steps = sequence.get(name) if isinstance(sequence, dict) and sequence.get("type") == "Sequence" else None
-    _require(isinstance(steps, list) and all(isinstance(step, dict) for step in steps), f"its {name} are no sequence")
+    _require(
+        isinstance(steps, list) and all(isinstance(step, dict) for step in steps),
+        f"its {name} are not a list",
+    )
     return steps or []
 
 
 def _read_vocabulary(model: Any) -> dict[str, int]:
-    """The id of each piece of the model."""
+    """Return the id of each token of the model."""
     kind = model.get("type") if isinstance(model, dict) else None
-    _require(kind in MODELS, "it has no model that Regard knows")
+    _require(kind in MODELS, "its model is not supported")
     vocabulary, unk = model.get("vocab"), model.get("unk_token")
     if kind == "Unigram":
         _require(
             isinstance(vocabulary, list) and all(isinstance(entry, list) and len(entry) == 2 for entry in vocabulary),
-            "no pieces",
+            "its vocabulary is not a list of pairs",
         )
         subwords, unk = [subword for subword, _ in vocabulary], model.get("unk_id")
-        _require(len(set(subwords)) == len(subwords) and "" not in subwords, "a piece is there twice, or empty")
-        _require(type(unk) is int and 0 <= unk < len(subwords), "nothing stands for what is unknown")
+        _require(len(set(subwords)) == len(subwords) and "" not in subwords, "a token is empty or occurs twice")
+        _require(type(unk) is int and 0 <= unk < len(subwords), "it has no unknown token")
         return {text: token for token, text in enumerate(subwords)}
-    _require(isinstance(vocabulary, dict), "it has no pieces")
-    _require(unk in vocabulary or (kind == "BPE" and unk is None), "nothing stands for what is unknown")
+    _require(isinstance(vocabulary, dict), "its vocabulary is not a JSON object")
+    _require(unk in vocabulary or (kind == "BPE" and unk is None), "it has no unknown token")
     if kind == "BPE":
-        _require(not model.get("continuing_subword_prefix"), "pieces inside a word have a mark of their own")
-        _require(len(model.get("end_of_word_suffix") or "") < 64, "the mark of a word's end is a text")
+        _require(not model.get("continuing_subword_prefix"), "continuing_subword_prefix is not supported")
+        _require(len(model.get("end_of_word_suffix") or "") < 64, "end_of_word_suffix is too long")
     return vocabulary
 
 
 def _check_ids(vocabulary: dict[str, int], added_tokens: Any) -> int:
-    """How many ids there are."""
+    """Check that ids are 0, 1, 2, ... and return their number."""
     _require(
         isinstance(added_tokens, list) and all(isinstance(token, dict) for token in added_tokens),
-        "its special tokens are no list",
+        "its added_tokens are not a list of objects",
     )
     tokens = {token.get("content"): token.get("id") for token in added_tokens}
-    _require(len(tokens) == len(added_tokens), "a special token is there twice")
-    _require(all(isinstance(text, str) and text for text in tokens), "a special token has no text")
+    _require(len(tokens) == len(added_tokens), "an added token occurs twice")
+    _require(all(isinstance(text, str) and text for text in tokens), "an added token has no text")
     id_of_text = vocabulary | tokens
     _require(
         all(id_of_text[text] == token_id for text, token_id in vocabulary.items()),
-        "a special token has another piece's id",
+        "an added token has the id of another token",
     )
-    _require(all(type(token_id) is int for token_id in id_of_text.values()), "an id is no number")
+    _require(all(type(token_id) is int for token_id in id_of_text.values()), "an id is not an integer")
     _require(sorted(id_of_text.values()) == list(range(len(id_of_text))), "its ids are not 0, 1, 2, ..., each once")
     return len(id_of_text)
 
 
 def _check_roles(template: Any, size: int) -> None:
-    """Names of special tokens, where the file has some, stand for ids that there are."""
+    """Check that the roles of special tokens, if any, have ids of the vocabulary."""
     roles = template.get("special_tokens", {}) if isinstance(template, dict) else {}
     _require(
-        isinstance(roles, dict) and all(isinstance(entry, dict) for entry in roles.values()), "its roles are no table"
+        isinstance(roles, dict) and all(isinstance(entry, dict) for entry in roles.values()),
+        "its special_tokens are invalid",
     )
     for name, entry in roles.items():
         ids = entry.get("ids")
         is_valid = isinstance(ids, list) and all(type(token) is int and 0 <= token < size for token in ids)
-        _require(is_valid, f"the role {name[:40]!r} stands for an id that there is not")
+        _require(is_valid, f"the role {name[:40]!r} has an id outside the vocabulary")

@@ -1,4 +1,4 @@
-"""The inside of `tokenizer.json`: put together by us, so that the same vocabulary is the same bytes."""
+"""Content of `tokenizer.json`. Regard serializes it itself, so that equal tokenizers have byte-identical files."""
 
 import json
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ Document = dict[str, Any]
 
 
 def to_document(backend: tokenizers.Tokenizer) -> Document:
-    """What `tokenizers` would write."""
+    """Return the parsed file that `tokenizers` would write."""
     return json.loads(backend.to_str())
 
 
 def make_bpe_model(subwords: Sequence[str], merges: Sequence[Sequence[str]], unk: str | None = None) -> Document:
-    """A model of pieces and merges. Without merges it cuts into single characters."""
+    """Make a BPE model. Without merges it splits text into single characters."""
     return {
         "type": "BPE",
-        "dropout": None,  # ours is drawn by sample, see `sample`
+        "dropout": None,  # Regard applies it itself, see `subword_regularization`
         "unk_token": unk,
         "continuing_subword_prefix": None,
         "end_of_word_suffix": None,
@@ -34,11 +34,17 @@ def make_bpe_model(subwords: Sequence[str], merges: Sequence[Sequence[str]], unk
 
 
 def serialize(backend: tokenizers.Tokenizer, model: Document, special_tokens: Specials) -> bytes:
-    """The bytes of the file: the parts of `bare` around this model, special tokens after its pieces."""
+    """Serialize a tokenizer.
+
+    Args:
+        backend: Provides normalizer, pre-tokenizer and decoder.
+        model: The learned model.
+        special_tokens: Special tokens; their ids follow those of the model.
+    """
     subwords = [subword for subword, _ in model["vocab"]] if model["type"] == "Unigram" else list(model["vocab"])
     ids = {subword: token for token, subword in enumerate(subwords)}
     for text in specials.special_token_texts(special_tokens):
-        ids.setdefault(text, len(ids))  # the unknown token may be among the pieces already
+        ids.setdefault(text, len(ids))  # the model may contain the unknown token already
     document = to_document(backend)
     parts = {part: document[part] for part in ("normalizer", "pre_tokenizer", "decoder")}
     header = {

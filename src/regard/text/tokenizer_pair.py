@@ -1,7 +1,4 @@
-"""The vocabularies of a model: one for both sides, or one for each.
-
-A folder holds `tokenizer.json`, or `source.json` and `target.json`.
-"""
+"""The tokenizers of a model: one for both sides (`tokenizer.json`), or `source.json` and `target.json`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,48 +11,52 @@ JOINT_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.json", "source.json", "target.
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """Source and target; the same object when they are joint."""
+    """Source and target tokenizer; the same object if they are joint."""
 
     source: Tokenizer
     target: Tokenizer
 
     @classmethod
     def joint(cls, tokenizer: Tokenizer) -> "TokenizerPair":
-        """One vocabulary for both sides."""
+        """Use one tokenizer for both sides."""
         return cls(tokenizer, tokenizer)
 
     @property
     def is_joint(self) -> bool:
-        """Whether both sides share one vocabulary."""
+        """Whether both sides share one tokenizer."""
         return self.source is self.target
 
     @property
     def fingerprint(self) -> str:
-        """What changes when either does."""
+        """Hash of both tokenizers."""
         return self.source.fingerprint if self.is_joint else f"{self.source.fingerprint}+{self.target.fingerprint}"
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizerPair":
-        """Read whichever of the two forms the folder holds."""
+        """Read the tokenizers from a folder.
+
+        Raises:
+            RegardError: The folder holds no complete set of files, or both sets.
+        """
         has_joint = (folder / JOINT_FILE).is_file()
         side_files = [name for name in (SOURCE_FILE, TARGET_FILE) if (folder / name).is_file()]
         if has_joint and side_files:
             raise RegardError(
-                f"The folder holds both {JOINT_FILE} and {side_files[0]}: which one is meant?",
+                f"The folder holds both {JOINT_FILE} and {side_files[0]}, so it is not clear which one to use.",
                 where=str(folder),
-                fix="Remove what is not the model's.",
+                fix="Remove the file that does not belong to the model.",
             )
         if has_joint:
             return cls.joint(Tokenizer.load(folder / JOINT_FILE))
         if len(side_files) < 2:
-            missing = f"no {JOINT_FILE}" if not side_files else f"{side_files[0]} without its partner"
+            missing = f"no {JOINT_FILE}" if not side_files else f"{side_files[0]} but not the other side's file"
             raise RegardError(
-                f"The folder holds {missing}.", where=str(folder), fix="Learn with `regard tokenizer learn`."
+                f"The folder holds {missing}.", where=str(folder), fix="Learn tokenizers with `regard tokenizer learn`."
             )
         return cls(Tokenizer.load(folder / SOURCE_FILE), Tokenizer.load(folder / TARGET_FILE))
 
     def save(self, folder: Path) -> None:
-        """Write `tokenizer.json`, or `source.json` and `target.json`, into a folder that exists."""
+        """Write `tokenizer.json`, or `source.json` and `target.json`, into an existing folder."""
         if self.is_joint:
             self.source.save(folder / JOINT_FILE)
         else:
