@@ -4,16 +4,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.nn.attention import SelfAttention
+from regard.nn.autocast_attention import AutocastSelfAttention
 from regard.nn.scores import Score
 
 WIDTH, HEADS, GROUPS, KEY, VALUE = 24, 4, 2, 6, 5
 
 
-def make_attention(biases: tuple[bool, bool, bool], *, norms: bool = False) -> SelfAttention:
+def make_attention(biases: tuple[bool, bool, bool], *, norms: bool = False) -> AutocastSelfAttention:
     torch.manual_seed(1)
     score = Score(KEY**-0.5)
-    return SelfAttention(
+    return AutocastSelfAttention(
         "self",
         0,
         query=nn.Linear(WIDTH, HEADS * KEY, bias=biases[0]),
@@ -29,7 +29,7 @@ def make_attention(biases: tuple[bool, bool, bool], *, norms: bool = False) -> S
     )
 
 
-def compute_gradients(attention: SelfAttention, *, packed: bool) -> tuple[list[Tensor], list[Tensor | None]]:
+def compute_gradients(attention: AutocastSelfAttention, *, packed: bool) -> tuple[list[Tensor], list[Tensor | None]]:
     """Heads, and the gradients of all parameters to some sum of them."""
     x = torch.randn(3, 7, WIDTH, generator=torch.Generator().manual_seed(2))
     attention.zero_grad()

@@ -15,7 +15,7 @@ from regard.config.run import Data, Lines, Run
 from regard.config.toml_file import to_dict
 from regard.config.training import Constant, Device, Training
 from regard.data.batches.batch import Batch
-from regard.nn.attention import Attention
+from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
 from regard.train import autotune as autotune_module
@@ -120,7 +120,9 @@ def test_the_fastest_options_are_found_and_set(
     timed: list[tuple[bool, int, int]] = []
 
     def fake_time_batch() -> float:
-        float32_flags = {module.should_upcast for module in timer.model.modules() if isinstance(module, Attention)}
+        float32_flags = {
+            module.should_upcast for module in timer.model.modules() if isinstance(module, AutocastAttention)
+        }
         timed.append((float32_flags == {True}, torch.get_num_threads(), timer._objective.logit_rows))
         in_float32, threads, rows = timed[-1]
         return 1.0 + in_float32 + (threads > 1) + (rows != 256)

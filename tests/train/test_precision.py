@@ -11,7 +11,7 @@ from regard.config.codec import MODEL_FILES
 from regard.config.training import AdamW, Muon
 from regard.models.build import build
 from regard.nn.attend import ResolvedMask, eager_attention
-from regard.nn.attention import Attention, set_attention_float32
+from regard.nn.autocast_attention import AutocastAttention, set_attention_float32
 from regard.nn.norm import make_norm
 from regard.nn.positions import Rotary, Sinusoidal
 from regard.nn.record import Record
@@ -142,7 +142,7 @@ def test_attention_may_stay_float32(family: str, score: str) -> None:
     assert (logits.float() - float32_logits).abs().max() < 0.05 * float32_logits.abs().max()
     assert torch.equal(run_model(model, family), float32_logits)  # without autocast it means nothing
     set_attention_float32(model, False)
-    assert not any(module.should_upcast for module in model.modules() if isinstance(module, Attention))
+    assert not any(module.should_upcast for module in model.modules() if isinstance(module, AutocastAttention))
     with autocast("cpu", "bfloat16"):
         assert torch.equal(run_model(model, family), bfloat16_logits)
 

@@ -11,7 +11,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.data.batches.batch import Batch
-from regard.nn.attention import Attention
+from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
@@ -213,7 +213,7 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
     made = make_trainer("translate", tmp_path, settings)
     stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
-    attentions = [module for module in made.model.modules() if isinstance(module, Attention)]
+    attentions = [module for module in made.model.modules() if isinstance(module, AutocastAttention)]
     assert [attention.should_upcast for attention in attentions] == [True] * 3  # of each stack, and across
     assert (made.objective.label_smoothing, made.objective.logit_rows, made.updater._clip) == (0.3, 7, 0.5)
     assert (made.objective.r_drop, made.validator and made.validator._objective.r_drop) == (5.0, 0.0)

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from regard.base import cpu_fast_path
 from regard.config import model as config
 from regard.config import parts
 from regard.models.decoder_only import DecoderOnly
@@ -22,6 +23,7 @@ from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, TagHea
 from regard.models.init import init_weights
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
+from regard.nn.autocast_attention import AutocastCrossAttention, AutocastSelfAttention
 from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer, Residual
 from regard.nn.masks import Mask, causal, no_mask, window
@@ -170,12 +172,15 @@ def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Lay
         norm = _make_norm(settings.norm, width)
         return Residual(f"{name}.{sublayer}", norm, settings.placement == "pre", settings.dropout.sublayer)
 
+    is_fast = cpu_fast_path.is_enabled()
+    self_attention = AutocastSelfAttention if is_fast else SelfAttention
+    cross_attention = AutocastCrossAttention if is_fast else CrossAttention
     cross = settings.cross if isinstance(settings, parts.CrossStack) else None
     dropout = settings.dropout.attention
     return Layer(
-        _make_attention(SelfAttention, f"{name}.self", index, settings.attention, width, dropout),
+        _make_attention(self_attention, f"{name}.self", index, settings.attention, width, dropout),
         make_residual("self"),
-        None if cross is None else _make_attention(CrossAttention, f"{name}.cross", index, cross, width, dropout),
+        None if cross is None else _make_attention(cross_attention, f"{name}.cross", index, cross, width, dropout),
         None if cross is None else make_residual("cross"),
         _make_feedforward(settings.feedforward, width, settings.dropout.feedforward),
         make_residual("feedforward"),

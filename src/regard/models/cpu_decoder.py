@@ -23,6 +23,7 @@ from threading import Lock
 import torch
 from torch import Tensor, nn
 
+from regard.base import cpu_fast_path
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
@@ -340,7 +341,7 @@ class _PositionTable:
 
 
 def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
-    """Whether this module implements every part of the decoder, and the model is on the CPU."""
+    """Whether this module implements every part of the decoder, and the model is on the CPU; False if the fast path is off."""
     decoder = model.decoder
     tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
     mask = model.decoder_mask if isinstance(model, EncoderDecoder) else model.mask
@@ -348,7 +349,8 @@ def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
     crosses = [layer.cross for layer in decoder.layers if layer.cross is not None]
     linears = [module for layer in decoder.layers for module in _linears(layer)]
     return (
-        all(parameter.device.type == "cpu" for parameter in model.parameters())
+        cpu_fast_path.is_enabled()
+        and all(parameter.device.type == "cpu" for parameter in model.parameters())
         and type(decoder.position) in (Position, Sinusoidal, Learned, Rotary)
         and tokens.types is None
         and type(model.head) is LMHead

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.base import cpu_fast_path
 from regard.base.errors import RegardError
 
 LEVELS = 2**16  # what 16 bits can tell apart
@@ -30,7 +31,7 @@ class Dropout(nn.Module):
         """The same shape."""
         if not self.training or self.rate == 0:
             return x
-        if x.device.type != "cpu" or torch.compiler.is_compiling():
+        if x.device.type != "cpu" or torch.compiler.is_compiling() or not cpu_fast_path.is_enabled():
             return F.dropout(x, self.rate)
         return x * dropout_mask(x, self.rate)
 

@@ -29,7 +29,7 @@ from regard.data.batches.batch import Batch
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.heads import LMHead, MLMHead
-from regard.nn.attention import set_attention_float32
+from regard.nn.autocast_attention import set_attention_float32
 from regard.nn.stack import Stack
 from regard.store.size_check import check_fits_memory
 from regard.train.data import RunData, make_loader

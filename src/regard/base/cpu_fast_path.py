@@ -1,0 +1,29 @@
+"""The switch of the CPU fast path: faster code for what other modules compute plainly (docs/cpu.md).
+
+The fast path is on. It is off in a process that starts with REGARD_CPU_FAST_PATH=0, and during a run whose settings
+have `device.cpu_fast_path = false`.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+VARIABLE = "REGARD_CPU_FAST_PATH"
+
+_enabled = os.environ.get(VARIABLE, "1") != "0"
+
+
+def is_enabled() -> bool:
+    """Whether fast implementations may be used."""
+    return _enabled
+
+
+@contextmanager
+def only_if(condition: bool) -> Iterator[None]:
+    """Switch the fast path off inside a block, in the whole process, unless the condition holds."""
+    global _enabled
+    before, _enabled = _enabled, _enabled and condition
+    try:
+        yield
+    finally:
+        _enabled = before
