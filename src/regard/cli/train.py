@@ -93,7 +93,8 @@ def _resume(options: TrainOptions) -> "Finished":
     if not (folder / RUN_FILE).is_file():
         what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN_FILE}."
         raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
-    if codec.RUN_FILES.load(folder / RUN_FILE).device.allocator == "tuned":
+    device = codec.RUN_FILES.load(folder / RUN_FILE).device
+    if device.allocator == "tuned" and device.cpu_fast_path:
         tune_allocator()
 
     from regard.train.fit import resume  # torch: only when it is needed
@@ -116,9 +117,9 @@ def _start(options: TrainOptions) -> "Finished | None":
         _check_output_folder(options.out)
     given_run = None if options.run is None else _read_run(options.run, changes)
     should_tune = (
-        changes.get("device.allocator", "tuned") == "tuned"
+        changes.get("device.allocator", "tuned") == "tuned" and changes.get("device.cpu_fast_path", True) is True
         if given_run is None
-        else given_run.device.allocator == "tuned"
+        else given_run.device.allocator == "tuned" and given_run.device.cpu_fast_path
     )
     if should_tune and not options.dry_run:
         tune_allocator()

@@ -234,5 +234,7 @@ class Device(Frozen):
     """Whether attention stays float32 under a lower precision: faster on CPUs where sentences are short."""
     logit_rows: Count | None = None
     """Rows of logits that exist at a time; 0 is all of them."""
+    cpu_fast_path: bool = True
+    """Use faster CPU implementations (docs/cpu.md); false selects the reference code. Other dropout masks, other batches."""
     allocator: Literal["tuned", "plain"] = "tuned"
     """ "tuned" starts the command again with glibc settings that keep large tensors in the heap (Linux)."""

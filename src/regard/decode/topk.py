@@ -10,6 +10,8 @@ Ties: `first` takes the word with the lowest number; `top` is the same for the s
 import torch
 from torch import Tensor
 
+from regard.base import cpu_fast_path
+
 BLOCK_SIZE = 64
 MIN_ELEMENTS = 2**15  # numbers: with fewer, calling several functions costs more than they save
 NEG_INF = float("-inf")
@@ -25,7 +27,7 @@ def topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None = None) -> t
     >>> logs.exp(), words
     (tensor([[0.2500, 0.1250]]), tensor([[0, 2]]))
     """
-    if logits.device.type != "cpu" or logits.numel() < MIN_ELEMENTS:
+    if logits.device.type != "cpu" or logits.numel() < MIN_ELEMENTS or not cpu_fast_path.is_enabled():
         logprobs = logits.log_softmax(dim=-1)
         if suppressed is not None:
             logprobs.index_fill_(1, suppressed, NEG_INF)
@@ -89,7 +91,12 @@ def _topk_or_argmax(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _should_use_blocks(scores: Tensor, k: int) -> bool:
-    return scores.device.type == "cpu" and scores.numel() >= MIN_ELEMENTS and scores.size(1) >= 4 * k * BLOCK_SIZE
+    return (
+        cpu_fast_path.is_enabled()
+        and scores.device.type == "cpu"
+        and scores.numel() >= MIN_ELEMENTS
+        and scores.size(1) >= 4 * k * BLOCK_SIZE
+    )
 
 
 def _block_maxima(scores: Tensor) -> Tensor:

@@ -53,7 +53,12 @@ CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one o
 
 
 def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
-    """Fill every [device] setting that is unset with the fastest option; explicit settings stay as they are."""
+    """Fill every [device] setting that is unset with the fastest option; explicit settings stay as they are.
+
+    Without the CPU fast path nothing is timed, and the settings are those of the reference code.
+    """
+    if not run.device.cpu_fast_path:
+        return RUN_FILES.change(run, {"device.attention": "autocast", "device.logit_rows": 0})
     if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
         return run
     emit(Stage("tuning for this device"))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.base import limits
+from regard.base import cpu_fast_path, limits
 from regard.base.errors import RegardError
 from regard.base.files import is_leftover
 from regard.config.codec import RUN_FILES
@@ -57,7 +57,8 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
     run_folder = RunFolder(folder)
     with handle_signals() as stop_request, run_folder.lock():
         RUN_FILES.save(run, run_folder.run)
-        return _run(run, run_folder, listeners, pause_at, stop_request)
+        with cpu_fast_path.only_if(run.device.cpu_fast_path):
+            return _run(run, run_folder, listeners, pause_at, stop_request)
 
 
 def resume(
@@ -93,7 +94,8 @@ def resume(
         _check_data(run, run_folder, accept, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
-        return _run(new_run, run_folder, listeners, pause_at, stop_request)
+        with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
+            return _run(new_run, run_folder, listeners, pause_at, stop_request)
 
 
 def is_finished(folder: Path) -> bool:

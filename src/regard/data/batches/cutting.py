@@ -44,11 +44,12 @@ class BatchShapes:
 
     max_tokens: int
     max_length: int  # no side is padded further
+    few_shapes: bool = True  # False: any shape within the budget
 
     @property
     def size_multiple(self) -> int:
         """Rows x width is a multiple of this where rows are many, as all but the last of a pool are."""
-        return floor_power_of_two(self.max_tokens // 128)
+        return floor_power_of_two(self.max_tokens // 128) if self.few_shapes else 1
 
     def max_rows(self, length: int) -> int:
         """How many rows a batch may have whose longest sample has so many tokens.

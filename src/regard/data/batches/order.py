@@ -42,6 +42,7 @@ class OrderSettings:
     max_tokens: int = 4096  # rows x longer side of a batch
     max_length: int = 1024  # longer samples are set aside; the length of a packed row
     packed: bool = False
+    few_shapes: bool = True  # round the shapes of batches (CPU fast path)
     window_size: int = 16  # shards that are mixed with each other
     pool_size: int = 131072  # samples that are sorted by length together
 
@@ -53,7 +54,7 @@ class OrderSettings:
     @property
     def shapes(self) -> BatchShapes:
         """Those of batches that are not packed."""
-        return BatchShapes(self.max_tokens, self.length_limit)
+        return BatchShapes(self.max_tokens, self.length_limit, self.few_shapes)
 
 
 @dataclass(frozen=True)
