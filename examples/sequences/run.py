@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 
 from regard.data.readers.text_files import read_decompressed
-from regard.measure.error_rate import error_rate
-from regard.measure.exact import exact_match
+from regard.measure.bleu_chrf import exact_match
+from regard.measure.error_rate import wer
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
@@ -106,7 +106,7 @@ def evaluate(translator: Translator, pairs: Pairs) -> dict[str, float]:
     outputs = [translation.text for translation in translator.translate(list(references_by_source), beam_size=5)]
     return {
         "exact match": exact_match(outputs, references).value,
-        "error rate": error_rate(outputs, references).value,
+        "error rate": wer(outputs, references).value,
         "tested": len(references),
     }
 

@@ -107,7 +107,7 @@ def test_files_are_measured_without_a_model(folder: Path) -> None:
     assert "certainty" not in evaluation
     assert evaluation["by_length"] == []
     several = evaluate_json(folder, "--hypotheses", "source", "--reference", "reference", "--reference", "second")
-    assert several["scores"]["error_rate"]["value"] < evaluation["scores"]["error_rate"]["value"]
+    assert several["scores"]["wer"]["value"] < evaluation["scores"]["wer"]["value"]
 
 
 def test_a_writer_reads_a_text(folder: Path) -> None:

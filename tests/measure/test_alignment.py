@@ -25,7 +25,7 @@ def test_links_are_read() -> None:
     assert gold.links_outside(1, 3) == {(1, 1), (1, 2)}
     assert gold.without(frozenset({(1, 1)})) == Gold(frozenset({(0, 0)}), frozenset({(0, 0), (1, 2)}))
     for wrong in ("0-1", "1", "1-2-3", "a-1", "1p"):
-        with pytest.raises(RegardError, match=f"'{wrong}' is no link"):
+        with pytest.raises(RegardError, match=f"'{wrong}' is not a link"):
             read_gold(f"1-1 {wrong}", index_base=1)
 
 
@@ -40,7 +40,7 @@ def test_the_error_rate_by_hand() -> None:
     assert alignment_error([one.sure for one in gold], gold).error_rate == 0.0
     assert alignment_error([one.possible for one in gold], gold).error_rate == 0.0
     assert alignment_error([frozenset(), frozenset()], gold).error_rate == 100.0
-    with pytest.raises(RegardError, match="1 alignments cannot be compared with 2"):
+    with pytest.raises(RegardError, match=r"alignments \(1\) .* pairs \(2\)"):
         alignment_error(found[:1], gold)
     with pytest.raises(RegardError, match="no links"):
         alignment_error([frozenset()], [read_gold("")])

@@ -71,11 +71,11 @@ def test_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     references, one, other = make_corpus(4, (0.3, 0.25), count=5)
-    with pytest.raises(RegardError, match="4 texts cannot be compared with 5"):
+    with pytest.raises(RegardError, match=r"texts \(4\) .* references \(5\)"):
         paired_bootstrap(one, other[:4], references)
-    with pytest.raises(RegardError, match="4 texts cannot be compared with 5"):
+    with pytest.raises(RegardError, match=r"texts \(4\) .* references \(5\)"):
         paired_bootstrap(one[:4], other, references)
     with pytest.raises(RegardError, match="by 'rouge'"):
         paired_bootstrap(one, other, references, "rouge")
-    with pytest.raises(RegardError, match="0 drawings"):
+    with pytest.raises(RegardError, match="0 samples"):
         paired_bootstrap(one, other, references, samples=0)

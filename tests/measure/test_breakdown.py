@@ -21,9 +21,9 @@ def test_by_length_scores_each_bucket_alone() -> None:
     assert found[0].bleu == bleu(*some).value
     assert found[0].chrf == chrf(*some).value
     for wrong in (sources[:4], [*sources, "more"]):
-        with pytest.raises(RegardError, match="cannot be compared"):
+        with pytest.raises(RegardError, match="differs from the number of references"):
             score_by_length(hypotheses, references, wrong)
-    with pytest.raises(RegardError, match="no edges"):
+    with pytest.raises(RegardError, match="edges must be increasing"):
         score_by_length(hypotheses, references, sources, edges=(5, 1))
 
 
@@ -39,7 +39,7 @@ def test_by_frequency_counts_each_occurrence_once() -> None:
         (1000, None, 2, 3, 2),  # the
     ]
     assert found[2].f1 == pytest.approx(100 * 2 * 1 / (3 + 1))
-    with pytest.raises(RegardError, match="cannot be compared"):
+    with pytest.raises(RegardError, match="differs from the number of references"):
         score_by_frequency(["the"], ["the", "dog"], counts)
 
 
@@ -52,13 +52,13 @@ def test_diversity() -> None:
     assert "eff:yes" in some.signature
     assert max_ngram_count("a b a b a", 2) == 2
     assert max_ngram_count("a b a b a", 1) == 3
-    with pytest.raises(RegardError, match="No text has 3 words"):
+    with pytest.raises(RegardError, match="No text has 3 or more words"):
         distinct(["a b"], 3)
-    with pytest.raises(RegardError, match="0-grams"):
+    with pytest.raises(RegardError, match="size must be at least 1, got 0"):
         distinct(["a b"], 0)
-    with pytest.raises(RegardError, match="Group 2 has only 1"):
+    with pytest.raises(RegardError, match="Group 2 has fewer than 2 texts"):
         self_bleu([["a", "b"], ["a"]])
-    with pytest.raises(RegardError, match="nothing to measure"):
+    with pytest.raises(RegardError, match="no texts to score"):
         self_bleu([])
-    with pytest.raises(RegardError, match="a list is expected"):
+    with pytest.raises(RegardError, match="Expected a list"):
         distinct("a b")

@@ -39,18 +39,18 @@ def test_the_same_is_a_hundred() -> None:
 
 @pytest.mark.parametrize("measure", [bleu, chrf, exact_match])
 def test_texts_without_their_references_are_refused(measure) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(RegardError, match="2 texts cannot be compared with 1 references"):
+    with pytest.raises(RegardError, match=r"texts \(2\) .* references \(1\)"):
         measure(HYPOTHESES, REFERENCES[:1])
-    with pytest.raises(RegardError, match="1 texts cannot be compared with 2 references"):
+    with pytest.raises(RegardError, match=r"texts \(1\) .* references \(2\)"):
         measure(HYPOTHESES[:1], REFERENCES)
-    with pytest.raises(RegardError, match="nothing to measure"):
+    with pytest.raises(RegardError, match="no texts to score"):
         measure([], [])
-    with pytest.raises(RegardError, match="a list is expected"):
+    with pytest.raises(RegardError, match="Expected a list"):
         measure("text", REFERENCES)
 
 
 def test_a_way_of_cutting_that_needs_a_download_is_refused() -> None:
-    with pytest.raises(RegardError, match="cut words by 'flores200'"):
+    with pytest.raises(RegardError, match="Unknown BLEU tokenizer 'flores200'"):
         bleu(HYPOTHESES, REFERENCES, tokenize="flores200")  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from regard.base.errors import RegardError
-from regard.measure import bleu, error_rate, ter
+from regard.measure import bleu, ter, wer
 from regard.pipeline import probes
 from regard.pipeline.evaluate import calibrate_scorer, compare, score_translations, summarize_likelihood
 from regard.pipeline.probes import (
@@ -28,10 +28,10 @@ def test_score_translations_gathers_scores_and_breakdowns() -> None:
     ours, theirs = ["Zwei Hunde spielen .", "Eine Katze ."], ["Zwei Hunde schlafen .", "Eine Katze ."]
     found = score_translations(ours, theirs, ["Two dogs play .", "A cat ."], training=["Zwei Katzen ."])
     assert found.texts == 2
-    assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "error_rate"}
+    assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "wer"}
     assert found.scores["bleu"] == bleu(ours, theirs)
     assert found.scores["ter"] == ter(ours, theirs)
-    assert found.scores["error_rate"] == error_rate(ours, theirs)
+    assert found.scores["wer"] == wer(ours, theirs)
     assert [bucket.texts for bucket in found.by_length] == [2]
     assert [bucket.low for bucket in found.by_frequency] == [0, 1]
     bare = score_translations(ours, theirs)

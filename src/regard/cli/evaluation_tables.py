@@ -15,7 +15,7 @@ METRIC_NAMES = {
     "chrf": "chrF",
     "ter": "TER (lower is better)",
     "exact_match": "exact match",
-    "error_rate": "word error rate (lower is better)",
+    "wer": "word error rate (lower is better)",
 }
 
 

@@ -251,7 +251,7 @@ class Run(Consistent):
             self.train.accumulate,
         )
         if accumulate is not None and accumulate != self.accumulate:
-            what = f"is {accumulate}, but {update_tokens} tokens an update and {batch_tokens} a batch make {self.accumulate}."
+            what = f"is {accumulate}, but {update_tokens} tokens per update / {batch_tokens} per batch = {self.accumulate}."
             yield Fault("train.accumulate", what, "Leave it out: it follows from the other two.")
         if update_tokens < batch_tokens:
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."

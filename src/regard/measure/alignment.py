@@ -1,6 +1,6 @@
-"""Which word belongs to which: alignments held against what people marked (Och and Ney 2003).
+"""Word alignment scored against human annotation (Och and Ney 2003).
 
-People mark links as sure or as merely possible. A sure link is possible, too. With A the links that were found:
+Annotators mark links as sure or as possible. Every sure link is possible, too. With A the predicted links:
 
     precision = |A and possible| / |A|        recall = |A and sure| / |sure|
     error rate = 1 - (|A and sure| + |A and possible|) / (|A| + |sure|)
@@ -16,28 +16,28 @@ Links = frozenset[tuple[int, int]]  # (source word, target word), counted from 0
 
 @dataclass(frozen=True)
 class Gold:
-    """The links of one pair of sentences."""
+    """The annotated links of one sentence pair."""
 
     sure: Links
     possible: Links
-    """Sure ones among them."""
+    """Includes the sure links."""
 
     def transposed(self) -> "Gold":
-        """The same with source and target exchanged."""
-        return Gold(transposed(self.sure), transposed(self.possible))
+        """Return the links with source and target exchanged."""
+        return Gold(transpose(self.sure), transpose(self.possible))
 
     def links_outside(self, source_length: int, target_length: int) -> Links:
-        """Links beyond sentences of so many words: a fault of the file."""
+        """Return the links that point outside sentences of these lengths: faults of the file."""
         return frozenset((i, j) for i, j in self.possible if i >= source_length or j >= target_length)
 
     def without(self, links: Links) -> "Gold":
-        """All but these links."""
+        """Return the annotation without these links."""
         return Gold(self.sure - links, self.possible - links)
 
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """All in percent, over all sentences together."""
+    """Error rate, precision and recall of a corpus in percent, and the numbers of links."""
 
     error_rate: float
     precision: float
@@ -48,7 +48,11 @@ class AlignmentScore:
 
 
 def read_gold(line: str, index_base: int = 0) -> Gold:
-    """A line such as "0-0 1p2": i-j is sure, ipj possible; `first` is the number that the file gives the first word.
+    """Parse a line such as "0-0 1p2": i-j is a sure link, ipj a possible one.
+
+    Args:
+        line: The links of one sentence pair.
+        index_base: The number that the file gives the first word.
 
     >>> gold = read_gold("1-1 2p1", index_base=1)
     >>> sorted(gold.sure), sorted(gold.possible)
@@ -59,7 +63,7 @@ def read_gold(line: str, index_base: int = 0) -> Gold:
         parts = text.split("p" if "p" in text else "-")
         if len(parts) != 2 or not all(part.isdecimal() and int(part) >= index_base for part in parts):
             raise RegardError(
-                f"'{text}' is no link.", fix=f"Links are i-j (sure) or ipj (possible), from {index_base} on."
+                f"'{text}' is not a link.", fix=f"Write i-j (sure) or ipj (possible), counted from {index_base}."
             )
         link = (int(parts[0]) - index_base, int(parts[1]) - index_base)
         possible.add(link)
@@ -69,14 +73,15 @@ def read_gold(line: str, index_base: int = 0) -> Gold:
 
 
 def alignment_error(predicted: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
-    """The alignment error rate, the lower the better.
+    """Compute the alignment error rate (AER); lower is better.
 
     >>> alignment_error([frozenset({(0, 0), (1, 1)})], [read_gold("0-0 1p1 2-2")]).error_rate
     25.0
     """
     if len(predicted) != len(gold):
         raise RegardError(
-            f"{len(predicted)} alignments cannot be compared with {len(gold)} of gold.", fix="Give one for each."
+            f"The number of alignments ({len(predicted)}) differs from the number of annotated pairs ({len(gold)}).",
+            fix="Give one prediction per annotated sentence pair.",
         )
     predicted_count = sum(len(alignment) for alignment in predicted)
     sure, possible = sum(len(alignment.sure) for alignment in gold), sum(len(alignment.possible) for alignment in gold)
@@ -96,6 +101,6 @@ def alignment_error(predicted: Sequence[Links], gold: Sequence[Gold]) -> Alignme
     )
 
 
-def transposed(links: Links) -> Links:
-    """Links with source and target exchanged."""
+def transpose(links: Links) -> Links:
+    """Exchange source and target of every link."""
     return frozenset((j, i) for i, j in links)

@@ -1,10 +1,10 @@
-"""BLEU and chrF: how many n-grams of words or characters a translation shares with a reference. By sacreBLEU."""
+"""BLEU and chrF by sacreBLEU, and exact match."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.base.errors import RegardError
-from regard.measure.score import References, Score, check_pairs, reference_streams
+from regard.measure.score import References, Score, check_pairs, reference_lists, reference_streams
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -15,7 +15,7 @@ BleuTokenizer = Literal["13a", "intl", "char", "zh", "none"]
 def bleu(
     hypotheses: Sequence[str], references: References, tokenize: BleuTokenizer = "13a", lowercase: bool = False
 ) -> Score:
-    """The BLEU of a whole corpus (Papineni et al. 2002), n-grams up to 4.
+    """Compute corpus BLEU (Papineni et al. 2002), n-grams up to 4.
 
     >>> bleu(["the cat sat on the mat"], ["the cat sat on the mat"]).value
     100.0
@@ -24,7 +24,7 @@ def bleu(
 
 
 def chrf(hypotheses: Sequence[str], references: References, word_order: int = 0, lowercase: bool = False) -> Score:
-    """The chrF of a whole corpus (Popovic 2015), characters up to 6-grams; `words` = 2 makes it chrF++.
+    """Compute corpus chrF (Popovic 2015), character n-grams up to 6; `word_order=2` makes it chrF++.
 
     >>> chrf(["abcdef"], ["ghijkl"]).value
     0.0
@@ -33,28 +33,39 @@ def chrf(hypotheses: Sequence[str], references: References, word_order: int = 0,
 
 
 def make_bleu_metric(tokenize: BleuTokenizer = "13a", lowercase: bool = False) -> "Metric":
-    """SacreBLEU's BLEU."""
-    from sacrebleu.metrics.bleu import BLEU  # only when it is needed: it takes a while
+    """Create sacreBLEU's BLEU metric."""
+    from sacrebleu.metrics.bleu import BLEU  # imported on first use: the import is slow
 
     if tokenize not in get_args(BleuTokenizer):
         raise RegardError(
-            f"BLEU cannot cut words by '{tokenize}' here.",
-            fix=f"Use one of {', '.join(get_args(BleuTokenizer))}; sacreBLEU's others need a download.",
+            f"Unknown BLEU tokenizer '{tokenize}'.",
+            fix=f"Use one of {', '.join(get_args(BleuTokenizer))}; sacreBLEU downloads files for its other tokenizers.",
         )
-    # `force` silences a hint about tokenised text that would be printed at every validation.
+    # `force` silences a warning about tokenized text that sacreBLEU would print at every validation.
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
 def make_chrf_metric(word_order: int = 0, lowercase: bool = False) -> "Metric":
-    """SacreBLEU's chrF."""
+    """Create sacreBLEU's chrF metric."""
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF(word_order=word_order, lowercase=lowercase)
 
 
 def score_corpus(metric: "Metric", hypotheses: Sequence[str], references: References) -> Score:
-    """The score of a corpus by one of sacreBLEU's metrics."""
+    """Score a corpus with a metric of sacreBLEU."""
     check_pairs(hypotheses, references)
     value = metric.corpus_score(list(hypotheses), reference_streams(references)).score  # type: ignore[arg-type] # None is allowed
-    # sacreBLEU's 100 may be 100.00000000000004, and only an error rate can be above
+    # sacreBLEU may return 100.00000000000004; only an error rate exceeds 100.
     return Score(value if metric.__class__.__name__ == "TER" else min(value, 100.0), str(metric.get_signature()))
+
+
+def exact_match(hypotheses: Sequence[str], references: References) -> Score:
+    """Compute the percentage of texts that equal their reference, or one of their references.
+
+    >>> exact_match(["JUMP JUMP", "WALK"], ["JUMP JUMP", "RUN"])
+    Score(value=50.0, signature='exact_match|case:mixed|n:2')
+    """
+    check_pairs(hypotheses, references)
+    correct = sum(text in candidates for text, candidates in zip(hypotheses, reference_lists(references), strict=True))
+    return Score(100.0 * correct / len(references), f"exact_match|case:mixed|n:{len(references)}")

@@ -1,8 +1,8 @@
-"""Is one system really better than another, or was it luck? Paired bootstrap (Koehn 2004).
+"""Paired bootstrap resampling (Koehn 2004): is one system significantly better than another?
 
-The test set is drawn anew many times, with replacement, and both systems are scored on each drawing. The sums of every
-sentence and the p-value are sacreBLEU's. Its own paired test tells no interval of the difference and lets the
-environment choose the seed, so the drawing is done here; a test holds the two against each other.
+The test set is resampled with replacement many times, and both systems are scored on every sample. The sentence
+statistics and the definition of the p-value are sacreBLEU's. Its own paired test reports no confidence interval of the
+difference and reads the seed from the environment, so the resampling is done here; a test compares the two.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,22 +30,22 @@ METRICS: dict[str, Callable[[], "Metric"]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """One score of two systems on the same texts; `other` minus `one` is the difference."""
+    """A metric of two systems on the same texts; `difference` is candidate minus baseline."""
 
     metric: str
     baseline: float
     candidate: float
     difference: float
     low: float
-    """95 % of the drawn differences lie between `low` and `high`."""
+    """95 % of the resampled differences lie between `low` and `high`."""
     high: float
     p: float
-    """How often luck alone gives a difference as large."""
+    """The p-value: the probability of so large a difference between equally good systems."""
     signature: str
 
     @property
     def is_significant(self) -> bool:
-        """Whether p is below 0.05 and 0 lies outside the interval: a few texts may pass the one and not the other."""
+        """Whether p < 0.05 and the interval excludes 0; with few texts one may hold without the other."""
         return self.p < 0.05 and not self.low <= 0 <= self.high
 
 
@@ -57,30 +57,41 @@ def paired_bootstrap(
     samples: int = 1000,
     seed: int = 12345,
 ) -> Comparison:
-    """Compare two systems by "bleu", "chrf" or "ter"; the same seed gives the same numbers.
+    """Compare two systems by paired bootstrap resampling.
+
+    Args:
+        baseline: The translations of the first system.
+        candidate: The translations of the second system.
+        references: One reference per text, or several.
+        metric: "bleu", "chrf" or "ter".
+        samples: The number of bootstrap samples.
+        seed: Random seed; the same seed gives the same result.
+
+    Raises:
+        RegardError: If the numbers of texts differ, or the metric is unknown.
 
     >>> texts = ["a b c d e", "f g h i j", "k l m n o", "p q r s t"]
-    >>> found = paired_bootstrap(["a b c d x", "f g h i x", "k l m n x", "p q r s x"], texts, texts, samples=200)
-    >>> found.candidate, found.difference > 0, found.is_significant
+    >>> result = paired_bootstrap(["a b c d x", "f g h i x", "k l m n x", "p q r s x"], texts, texts, samples=200)
+    >>> result.candidate, result.difference > 0, result.is_significant
     (100.0, True, True)
     """
     check_pairs(baseline, references)
     check_pairs(candidate, references)
     if metric not in METRICS or samples < 1:
         raise RegardError(
-            f"No test of {samples} drawings by '{metric}'.", fix=f"Use one of {', '.join(METRICS)}, and 1 or more."
+            f"Cannot compare by '{metric}' with {samples} samples.",
+            fix=f"Use one of {', '.join(METRICS)}, and at least 1 sample.",
         )
     scorer = METRICS[metric]()
     baseline_score, baseline_samples = _resample(scorer, baseline, references, samples, seed)
     candidate_score, candidate_samples = _resample(scorer, candidate, references, samples, seed)
     differences = candidate_samples - baseline_samples  # (samples)
     low, high = np.quantile(differences, (0.025, 0.975))
-    # as sacreBLEU (and Moses before it) counts: how often a drawn difference exceeds the mean one by the real one
+    # As in sacreBLEU and Moses: how often a sampled difference exceeds the mean one by the observed one.
     magnitudes = np.abs(differences)
     exceeding = int((magnitudes - magnitudes.mean() > abs(candidate_score - baseline_score)).sum())
-    p = (
-        (exceeding + 1) / (samples + 1) if candidate_score != baseline_score else 1.0
-    )  # sacreBLEU calls a system clearly unlike itself
+    # Equal scores give p = 1; sacreBLEU's formula would call a system significantly different from itself.
+    p = (exceeding + 1) / (samples + 1) if candidate_score != baseline_score else 1.0
     signature = f"{scorer.get_signature()}|bs:{samples}|seed:{seed}"
     return Comparison(
         metric, baseline_score, candidate_score, candidate_score - baseline_score, float(low), float(high), p, signature
@@ -90,7 +101,7 @@ def paired_bootstrap(
 def _resample(
     scorer: "Metric", texts: Sequence[str], references: References, samples: int, seed: int
 ) -> tuple[float, FloatArray]:
-    """The score of a system, and its scores on all drawings (samples)."""
+    """Return the score of a system, and its scores on all bootstrap samples (samples)."""
     statistics = np.array(scorer._extract_corpus_statistics(texts, reference_streams(references)), np.float64)  # type: ignore[arg-type]
     indices = np.random.default_rng(seed).choice(len(texts), size=(samples, len(texts)), replace=True)
     resampled = np.stack([np.bincount(row, minlength=len(texts)) @ statistics for row in indices])  # (samples, sums)

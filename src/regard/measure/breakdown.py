@@ -1,12 +1,11 @@
-"""Where a system is good and where it is bad: scores by the length of the source and by how rare words are."""
+"""Scores by source length and by word frequency: where a system is good and where it is bad."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.base.errors import RegardError
-from regard.measure.bleu_chrf import bleu, chrf
-from regard.measure.exact import exact_match
+from regard.measure.bleu_chrf import bleu, chrf, exact_match
 from regard.measure.score import References, check_pairs, reference_lists
 
 LENGTH_EDGES = (1, 6, 11, 21, 31, 51)
@@ -15,7 +14,7 @@ FREQUENCY_EDGES = (0, 1, 10, 100, 1000)
 
 @dataclass(frozen=True)
 class LengthBucket:
-    """The texts whose sources have `low` to `high` words (None: and more)."""
+    """Scores of the texts whose sources have `low` to `high` words (None: no upper limit)."""
 
     low: int
     high: int | None
@@ -27,29 +26,36 @@ class LengthBucket:
 
 @dataclass(frozen=True)
 class FrequencyBucket:
-    """Words that the training text has `low` to `high` times (None: and more)."""
+    """Counts of the words that occur `low` to `high` times in the training text (None: no upper limit)."""
 
     low: int
     high: int | None
     references: int
-    """Such words in the references."""
+    """Occurrences of such words in the references."""
     hypotheses: int
-    """Such words that were written."""
+    """Occurrences of such words in the hypotheses."""
     correct: int
-    """Written words that the reference of the same text has, each occurrence once."""
+    """Occurrences in hypotheses that the reference of the same text has, too."""
     f1: float
-    """The harmonic mean of precision (right / written) and recall (right / wanted), in percent."""
+    """The harmonic mean of precision (correct / hypotheses) and recall (correct / references), in percent."""
 
 
 def score_by_length(
     hypotheses: Sequence[str], references: References, sources: Sequence[str], edges: Sequence[int] = LENGTH_EDGES
 ) -> list[LengthBucket]:
-    """Scores of short and of long sources, counted in words; `edges` are the shortest lengths of the buckets.
+    """Score texts by the length of their source in words.
 
-    Buckets without texts are left out.
+    Args:
+        hypotheses: The translations.
+        references: One reference per text, or several.
+        sources: The source texts.
+        edges: The smallest length of each bucket.
 
-    >>> found = score_by_length(["a", "b c"], ["a", "b d"], ["A", "B C D E F G"])
-    >>> [(bucket.low, bucket.high, bucket.texts, bucket.exact_match) for bucket in found]
+    Returns:
+        One bucket per range of lengths; empty buckets are left out.
+
+    >>> buckets = score_by_length(["a", "b c"], ["a", "b d"], ["A", "B C D E F G"])
+    >>> [(bucket.low, bucket.high, bucket.texts, bucket.exact_match) for bucket in buckets]
     [(1, 5, 1, 100.0), (6, 10, 1, 0.0)]
     """
     check_pairs(hypotheses, references)
@@ -70,12 +76,19 @@ def score_by_length(
 def score_by_frequency(
     hypotheses: Sequence[str], references: References, counts: Mapping[str, int], edges: Sequence[int] = FREQUENCY_EDGES
 ) -> list[FrequencyBucket]:
-    """How well rare and frequent words are written; `counts` is what `count_words` found in the training text.
+    """Score words by their frequency in the training text.
 
-    With several references, the first counts. Words are cut as BLEU cuts them. Buckets without words are left out.
+    Args:
+        hypotheses: The translations.
+        references: One reference per text; of several, the first is used.
+        counts: `count_words` of the training text.
+        edges: The smallest frequency of each bucket.
 
-    >>> found = score_by_frequency(["the cat sat"], ["the dog sat"], count_words(["the cat sat", "the mat"]))
-    >>> [(bucket.low, bucket.references, bucket.hypotheses, bucket.correct) for bucket in found]
+    Returns:
+        One bucket per range of frequencies; empty buckets are left out. Words are split as BLEU splits them.
+
+    >>> buckets = score_by_frequency(["the cat sat"], ["the dog sat"], count_words(["the cat sat", "the mat"]))
+    >>> [(bucket.low, bucket.references, bucket.hypotheses, bucket.correct) for bucket in buckets]
     [(0, 1, 0, 0), (1, 2, 3, 2)]
     """
     check_pairs(hypotheses, references)
@@ -103,7 +116,7 @@ def score_by_frequency(
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, cut as BLEU cuts (13a: punctuation is a word of its own)."""
+    """Count the words of lines, split as BLEU splits them (13a: punctuation marks are words)."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     tokenize = Tokenizer13a()
@@ -111,9 +124,9 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 
 
 def _find_bucket(value: int, edges: Sequence[int]) -> int:
-    """The number of the bucket: below the first edge belongs to the first."""
+    """Return the index of the bucket; values below the first edge belong to the first bucket."""
     if list(edges) != sorted(set(edges)) or not edges:
-        raise RegardError(f"{list(edges)} are no edges of buckets.", fix="Give whole numbers that grow.")
+        raise RegardError(f"Bucket edges must be increasing, got {list(edges)}.", fix="Give increasing integers.")
     return max(sum(edge <= value for edge in edges) - 1, 0)
 
 

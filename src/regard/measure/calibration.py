@@ -1,8 +1,7 @@
-"""Does a model know how sure it may be? Of the words that it gives 80 %, 80 % should be right.
+"""Calibration: of the tokens to which a model gives 80 % probability, 80 % should be correct.
 
-A model that is too sure, or too shy, is mended by one number (Guo et al. 2017): its logits are divided by a
-temperature, the one under which it is least surprised by texts that it never learned from. The order of the words stays
-as it is.
+Temperature scaling (Guo et al. 2017) corrects an over- or underconfident model by one number: the logits are divided
+by the temperature that minimises the negative log-likelihood of held-out text. The ranking of the tokens is unchanged.
 """
 
 import math
@@ -16,36 +15,44 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 
 Binning = Literal["width", "mass"]
-NllDerivatives = Callable[[float], tuple[float, float]]  # inverse temperature -> slope and bend of the surprise
+NllDerivatives = Callable[[float], tuple[float, float]]  # inverse temperature -> first and second derivative
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Predictions of like confidence."""
+    """A bin of predictions with similar confidence."""
 
     low: float
     high: float
     count: int
     confidence: float
-    """Their mean confidence..."""
+    """Mean confidence, from 0 to 1."""
     accuracy: float
-    """...and how many of them were right, both from 0 to 1."""
+    """Share of correct predictions, from 0 to 1."""
 
 
 def make_bins(
     confidences: Sequence[float], correct: Sequence[bool], count: int = 10, binning: Binning = "width"
 ) -> list[Bin]:
-    """Predictions by confidence, in bins of equal width or of equal mass (as many predictions in each).
+    """Sort predictions into bins by confidence.
 
-    Empty bins are left out; the lower edge of a bin of equal width belongs to the one below.
+    Args:
+        confidences: The probability of each prediction.
+        correct: Whether each prediction was correct.
+        count: The number of bins.
+        binning: "width" for bins of equal width, "mass" for bins with equally many predictions.
+
+    Returns:
+        The bins; empty ones are left out. The lower edge of a bin of equal width belongs to the bin below.
     """
     if len(confidences) != len(correct) or not len(correct):
         raise RegardError(
-            f"{len(confidences)} confidences for {len(correct)} answers.", fix="Give one for each, and one at least."
+            f"The number of confidences ({len(confidences)}) differs from the number of predictions ({len(correct)}), or is 0.",
+            fix="Give one confidence per prediction, and at least one prediction.",
         )
     if count < 1:
-        raise RegardError(f"There are no {count} bins.", fix="Use 1 or more.")
+        raise RegardError(f"count must be at least 1, got {count}.", fix="Use 1 or more bins.")
     probabilities, hits = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
         raise RegardError("A confidence lies outside 0 to 1.", fix="Give probabilities, not their logarithms.")
@@ -67,7 +74,7 @@ def make_bins(
 def calibration_error(
     confidences: Sequence[float], correct: Sequence[bool], count: int = 10, binning: Binning = "width"
 ) -> float:
-    """The expected calibration error: how far confidence and accuracy lie apart, averaged over predictions; 0 to 1.
+    """Compute the expected calibration error (ECE): mean |confidence - accuracy| over predictions, from 0 to 1.
 
     >>> round(calibration_error([0.9] * 10, [True] * 8 + [False] * 2), 6)
     0.1
@@ -78,17 +85,20 @@ def calibration_error(
 
 
 def fit_temperature(derivatives: NllDerivatives) -> float:
-    """The temperature of least surprise, by Newton's method on its inverse b.
+    """Find the temperature that minimises the negative log-likelihood, by Newton's method on its inverse b.
 
-    The surprise -sum log p(word) is convex in b. `curve(b)` is its slope, sum(E[z] - z of the word), and its bend,
-    sum(Var[z]), where z are the logits and the expectations are those of softmax(b z). Where a step would leave the
-    interval in which the minimum is known to lie, the interval is halved instead.
+    The negative log-likelihood -sum log p(token) is convex in b. `derivatives(b)` returns its first derivative,
+    sum(E[z] - z of the token), and its second, sum(Var[z]), where z are the logits and the expectations are those of
+    softmax(b z). Where a step would leave the interval that brackets the minimum, the interval is halved instead.
+
+    Raises:
+        RegardError: If the logits are NaN, or no temperature within the limits fits.
     """
     low, high, b = 1 / MAX_TEMPERATURE, 1 / MIN_TEMPERATURE, 1.0
     for _ in range(100):
         slope, curvature = derivatives(b)
         if not math.isfinite(slope + curvature):
-            raise RegardError("The model's scores are not numbers (NaN).", fix="Use an earlier checkpoint.")
+            raise RegardError("The logits of the model are NaN.", fix="Use an earlier checkpoint.")
         low, high = (low, b) if slope > 0 else (b, high)
         step = b - slope / curvature if curvature > 0 else b
         new = step if low < step < high else math.sqrt(low * high)
@@ -98,21 +108,28 @@ def fit_temperature(derivatives: NllDerivatives) -> float:
             return 1 / new
         b = new
     raise RegardError(
-        f"No temperature from {MIN_TEMPERATURE} to {MAX_TEMPERATURE:g} fits: the model is right (or wrong) about nearly everything.",
-        fix="Give more text, which the model has not learned from.",
+        f"No temperature from {MIN_TEMPERATURE} to {MAX_TEMPERATURE:g} fits: nearly all predictions are correct, or "
+        "nearly all are wrong.",
+        fix="Give more text that is not in the training data.",
     )
 
 
 def nll_derivatives(logprobs: NDArray[np.floating], tokens: Sequence[int]) -> NllDerivatives:
-    """The curve of log-probabilities, or logits, (places, vocabulary) and the words (places) that were right.
+    """Return the derivatives of the negative log-likelihood for `fit_temperature`.
 
-    >>> logs = np.log([[0.9, 0.1]] * 4)
-    >>> round(fit_temperature(nll_derivatives(logs, [0, 0, 0, 1])), 6)  # right 3 times of 4, and 90 % sure: too sure
+    Args:
+        logprobs: Log-probabilities or logits, (positions, vocabulary).
+        tokens: The correct token at each position, (positions).
+
+    >>> logprobs = np.log([[0.9, 0.1]] * 4)
+    >>> round(fit_temperature(nll_derivatives(logprobs, [0, 0, 0, 1])), 6)  # 75 % correct at 90 %: overconfident
     2.0
     """
     z, targets = np.asarray(logprobs, np.float64), np.asarray(tokens)
     if z.ndim != 2 or len(z) != len(targets) or not len(targets):
-        raise RegardError(f"{z.shape} log-probabilities for {len(targets)} words.", fix="Give one row for each word.")
+        raise RegardError(
+            f"logprobs has shape {z.shape} for {len(targets)} tokens.", fix="Give one row of logprobs per token."
+        )
 
     def derivatives(b: float) -> tuple[float, float]:
         p = np.exp(b * (z - z.max(axis=1, keepdims=True)))

@@ -1,4 +1,4 @@
-"""Error rates: how many words must be changed, put in or taken out. The lower the better; more than 100 is possible."""
+"""Word error rate and translation edit rate; lower is better, and values above 100 are possible."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
-    """The fewest changes, insertions and deletions that turn one sequence into the other (Levenshtein 1965).
+    """Compute the edit distance: the fewest substitutions, insertions and deletions (Levenshtein 1965).
 
     >>> levenshtein("kitten", "sitting"), levenshtein("K AE T".split(), "K AA T S".split())
     (3, 2)
     """
     if a == b:
         return 0
-    previous = list(range(len(b) + 1))  # the distance of nothing from the first n of the other
+    previous = list(range(len(b) + 1))  # distances between an empty sequence and the prefixes of b
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b):
@@ -28,13 +28,12 @@ def levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
     return previous[-1]
 
 
-def error_rate(hypotheses: Sequence[str], references: References) -> Score:
-    """Edits per 100 words of the references: the word error rate; of phonemes, where these are the words.
+def wer(hypotheses: Sequence[str], references: References) -> Score:
+    """Compute the word error rate: edits per 100 words of the references (a phoneme error rate on phonemes).
 
-    Words are what white space separates. Of several references the nearest counts, and of equally near ones the
-    longest.
+    Words are separated by white space. Of several references the nearest is used; of equally near ones the longest.
 
-    >>> error_rate(["K AE T", "D AO G Z"], ["K AE T", ("D AA G", "D AO G")]).value.__round__(2)
+    >>> wer(["K AE T", "D AO G Z"], ["K AE T", ("D AA G", "D AO G")]).value.__round__(2)
     16.67
     """
     check_pairs(hypotheses, references)
@@ -47,20 +46,20 @@ def error_rate(hypotheses: Sequence[str], references: References) -> Score:
         edits, words = edits + fewest, words - length
     if not words:
         raise RegardError("The references have no words.", fix="Give references with text.")
-    return Score(100.0 * edits / words, f"error_rate|case:mixed|tok:space|n:{len(references)}")
+    return Score(100.0 * edits / words, f"wer|case:mixed|tok:space|n:{len(references)}")
 
 
 def ter(hypotheses: Sequence[str], references: References) -> Score:
-    """The translation edit rate (Snover et al. 2006), which may also move a stretch of words at the price of one.
+    """Compute the translation edit rate (Snover et al. 2006): moving a sequence of words counts as one edit.
 
-    >>> ter(["the mat sat on"], ["sat on the mat"]).value < error_rate(["the mat sat on"], ["sat on the mat"]).value
+    >>> ter(["the mat sat on"], ["sat on the mat"]).value < wer(["the mat sat on"], ["sat on the mat"]).value
     True
     """
     return score_corpus(make_ter_metric(), hypotheses, references)
 
 
 def make_ter_metric() -> "Metric":
-    """SacreBLEU's TER."""
+    """Create sacreBLEU's TER metric."""
     from sacrebleu.metrics.ter import TER
 
     return TER()

@@ -1,4 +1,4 @@
-"""How surprised a model was by a text, from its negative log-likelihood in nats."""
+"""Perplexity and bits per byte, from a negative log-likelihood in nats."""
 
 import math
 
@@ -6,9 +6,7 @@ from regard.base.errors import RegardError
 
 
 def perplexity(nats: float, tokens: int) -> float:
-    """exp(nats per token): among how many equally likely tokens the model was choosing, so to speak.
-
-    Only models with the same vocabulary can be compared by it.
+    """Compute exp(nats per token). It compares only models with the same vocabulary.
 
     >>> round(perplexity(3 * math.log(10), tokens=3), 6)
     10.0
@@ -20,7 +18,7 @@ def perplexity(nats: float, tokens: int) -> float:
 
 
 def bits_per_byte(nats: float, size: int) -> float:
-    """Bits that the model needs for a byte of UTF-8 text; it compares models with any vocabularies.
+    """Compute the bits per byte of UTF-8 text; it compares models with different vocabularies.
 
     >>> bits_per_byte(8 * math.log(2), size=4)
     2.0
@@ -30,5 +28,5 @@ def bits_per_byte(nats: float, size: int) -> float:
 
 def _divide(nats: float, count: int, unit: str) -> float:
     if count < 1:
-        raise RegardError(f"There is nothing to measure: {count} {unit}.", fix="Give a text.")
+        raise RegardError(f"There is nothing to measure: {count} {unit}.", fix="Give a text that is not empty.")
     return nats / count

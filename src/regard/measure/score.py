@@ -1,16 +1,16 @@
-"""A score, and what exactly was measured."""
+"""A score with its signature, and checks that hypotheses and references match."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 
-References = Sequence[str] | Sequence[Sequence[str]]  # one for each text, or several of which the best counts
+References = Sequence[str] | Sequence[Sequence[str]]  # one per text, or several per text
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number, in percent, and the signature without which nobody can compare it with another."""
+    """A value in percent, and the signature that says how it was computed."""
 
     value: float
     signature: str
@@ -19,33 +19,39 @@ class Score:
         return f"{self.value:.2f} ({self.signature})"
 
 
+def check_is_list(texts: object) -> None:
+    """Raise `RegardError` if a single text is given where a list is expected."""
+    if isinstance(texts, str):
+        raise RegardError("Expected a list of texts, got a single text.", fix="Put it into a list.")
+
+
 def check_pairs(hypotheses: Sequence[str], references: References) -> None:
-    """As many texts as references, and some: scores of misaligned texts would mean nothing."""
-    if isinstance(hypotheses, str) or isinstance(references, str):
-        raise RegardError("One text was given, where a list is expected.", fix="Put it into a list.")
+    """Raise `RegardError` unless there are as many texts as references, and at least one."""
+    check_is_list(hypotheses)
+    check_is_list(references)
     if len(hypotheses) != len(references):
         raise RegardError(
-            f"{len(hypotheses)} texts cannot be compared with {len(references)} references.",
-            fix="Give one reference for each text, in the same order.",
+            f"The number of texts ({len(hypotheses)}) differs from the number of references ({len(references)}).",
+            fix="Give one reference per text, in the same order.",
         )
     if not hypotheses:
-        raise RegardError("There is nothing to measure.", fix="Give at least one text and its reference.")
+        raise RegardError("There are no texts to score.", fix="Give at least one text and its reference.")
 
 
 def reference_lists(references: References) -> list[tuple[str, ...]]:
-    """All references of each text.
+    """Return the references of each text as tuples.
 
     >>> reference_lists(["one", ("two", "zwei")])
     [('one',), ('two', 'zwei')]
     """
     lists = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
     if () in lists:
-        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", fix="Give every text one at least.")
+        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", fix="Give every text at least one.")
     return lists
 
 
 def reference_streams(references: References) -> list[list[str | None]]:
-    """References as sacreBLEU reads them: the first of every text, the second of every text (None: it has none), ...
+    """Return references as sacreBLEU expects them: the first of every text, the second of every text or None, ...
 
     >>> reference_streams(["one", ("two", "zwei")])
     [['one', 'two'], [None, 'zwei']]

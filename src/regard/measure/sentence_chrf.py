@@ -1,7 +1,7 @@
-"""How alike two sentences are: sacreBLEU's chrF of one against the other, made quick for many pairs.
+"""Sentence-level chrF for many pairs of the same texts; equal to sacreBLEU's.
 
-Minimum Bayes risk compares n texts with each other, n^2 pairs for each sentence. sacreBLEU counts the n-grams of both
-texts anew for every pair; here those of a text are counted once and remembered. The figures are the same.
+Minimum Bayes risk decoding compares n texts with each other: n^2 pairs per sentence. sacreBLEU counts the n-grams of
+both texts for every pair; here the n-grams of a text are counted once and cached.
 """
 
 from collections import Counter
@@ -11,22 +11,22 @@ BETA = 2  # recall counts twice as much as precision
 
 
 def sentence_chrf(text: str, reference: str) -> float:
-    """The chrF of a text, 0 to 100.
+    """Compute the chrF of a text, 0 to 100.
 
-    >>> round(sentence_chrf("the cat sat", "the cat sat down"), 1), sentence_chrf("one", "one"), sentence_chrf("", "one")
+    >>> round(sentence_chrf("the cat sat", "the cat sat down"), 1), sentence_chrf("a", "a"), sentence_chrf("", "a")
     (66.0, 100.0, 0.0)
     """
     return SentenceChrf()(text, reference)
 
 
 class SentenceChrf:
-    """The same for many pairs: what was counted of a text is remembered as long as this is."""
+    """Computes sentence-level chrF for many pairs; the n-gram counts of each text are cached."""
 
     def __init__(self) -> None:
         self._cache: dict[str, _Ngrams] = {}
 
     def __call__(self, text: str, reference: str) -> float:
-        """The chrF of a text, 0 to 100."""
+        """Compute the chrF of a text, 0 to 100."""
         return _compute_chrf(self._count_ngrams(text), self._count_ngrams(reference))
 
     def _count_ngrams(self, text: str) -> "_Ngrams":
@@ -50,7 +50,7 @@ def _compute_chrf(hypothesis: "_Ngrams", reference: "_Ngrams") -> float:
 
 
 class _Ngrams:
-    """All sequences of 1 to 6 characters of a text without its spaces, and how many of each length there are."""
+    """The character n-grams (n = 1 to 6) of a text without its spaces, and how many there are of each n."""
 
     def __init__(self, text: str) -> None:
         characters = "".join(text.split())

@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from regard.measure.bleu_chrf import bleu, chrf
+from regard.measure.bleu_chrf import bleu, chrf, exact_match
 from regard.measure.bootstrap import METRICS, Comparison, paired_bootstrap
 from regard.measure.breakdown import FrequencyBucket, LengthBucket, count_words, score_by_frequency, score_by_length
 from regard.measure.calibration import calibration_error, fit_temperature
-from regard.measure.error_rate import error_rate, ter
-from regard.measure.exact import exact_match
+from regard.measure.error_rate import ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.score import References, Score
 from regard.pipeline.scorer import ScoredText, Scorer
@@ -63,7 +62,7 @@ def score_translations(
     0.0
     """
     measures: dict[str, Callable[[Sequence[str], References], Score]]
-    measures = {"bleu": bleu, "chrf": chrf, "ter": ter, "exact_match": exact_match, "error_rate": error_rate}
+    measures = {"bleu": bleu, "chrf": chrf, "ter": ter, "exact_match": exact_match, "wer": wer}
     return Quality(
         len(hypotheses),
         {name: measure(hypotheses, references) for name, measure in measures.items()},

@@ -12,4 +12,4 @@
 from regard.data.doctor.examine import Diagnosis, examine
 from regard.data.doctor.rules.rule import RULES, Finding, Rule, select_rules
 
-__all__ = ["RULES", "Diagnosis", "Finding", "Rule", "select_rules", "examine"]
+__all__ = ["RULES", "Diagnosis", "Finding", "Rule", "examine", "select_rules"]
