@@ -29,9 +29,9 @@ from regard.config.run import (
 )
 
 SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
-_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
+_TEXT_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
 _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
-MARK_PATTERNS = ({"String": " "}, {"Regex": _END})  # the patterns that a space mark replaces
+MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
 JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
@@ -42,7 +42,7 @@ def make_normalizer(settings: AnyTokenizer) -> normalizers.Normalizer | None:
     steps = _make_user_steps(settings.normalise)
     match settings:
         case Bpe():
-            steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_END), SPACE_MARK)]
+            steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_TEXT_END), SPACE_MARK)]
         case Unigram():
             steps += [normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)]
         case ByteBpe() | ByteLevel() | CharacterLevel() | WordLevel():
