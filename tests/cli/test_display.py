@@ -50,9 +50,9 @@ def make_events() -> Iterator[Event]:
         if update % 100 == 0:
             yield make_validated(update, chrf=40 - update / 100, best=update == 100)
             yield Saved(update, Path("my-model/checkpoints/step-00000100"))
-    yield Spiked(201, "the loss is not finite", "left out")
+    yield Spiked(201, "the loss is not finite", "skipped")
     yield Message("Met in train: empty line: 2, first at a.en:7.", "warning")
-    yield Finished(200, "asked to stop", Path("my-model"), {"chrf": 39.0})
+    yield Finished(200, "stop requested", Path("my-model"), {"chrf": 39.0})
 
 
 class FakeTerminal:
@@ -135,7 +135,7 @@ def test_notices_scroll_above_without_markup() -> None:
     terminal = FakeTerminal(200)
     terminal.send(*make_events())
     assert MARKUP in terminal.printed
-    assert "spike at update 201: the loss is not finite; left out" in terminal.printed
+    assert "spike at update 201: the loss is not finite; skipped" in terminal.printed
     assert "empty line: 2, first at a.en:7" in terminal.printed
     assert "100  loss 3.200  ppl 24.5" in terminal.printed
     assert "stopped when asked, and saved, at update 200; best: chrf 39.00" in terminal.printed
@@ -225,7 +225,7 @@ def test_plain_lines() -> None:
     assert logged[index + 4 : index + 6] == ["  bleu is tok:13a", "saved my-model/checkpoints/step-00000100"]
     assert logged.count("  bleu is tok:13a") == 1
     assert logged[-3:] == [
-        "warning: spike at update 201: the loss is not finite; left out",
+        "warning: spike at update 201: the loss is not finite; skipped",
         "warning: Met in train: empty line: 2, first at a.en:7.",
         "stopped when asked, and saved, at update 200; best: chrf 39.00",
     ]

@@ -128,7 +128,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "a preset of another family": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "gpt2"],
         1,
-        "writes a text on",
+        "continues a text",
         "Use one of",
     ),
     "an unknown key": (
@@ -179,7 +179,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "validation of another kind": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation", "a.en"],
         1,
-        "validation corpus is text, and the training corpus is pairs",
+        "validation corpus holds text, and the training corpus holds pairs",
         "of the same kind",
     ),
     "half of a validation": (
@@ -291,7 +291,7 @@ def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
     before = sorted(Path().iterdir())
     done = run_train("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
     assert "preset book" in done.output
-    assert "different characters" in done.output
+    assert "distinct characters" in done.output
     assert 'task = "continue"' in done.output
     assert sorted(Path().iterdir()) == before
 
@@ -310,10 +310,10 @@ def test_own_validation_files_and_other_corpora() -> None:
 def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
     from regard.train.events import Finished
 
-    assert EXIT_CODES == {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+    assert EXIT_CODES == {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
     stop = ["--set", "train.spikes.kind=stop"]
     for why, options, code, message in (
-        ("asked to stop", [], 75, "--resume new"),
+        ("stop requested", [], 75, "--resume new"),
         ("spike", stop, 76, "spikes.kind=skip --accept config"),
         ("spike", [], 76, "spikes.max_spikes=20 --accept config"),
     ):

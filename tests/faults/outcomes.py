@@ -65,7 +65,7 @@ def check_skipped(world: World, loss: Mapping[int, float], gradient: Mapping[int
     lines = [line for line in read_metrics(world.copy_folder) if "spike" in line]
     weights = read_model(world.copy_folder).model.state_dict().values()
     return list_failures({
-        "one spike is told and recorded": len(spikes) == len(lines) == 1 and lines[0]["done"] == "left out",
+        "one spike is told and recorded": len(spikes) == len(lines) == 1 and lines[0]["action"] == "skipped",
         "the run is finished": (end.reason, end.update) == ("finished", 12),
         "all weights are numbers": all(bool(torch.isfinite(tensor).all()) for tensor in weights),
     })  # fmt: skip
@@ -86,7 +86,7 @@ def check_rewound(world: World) -> Violations:
     with inject_spikes({13: math.nan}):  # update 7
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "rewind", "back": 1}})
     return list_failures({
-        "it goes back and says so": len(spikes) == 1 and "went back to update 4" in spikes[0].action,
+        "it goes back and says so": len(spikes) == 1 and "rewound to update 4" in spikes[0].action,
         "it is finished then": (end.reason, end.update) == ("finished", 12),
     })  # fmt: skip
 
@@ -137,7 +137,7 @@ def check_corpus_missing(world: World) -> Violations:
 
 def check_corpus_accepted(world: World) -> Violations:
     change_file(world.corpus / "all.de", lambda content: content.replace(b"Hund", b"Kuh"))
-    return world.check_same_end(says="goes on with the tokens that it has", accept={"data"})
+    return world.check_same_end(says="continues with the tokens in its folder", accept={"data"})
 
 
 def check_damaged(world: World, pattern: str, words: str) -> Violations:
@@ -150,7 +150,7 @@ def check_damaged(world: World, pattern: str, words: str) -> Violations:
 def check_all_damaged(world: World) -> Violations:
     for path in world.copy_folder.glob("checkpoints/*/state.json"):
         change_file(path, flip_bit)
-    return world.check_resume_refused("None of the 2 checkpoints is whole | from a copy")
+    return world.check_resume_refused("No intact checkpoint is left | from a backup")
 
 
 def check_journal_truncated(world: World) -> Violations:
@@ -233,7 +233,7 @@ CASES: dict[str, Case] = {
         changes={"tokenizer.vocabulary": 400},
         accept={"config"},
     ),
-    "fewer updates than made": lambda world: world.check_resume_refused("has made 8 updates already", updates=5),
+    "fewer updates than made": lambda world: world.check_resume_refused("has already made 8 updates", updates=5),
     "another clip, accepted": check_accepted,
     "run.toml edited by hand": lambda world: check_edited(world, "smoothing = 0.1", "smoothing = 0.2", "smoothing: was"),
     "run.toml cut": lambda world: check_edited(world, "[train]", "[train", "run.toml"),

@@ -59,14 +59,14 @@ def pickled_vocabulary(place: Place) -> None:
     (place.folder / "tokenizer.json").write_bytes(pickle.dumps(Canary(place.canary)))
 
 
-@attack("resume", "None of the 1 checkpoints is whole.*This is a pickle")
+@attack("resume", "No intact checkpoint is left.*This is a pickle")
 def pickled_optimizer(place: Place) -> None:
     """A checkpoint, well sealed, whose optimizer is a pickle."""
     (place.step / "optimizer.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
     Place(place.step, place.outside, place.canary).seal()
 
 
-@attack("resume", "None of the 1 checkpoints is whole")
+@attack("resume", "No intact checkpoint is left")
 def pickled_state(place: Place) -> None:
     """A checkpoint, well sealed, whose state is a pickle."""
     (place.step / "state.json").write_bytes(pickle.dumps(Canary(place.canary)))

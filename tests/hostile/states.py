@@ -7,8 +7,8 @@ from typing import Any
 from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
-WHOLE = "None of the 1 checkpoints is whole"
-STANDS = "does not say where the run stands"
+WHOLE = "No intact checkpoint is left"
+STANDS = "holds no valid progress of a run"
 DEEP = 100_000
 
 

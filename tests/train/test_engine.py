@@ -18,7 +18,7 @@ OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: 
 
 @pytest.fixture
 def update_setup(tmp_path: Path) -> tuple[Updater, list[Batch], list[str]]:
-    """An update_setup without dropout, and the batches of its first update."""
+    """An updater without dropout, and the batches of its first update."""
     made = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
     warnings: list[str] = []
     made.updater._warn = warnings.append
@@ -32,7 +32,7 @@ def take_gradients(updater: Updater) -> list[Tensor]:
 
 
 class LimitedObjective(Objective):
-    """An objective that has room for so many rows; a backward pass that fails half-way leaves gradients behind."""
+    """An objective whose memory holds `max_rows`; a backward pass that fails half-way leaves gradients behind."""
 
     max_rows = 10**9
 
@@ -46,7 +46,7 @@ class LimitedObjective(Objective):
 
 def limit_rows(updater: Updater, max_rows: int) -> None:
     updater.objective.__class__ = LimitedObjective
-    updater.objective.room = max_rows  # type: ignore[attr-defined]
+    updater.objective.max_rows = max_rows  # type: ignore[attr-defined]
 
 
 def test_an_update_is_the_mean_over_all_its_tokens(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:

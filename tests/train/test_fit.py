@@ -96,12 +96,12 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, f
     lines = read_metrics(folder)
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
     learning_rates = [learning_rate(run.train.schedule, update, updates=4, width=16) for update in (1, 2, 3, 4)]
-    assert [line["rate"] for line in lines if "loss" in line] == learning_rates
-    keys = {"update", "epoch", "loss", "negative_log_likelihood", "tokens", "rate", "gradient"}
+    assert [line["learning_rate"] for line in lines if "loss" in line] == learning_rates
+    keys = {"update", "epoch", "loss", "negative_log_likelihood", "tokens", "learning_rate", "gradient_norm"}
     assert all(set(line) == keys for line in lines if "loss" in line)
     assert [line["update"] for line in lines if "validation" in line] == [2, 4, 4]
     assert "time" not in (folder / "metrics.jsonl").read_text()
-    assert select_events(events, Finished)[0].why == "finished"
+    assert select_events(events, Finished)[0].reason == "finished"
     assert select_events(events, Started)[0].update == 0
     state = json.loads((folder / "checkpoints" / "step-00000004" / "state.json").read_text())
     assert state["progress"]["tokens"] == sum(line["tokens"] for line in lines if "loss" in line)
@@ -119,8 +119,8 @@ def test_the_scores_of_a_translator_carry_signatures(finished_run: FinishedRun) 
     card = (folder / "best" / "README.md").read_text()
     assert validated.signatures["bleu"].replace("|", "\\|") in card  # a bare | would end the cell of the table
     assert "tok:13a" in (folder / "best" / "README.md").read_text()
-    assert validated.shown[0].reference
-    assert validated.shown[0].source
+    assert validated.samples[0].reference
+    assert validated.samples[0].source
 
 
 def test_a_model_folder_translates_raw_text(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_what_is_finished_is_not_done_again(folder: Path, paused_copy: Path, tmp
 
 
 def test_total_and_addition_cannot_be_confused(folder: Path) -> None:
-    with pytest.raises(RegardError, match="made 4 updates already, more than the 3"):
+    with pytest.raises(RegardError, match="already made 4 updates, more than the requested 3"):
         resume(folder, updates=3)
     with pytest.raises(RegardError, match="Both a new total"):
         resume(folder, updates=6, more=2)
@@ -255,7 +255,7 @@ def test_a_changed_corpus_is_named_and_refused(tmp_path: Path) -> None:
     assert "--accept data" in (caught.value.fix or "")
     events: list[Event] = []
     assert resume(folder, more=2, accept={"data"}, listeners=[events.append]).update == 6
-    assert any("goes on with the tokens that it has" in message.text for message in select_events(events, Message))
+    assert any("continues with the tokens in its folder" in message.text for message in select_events(events, Message))
 
 
 def test_a_folder_that_is_no_run_is_reported(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     }
     folder, events = run_to_end(tmp_path, changes)
     finished = select_events(events, Finished)[0]
-    assert finished.why == "no longer better"
+    assert finished.reason == "no improvement"
     assert finished.update == 6  # the first is the best, two more are not better
     with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
         resume(folder)
@@ -349,7 +349,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
 
     events: list[Event] = []
     finished = fit(run, tmp_path / "stopped", listeners=[terminate, events.append])
-    assert (finished.update, finished.reason) == (0, "asked to stop")
+    assert (finished.update, finished.reason) == (0, "stop requested")
     assert len(select_events(events, Stage)) == 1, "it stops at once, and does not cut the text first"
     assert any(message.text.startswith("SIGTERM: ") for message in select_events(events, Message))
     resume(tmp_path / "stopped")
@@ -369,7 +369,7 @@ def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
     monkeypatch.setattr("regard.train.data.prepare", fail)
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     if is_signalled:
-        assert fit(run, tmp_path / "run").reason == "asked to stop"
+        assert fit(run, tmp_path / "run").reason == "stop requested"
     else:
         with pytest.raises(WorkerError):
             fit(run, tmp_path / "run")
@@ -387,7 +387,7 @@ def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None
 
 def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> None:
     before = (paused_copy / "run.toml").read_bytes()
-    with pytest.raises(RegardError, match=r"those of another model:\n  - model\.width: was 16, is 32"):
+    with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
         resume(paused_copy, changes={"model.width": 32}, accept={"config"})
     with pytest.raises(RegardError, match="rules of its order have changed"):
         resume(paused_copy, changes={"data.seed": 2}, accept={"config"})
@@ -396,7 +396,7 @@ def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> Non
 
 def test_what_does_not_shape_the_weights_may_change(paused_copy: Path) -> None:
     changes = {"model.encoder.dropout.sublayer": 0.2, "model.encoder.position.kind": "rotary"}
-    with pytest.raises(RegardError, match="not those that the run has had"):
+    with pytest.raises(RegardError, match="settings differ from those of the run"):
         resume(paused_copy, changes=changes)
     assert resume(paused_copy, changes=changes, accept={"config"}).update == 4
 
@@ -405,7 +405,7 @@ def test_an_update_may_grow_and_what_follows_from_it_is_no_change(paused_copy: P
     with pytest.raises(RegardError) as caught:
         resume(paused_copy, changes={"train.update_tokens": 512})
     assert "train.update_tokens: was 256, is 512" in caught.value.what
-    assert "together" not in caught.value.what
+    assert "accumulate" not in caught.value.what
     resume(paused_copy, changes={"train.update_tokens": 512}, accept={"config"})
     assert RUN_FILES.load(paused_copy / "run.toml").train.accumulate == 4
 
@@ -424,7 +424,7 @@ def test_another_metric_has_another_best(paused_copy: Path) -> None:
     events: list[Event] = []
     resume(paused_copy, changes={"validation.metric": "accuracy"}, accept={"config"}, listeners=[events.append])
     (start,) = select_events(events, Started)
-    assert start.best == best["accuracy"]
+    assert start.best_score == best["accuracy"]
 
 
 def test_another_loss_is_not_compared_with_those_before(paused_copy: Path) -> None:

@@ -52,9 +52,9 @@ def test_every_parameter_is_in_one_group(position: str) -> None:
     names = [*found.layers, *found.matrices, *found.no_decay]
     assert sorted(names) == sorted(name for name, _ in net.named_parameters())
     assert all(name.endswith(".weight") and ".layers." in name for name in found.layers)
-    assert set(found.matrices) == {name for name in names if ".score." in name} | {"head.words.weight"}
+    assert set(found.matrices) == {name for name in names if ".score." in name} | {"head.projection.weight"}
     tables = {name for name, parameter in found.no_decay.items() if parameter.dim() > 1}
-    expected = {"source.table.weight", "target.table.weight"} | {
+    expected = {"source.embedding.weight", "target.embedding.weight"} | {
         "relative": {"encoder.position.tables", "decoder.position.tables"},
         "learned": {"encoder.position.table.weight", "decoder.position.table.weight"},
         "sinusoidal": set[str](),
@@ -65,7 +65,7 @@ def test_every_parameter_is_in_one_group(position: str) -> None:
 def test_an_output_matrix_that_is_the_table_is_a_table() -> None:
     net = build(preset("tiny"))
     assert [name for name, parameter in group_parameters(net).no_decay.items() if parameter.dim() > 1] == [
-        "source.table.weight"
+        "source.embedding.weight"
     ]
     assert not group_parameters(net).matrices
 

@@ -61,7 +61,7 @@ def test_one_row_at_a_time_means_one_pair_at_a_time(monkeypatch: pytest.MonkeyPa
         sizes.add(logits.size(0))
         return label_vs_rest(logits, *rest)
 
-    monkeypatch.setattr("regard.train.r_drop.contest", record_size)
+    monkeypatch.setattr("regard.train.r_drop.label_vs_rest", record_size)
     r_drop_token_loss(*make_inputs(False), 0.0, 1, STRENGTH)
     assert sizes == {2}
 

@@ -53,11 +53,11 @@ def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     files = list((tmp_path / "run" / "wandb").glob("offline-run-*/run-*.wandb"))
     assert files
     assert all(path.stat().st_size > 0 for path in files)
-    assert (tmp_path / "run" / "boards.json").is_file()
+    assert (tmp_path / "run" / "trackers.json").is_file()
 
 
 def test_an_unknown_tracker_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="no board 'tensorbord'") as caught:
+    with pytest.raises(RegardError, match="no tracker 'tensorbord'") as caught:
         make_tracker("tensorbord", tmp_path)
     assert "tensorboard" in (caught.value.fix or "")
 
@@ -71,8 +71,8 @@ def test_experiments_are_remembered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"wandb": 3}', "[" * 100_000])
 def test_a_damaged_list_of_experiments_is_named(content: str, tmp_path: Path) -> None:
-    (tmp_path / "boards.json").write_text(content)
+    (tmp_path / "trackers.json").write_text(content)
     with pytest.raises(RegardError) as caught:
         experiment_id(tmp_path, "wandb")
-    assert "boards.json" in (caught.value.where or "")
+    assert "trackers.json" in (caught.value.where or "")
     assert "Remove it" in (caught.value.fix or "")

@@ -70,7 +70,7 @@ def test_a_loss_that_is_no_number_never_reaches_the_weights(
     spiky.faults = {5: fault}  # the first batch of the third update
     folder, events = run_to_end(tmp_path)
     (spike,) = select_events(events, Spiked)
-    assert spike.done == "left out"
+    assert spike.action == "skipped"
     lines = read_metrics(folder)
     (line,) = [line for line in lines if "spike" in line]
     assert line["update"] == 3
@@ -84,10 +84,10 @@ def test_a_loss_that_is_no_number_never_reaches_the_weights(
 def test_the_policy_stop_saves_what_was_before_the_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {7: math.nan}  # update 4
     folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "stop"}})
-    assert select_events(events, Finished)[0].why == "spike"
+    assert select_events(events, Finished)[0].reason == "spike"
     assert select_events(events, Finished)[0].update == 3
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
-    assert read_metrics(folder)[-1]["done"] == "stopped"
+    assert read_metrics(folder)[-1]["action"] == "stopped"
     assert read_progress(folder, 3)["spikes"] == 0, "for the checkpoint it is still to come"
     spiky.faults = {}
     assert resume(folder).update == 4
@@ -108,7 +108,7 @@ def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, 
     spiky.faults = {2 * 14 - 1: 1e3}  # update 14
     folder, events = run_to_end(tmp_path, REWIND)
     (spike,) = select_events(events, Spiked)
-    assert "went back to update 8" in spike.done
+    assert "rewound to update 8" in spike.action
     updates = [event.update for event in select_events(events, Updated)]
     assert updates == [*range(1, 14), *range(9, 17)]
     lines = read_metrics(folder)
@@ -122,7 +122,7 @@ def test_a_checkpoint_to_go_back_to_is_kept_however_often_is_saved(tmp_path: Pat
     changes = {"train.save_every": 1, "train.keep": 1, "train.average": 1}
     _, events = run_to_end(tmp_path, REWIND | changes)
     (spike,) = select_events(events, Spiked)
-    assert "went back to update 8" in spike.done
+    assert "rewound to update 8" in spike.action
 
 
 def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
@@ -146,10 +146,10 @@ def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[Spi
 
 def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = {2 * 10 - 1: 1e3, 2 * 11 - 1: 1e3}  # update 10, and the next one after it
-    changes = REWIND | {"train.spikes": {"kind": "rewind", "back": 1, "window": 8, "most": 1}}
+    changes = REWIND | {"train.spikes": {"kind": "rewind", "back": 1, "window": 8, "max_spikes": 1}}
     _, events = run_to_end(tmp_path, changes)
-    assert [spike.done.split(":")[0].split(";")[0] for spike in select_events(events, Spiked)] == [
-        "went back to update 8",
+    assert [spike.action.split(":")[0].split(";")[0] for spike in select_events(events, Spiked)] == [
+        "rewound to update 8",
         "stopped",
     ]
 
@@ -160,15 +160,15 @@ def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky
     fit(run, tmp_path / "run", pause_at=3)  # what a stop has paused_run is none of the run's own checkpoints
     resume(tmp_path / "run", pause_at=9)
     (line,) = [line for line in read_metrics(tmp_path / "run") if "spike" in line]
-    assert line["done"] == "left out"
+    assert line["action"] == "skipped"
 
 
 def test_too_many_spikes_end_the_run(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.faults = dict.fromkeys(range(3, 200), math.nan)
-    folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "skip", "most": 3}})
-    assert select_events(events, Finished)[0].why == "spike"
+    folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "skip", "max_spikes": 3}})
+    assert select_events(events, Finished)[0].reason == "spike"
     assert len(select_events(events, Spiked)) == 4
-    assert [line["done"] for line in read_metrics(folder) if "spike" in line] == ["left out"] * 3 + ["stopped"]
+    assert [line["action"] for line in read_metrics(folder) if "spike" in line] == ["skipped"] * 3 + ["stopped"]
 
 
 def test_float16_finds_its_scale_without_counting_updates(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
@@ -196,9 +196,9 @@ def test_float16_finds_its_scale_without_counting_updates(tmp_path: Path, spiky:
 
 def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.gradient_factors = dict.fromkeys(range(1, 200), math.nan)
-    changes = {"train.precision": "float16", "train.spikes": {"kind": "skip", "most": 2}}
+    changes = {"train.precision": "float16", "train.spikes": {"kind": "skip", "max_spikes": 2}}
     folder, events = run_to_end(tmp_path, changes)
-    assert select_events(events, Finished)[0].why == "spike"
+    assert select_events(events, Finished)[0].reason == "spike"
     assert sum("overflow" in line for line in read_metrics(folder)) == 16  # from 2^16 down to 1
 
 

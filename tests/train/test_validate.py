@@ -50,9 +50,13 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
     translate = Translator.translate
 
     def record_translate(self: Translator, texts: list[str], **options: Any) -> Any:
-        target_languages.extend(options["into"])
-        return translate(self, texts[:2], **{**options, "into": options["into"][:2]}) * (len(texts) // 2) + translate(
-            self, texts[: len(texts) % 2], **{**options, "into": options["into"][: len(texts) % 2]}
+        target_languages.extend(options["target_language"])
+        return translate(self, texts[:2], **{**options, "target_language": options["target_language"][:2]}) * (
+            len(texts) // 2
+        ) + translate(
+            self,
+            texts[: len(texts) % 2],
+            **{**options, "target_language": options["target_language"][: len(texts) % 2]},
         )
 
     Translator.translate = record_translate  # type: ignore[method-assign, assignment]

@@ -144,8 +144,8 @@ def format_finished(event: Finished) -> str:
     """How a run ended, in one line."""
     reasons = {
         "finished": "finished",
-        "no longer better": "ended, because validation brought nothing better for a while",
-        "asked to stop": "stopped when asked, and saved",
+        "no improvement": "ended, because validation brought nothing better for a while",
+        "stop requested": "stopped when asked, and saved",
         "spike": "stopped by a spike; the last checkpoint is from before it",
     }
     best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from regard.train.auto.configure import AutoRun
     from regard.train.events import Finished, Listener
 
-EXIT_CODES = {"finished": 0, "no longer better": 0, "asked to stop": 75, "spike": 76}
+EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
 RUN_FILE = "run.toml"  # store.model_folder has it too, and imports torch
 DEFAULT_LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
 
@@ -261,7 +261,7 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 def _print_next_steps(finished: "Finished") -> None:
     folder = finished.folder
-    if finished.reason == "asked to stop":
+    if finished.reason == "stop requested":
         typer.echo(f"Go on with: regard train --resume {folder}")
     elif finished.reason == "spike":
         policy = codec.RUN_FILES.load(folder / RUN_FILE).train.spikes

@@ -1,1 +1,1 @@
-"""Logits to loss, and everything around it: from a run's settings to a trained model's folder."""
+"""Training: from the settings of a run to the folder of a trained model."""

@@ -1,6 +1,6 @@
-"""Averages of weights: a moving one beside the training, and the mean of several checkpoints after it.
+"""Weight averaging: an exponential moving average during training, and the mean of checkpoints after it.
 
-Single weights jump about the bottom of the valley that training found; their average lies nearer to it.
+SGD iterates oscillate around a minimum of the loss; their average lies closer to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,27 +15,30 @@ from regard.store.weights import describe_mismatch
 
 
 class Ema:
-    """The exponential moving average of a model's parameters: about the last 1 / (1 - decay) updates count.
+    """Exponential moving average of a model's parameters, over about the last 1 / (1 - decay) updates.
 
     ema = Ema(model, decay=0.999)
     ...; optimizers.step(); ema.update(number)
-    with ema.applied():
+    with ema.average_parameters():
         validate(model)
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         if not 0 <= decay < 1:
-            raise RegardError(f"An average with decay {decay} learns nothing.", fix="Use 0 or more, below 1.")
+            raise RegardError(
+                f"The EMA decay must be at least 0 and below 1, got {decay}.", fix="Set train.ema, e.g. to 0.999."
+            )
         self.decay = decay
         self._parameters = dict(model.named_parameters())  # tied weights once
         self._average = {name: parameter.detach().clone() for name, parameter in self._parameters.items()}
 
     @torch.no_grad()
     def update(self, step: int | None = None) -> None:
-        """Take in the weights as they are after an update.
+        """Add the current weights to the average.
 
-        With the update's number (from 1) the average starts without the random first weights, which would stay
-        in it for several times 1 / (1 - decay) updates: what it forgets of them is shared out among the others.
+        Args:
+            step: Number of the update, from 1. If given, the average is bias-corrected: it excludes the random initial
+                weights, which would otherwise contribute for several times 1 / (1 - decay) updates.
         """
         decay = self.decay
         if step is not None:  # decay (1 - decay^(n-1)) / (1 - decay^n): 0 at the first, then soon the decay itself
@@ -44,18 +47,18 @@ class Ema:
         get_ema_multi_avg_fn(decay)(average, current, step)
 
     def weights(self) -> dict[str, Tensor]:
-        """The average, by name; the tensors are its own."""
+        """Return the averaged parameters by name; the tensors are not copied."""
         return dict(self._average)
 
     def load(self, weights: Mapping[str, Tensor]) -> None:
-        """Go on from an average that was saved."""
+        """Restore a saved average."""
         _check_shapes(self._average, weights)
         for name, average in self._average.items():
             average.copy_(weights[name])
 
     @contextmanager
     def average_parameters(self) -> Iterator[None]:
-        """The model has the average inside this block, and its own weights again after it, to the bit."""
+        """Give the model the averaged weights inside this block, and restore its own bit for bit afterwards."""
         backup = {name: parameter.detach().clone() for name, parameter in self._parameters.items()}
         try:
             self._set_weights(self._average)
@@ -70,7 +73,7 @@ class Ema:
 
 
 def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several models' weights, added up in float64; of an iterator, one is held at a time.
+    """Return the mean of several checkpoints' weights, summed in float64; an iterator is read one at a time.
 
     >>> average_checkpoints([{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}])
     {'w': tensor([1.5000, 3.0000])}
@@ -87,7 +90,7 @@ def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str
             for name, total in sums.items():
                 total.add_(weights[name])
         count += 1
-        del weights  # before the next ones are read
+        del weights  # free the memory before the next checkpoint is read
     if count == 0:
         raise RegardError("There is nothing to average.", fix="Give the weights of at least one checkpoint.")
     return {name: (total / count).to(dtypes[name]) for name, total in sums.items()}
@@ -96,5 +99,5 @@ def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str
 def _check_shapes(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     if mismatch := describe_mismatch({name: tensor.shape for name, tensor in expected.items()}, weights):
         raise RegardError(
-            f"Weights of different models have no average: {mismatch}.", fix="Are all of them of one run?"
+            f"Weights of different models cannot be averaged: {mismatch}.", fix="Use checkpoints of one run."
         )

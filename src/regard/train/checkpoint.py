@@ -1,13 +1,13 @@
-"""Checkpoints: folders `step-N` that are whole or absent, proven unchanged before they are used.
+"""Checkpoints: folders `step-N` that are written atomically and verified before use.
 
-model.safetensors      the weights
-optimizer.safetensors  what the optimizer remembers
-ema.safetensors        the moving average, where there is one
-state.json             everything else: a few numbers
-manifest.json          size and sha256 of each, written last
+model.safetensors      weights
+optimizer.safetensors  optimizer state
+ema.safetensors        exponential moving average, if the run has one
+state.json             progress, settings and versions
+manifest.json          size and sha256 of each file, written last
 
-Each is written under a temporary name, flushed, sealed and renamed. Loading verifies; a damaged checkpoint is never
-used, and the one before it is taken instead, loudly. Nothing here is a pickle.
+A checkpoint is written under a temporary name, flushed, sealed with its manifest and renamed. Loading verifies the
+manifest; a damaged checkpoint is never used: the previous one is loaded instead, with a warning. Nothing is pickled.
 """
 
 import json
@@ -34,7 +34,7 @@ _STEP_NAME = re.compile(r"step-(\d{8,})")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that a run needs to go on as if it had never stopped."""
+    """Everything that a run needs to resume exactly."""
 
     weights: Tensors
     optimizer: Tensors
@@ -43,30 +43,35 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of a run, oldest first."""
+    """The checkpoints of a run.
+
+    Args:
+        folder: Where they are stored; created if missing.
+        warn: Called with a text for every checkpoint that cannot be used.
+        weight_bytes: Size of the model's weights; larger checkpoints than it allows are refused as damaged.
+    """
 
     def __init__(self, folder: Path, warn: Callable[[str], None], weight_bytes: int | None = None) -> None:
-        """`say` hears of every checkpoint that cannot be used; `size` is that of the model's weights in bytes."""
         self.folder = folder
         self._warn = warn
-        # An optimizer remembers two numbers a weight: what is larger belongs to no checkpoint of this model.
+        # An optimizer stores at most two values per weight: a larger file belongs to another model.
         self._max_bytes = None if weight_bytes is None else 3 * weight_bytes + limits.DOCUMENT
-        self._faults: dict[int, str] = {}  # of those that were looked at
+        self._faults: dict[int, str] = {}  # of the damaged checkpoints, by step
         folder.mkdir(parents=True, exist_ok=True)
         for old_folder in folder.glob("*.old"):
             recover(old_folder.with_suffix(""))
 
     def steps(self) -> list[int]:
-        """The updates that have a checkpoint."""
+        """Return the updates that have a checkpoint, in ascending order."""
         matches = (_STEP_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
         return sorted(int(match[1]) for match in matches if match is not None)
 
     def path(self, step: int) -> Path:
-        """The folder of one of them."""
+        """Return the folder of a checkpoint."""
         return self.folder / f"step-{step:08}"
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint; one of the same step is replaced."""
+        """Write a checkpoint; replaces one of the same step."""
         path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in TENSOR_FILES.items()}
         state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
         size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
@@ -77,7 +82,11 @@ class Checkpoints:
         return path
 
     def load(self, step: int) -> Checkpoint:
-        """Read one of them; raises `DamagedError` unless it is exactly what was written."""
+        """Load a checkpoint.
+
+        Raises:
+            DamagedError: If a file differs from what was written.
+        """
         state = self.load_state(step)
         return Checkpoint(
             **{name: load_tensors(self.path(step) / file) for name, file in TENSOR_FILES.items()},
@@ -85,34 +94,34 @@ class Checkpoints:
         )
 
     def load_state(self, step: int) -> dict[str, Any]:
-        """The numbers alone of one of them; all of it is verified."""
+        """Load only the state of a checkpoint; verifies all files."""
         verify(self.path(step), max_bytes=self._max_bytes)
         path = self.path(step) / STATE_FILE
         state = read_json(path)
         if not isinstance(state, dict):
-            raise DamagedError("This is no state of a run.", where=str(path), fix="Take a good copy.")
+            raise DamagedError("The file holds no state of a run.", where=str(path), fix="Restore it from a backup.")
         return state
 
     def load_weights(self, step: int) -> dict[str, Tensor]:
-        """The weights alone of one of them; all of it is verified."""
+        """Load only the weights of a checkpoint; verifies all files."""
         verify(self.path(step), max_bytes=self._max_bytes)
         return load_tensors(self.path(step) / TENSOR_FILES["weights"])
 
     def load_newest(self, steps: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
-        """The newest that is whole (of all, or of some), passing over damaged ones loudly; None if there is none."""
+        """Load the newest intact checkpoint (of `steps`, or of all); warns of damaged ones. None if there are none."""
         return self._read_newest(self.load, self.steps() if steps is None else sorted(steps))
 
     def load_newest_state(self) -> dict[str, Any] | None:
-        """The numbers alone of the newest that is whole."""
+        """Load only the state of the newest intact checkpoint; None if there are none."""
         newest = self._read_newest(self.load_state, self.steps())
         return None if newest is None else newest[1]
 
     def intact_steps(self, steps: Iterable[int]) -> list[int]:
-        """Those of these that are what was written; the others are named."""
+        """Return the steps whose checkpoints are intact; warns of the others."""
         return [step for step in steps if self._read_if_intact(self.load_state, step) is not None]
 
     def set_aside_after(self, step: int) -> None:
-        """Give later ones, which are damaged, another name: they must not pass for the newest ones that are kept."""
+        """Rename later checkpoints, which are damaged: they must not count as the newest ones to keep."""
         for later in self.steps():
             if later > step:
                 path = self.path(later)
@@ -126,9 +135,9 @@ class Checkpoints:
                 return step, content
         if steps:
             raise RegardError(
-                f"None of the {len(steps)} checkpoints is whole. Of the newest: {self._faults[steps[-1]]}",
+                f"No intact checkpoint is left. The newest is damaged: {self._faults[steps[-1]]}",
                 where=str(self.folder),
-                fix="Bring one back from a copy, or start anew in another folder.",
+                fix="Restore one from a backup, or start a new run in another folder.",
             )
         return None
 
@@ -141,7 +150,7 @@ class Checkpoints:
             return None
 
     def remove(self, step: int) -> None:
-        """Remove one of them, so that a kill half-way leaves none that looks whole."""
+        """Remove a checkpoint; a kill half-way leaves none that looks intact."""
         path = self.path(step)
         removed_path = path.with_name(f"{path.name}.gone")
         shutil.rmtree(removed_path, ignore_errors=True)
@@ -149,7 +158,7 @@ class Checkpoints:
         shutil.rmtree(removed_path)
 
     def rotate(self, keep: set[int]) -> None:
-        """Remove all but these and the newest; what a kill left half-written or half-removed goes too."""
+        """Remove all checkpoints except `keep` and the newest, and leftovers of killed writes and removals."""
         for leftover in (*self.folder.glob("*.gone"), *self.folder.glob("*.tmp")):
             shutil.rmtree(leftover)
         steps = self.steps()

@@ -1,4 +1,4 @@
-"""The device of a run: which one is there, and when its work is done."""
+"""Devices: which one a run uses, whether it prefers bfloat16, and synchronization for timing."""
 
 import torch
 
@@ -7,36 +7,34 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.store.model_folder import RUN
 
-AMPERE = 8  # the first generation of NVIDIA's GPUs with units for bfloat16
+AMPERE = 8  # major compute capability of the first NVIDIA GPUs with bfloat16 matrix units
 
 
 def resolve_device(run: Run) -> Run:
-    """The settings with a device that is there."""
+    """Replace device "auto" with the best available one; raise if the requested device is missing."""
     name = run.device.name
     if name == "auto":
         return RUN_FILES.change(run, {"device.name": _default_device()}, where=RUN)
     try:
         if not torch.ones(1, device=name).item():
-            raise RuntimeError("it keeps no numbers")
+            raise RuntimeError("it does not store values")
     except (RuntimeError, AssertionError) as error:
         raise RegardError(
-            f"There is no device '{name}' here: {str(error).splitlines()[0][:200]}",
+            f"There is no device '{name}' on this machine: {str(error).splitlines()[0][:200]}",
             where="device.name",
-            fix="Say another: --set device.name=cpu (and, to go on with a run that had it, --accept config).",
+            fix="Choose another: --set device.name=cpu (to resume a run that used it, also --accept config).",
         ) from error
     return run
 
 
 def prefers_bfloat16(name: str) -> bool:
-    """Whether the device has matrix units for bfloat16: AMX, or an NVIDIA GPU of 2020 and later."""
+    """Whether the device has bfloat16 matrix units: a CPU with AMX, or an NVIDIA GPU of 2020 or later."""
     try:
         device = torch.device(_default_device() if name == "auto" else name)
     except RuntimeError:
-        return False  # `with_device` says what is wrong
+        return False  # `resolve_device` raises the error
     if device.type == "cpu":
-        capabilities = getattr(
-            torch.cpu, "get_capabilities", dict[str, object]
-        )()  # older versions of torch do not tell
+        capabilities = getattr(torch.cpu, "get_capabilities", dict[str, object])()  # missing in older torch
         return bool(capabilities.get("amx_bf16"))
     index = device.index or 0
     is_available = device.type == "cuda" and index < torch.cuda.device_count()
@@ -44,7 +42,7 @@ def prefers_bfloat16(name: str) -> bool:
 
 
 def synchronize(device: torch.device) -> None:
-    """Until the device has done what it was given: some only note it down, and a clock would see nothing."""
+    """Wait until the device has finished all queued work; CUDA and MPS run asynchronously."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":

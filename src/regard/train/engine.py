@@ -1,8 +1,8 @@
-"""One update: the gradients of its batches, and the step that follows if they are sound.
+"""One update: accumulate the gradients of its batches, then step the optimizer.
 
-Chance comes from (seed, epoch, global batch), set anew before every batch: it does not matter who computes the batch,
-after which other batches, or whether the run was stopped in between. The loss is divided by the tokens of the whole
-update, so that it does not matter how the update is cut into batches.
+The random generator is seeded from (seed, epoch, global batch) before every batch: results depend neither on the
+process that computes a batch, nor on the batches before it, nor on a stop in between. The loss is divided by the tokens
+of the whole update, so that results do not depend on how it is split into batches.
 """
 
 import math
@@ -20,22 +20,31 @@ from regard.train.objective import Objective
 from regard.train.optim import Optimizers
 from regard.train.precision import GradScaler, Precision, autocast
 
-DROPOUT_KEY = 17  # what a key is for: never the one of the data's order or noise
+DROPOUT_KEY = 17  # purpose of the random key; differs from those of data order and noise
 
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """What an update would learn, before it does."""
+    """Loss and gradient of an update, before the optimizer step."""
 
     loss: float  # per token
     negative_log_likelihood: float  # per token, without smoothing
     tokens: int
-    gradient_norm: float  # of all gradients together, before clipping
-    has_overflowed: bool = False  # float16 was scaled too far: the next scale is smaller, and nothing else is wrong
+    gradient_norm: float  # over all parameters, before clipping
+    has_overflowed: bool = False  # the float16 loss scale was too large; it has been halved
 
 
 class Updater:
-    """Computes updates on one device."""
+    """Computes updates on one device.
+
+    Args:
+        objective: The loss to minimise.
+        optimizers: Optimizers over the parameters of the objective's model.
+        seed: Seed of dropout.
+        clip: Maximum gradient norm; 0 turns clipping off.
+        precision: Precision of matrix products.
+        warn: Called with a text when memory runs out and batches are split.
+    """
 
     def __init__(
         self,
@@ -55,7 +64,11 @@ class Updater:
         self._seed, self._clip, self._precision, self._warn = seed, clip, precision, warn
 
     def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
-        """Forward and backward through all batches; where memory runs out, again in smaller parts."""
+        """Run forward and backward through all batches; if memory runs out, repeat with smaller parts.
+
+        Raises:
+            RegardError: If a single row does not fit into memory.
+        """
         parts = 1
         while True:
             try:
@@ -63,25 +76,25 @@ class Updater:
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            # The half-made gradients are thrown away: which of them a failed backward pass reached, nobody knows.
+            # Discard partial gradients: a failed backward pass may have reached any of them.
             self.optimizers.zero_grad()
             rows = max(batch.labels.size(0) for batch in batches)
             if parts >= rows:
                 raise RegardError(
                     "There is not enough memory for a single row of a batch.",
-                    fix="Make data.max_length smaller, set train.checkpoint_activations = true, or take a smaller model.",
+                    fix="Reduce data.max_length, set train.checkpoint_activations = true, or use a smaller model.",
                 )
             parts = min(2 * parts, rows)
             self._warn(f"Memory ran out: the update is computed again with each batch in {parts} parts.")
 
     def step(self, learning_rate: float) -> None:
-        """Let the weights learn what the gradients say."""
+        """Step the optimizer with this learning rate and discard the gradients."""
         self.optimizers.set_learning_rate(learning_rate)
         self.optimizers.step()
         self.optimizers.zero_grad()
 
     def discard(self) -> None:
-        """Forget the gradients: the weights stay as they are."""
+        """Discard the gradients without a step."""
         self.optimizers.zero_grad()
 
     def _accumulate(self, batches: Sequence[Batch], epoch: int, parts: int) -> UpdateStats:
@@ -94,9 +107,9 @@ class Updater:
                 with autocast(self.device.type, self._precision):
                     loss_sums = self.objective(part)
                 self.scaler.scale(loss_sums.total / max(tokens, 1)).backward()
-                loss += loss_sums.total.detach().cpu().double()  # in this order: not every device has float64
+                loss += loss_sums.total.detach().cpu().double()  # to the CPU first: not every device has float64
                 negative_log_likelihood += loss_sums.negative_log_likelihood.cpu().double()
-        is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # at 1 or less it is not the scale that is too large
+        is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # at 1 or less the scale is not the cause
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
         gradient_norm = self._clip_gradients()
@@ -113,13 +126,11 @@ class Updater:
 
 
 def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
-    """Let torch's generator begin anew for this batch."""
+    """Seed torch's random generators for this batch."""
     if batch is None:
         return
     batch_seed = int(make_key(seed, DROPOUT_KEY, epoch, batch, part)[0] >> 1)
-    torch.default_generator.manual_seed(
-        batch_seed
-    )  # `torch.manual_seed` looks for devices, half a millisecond each time
+    torch.default_generator.manual_seed(batch_seed)  # `torch.manual_seed` probes devices: 0.5 ms per call
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(batch_seed)
     elif torch.backends.mps.is_available():
@@ -127,7 +138,7 @@ def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
 
 
 def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
-    """The rows of a batch in so many parts, or fewer if there are fewer rows.
+    """Split a batch by rows into `parts`, or fewer if it has fewer rows.
 
     >>> whole = Batch(0, torch.arange(5), torch.arange(5), torch.zeros(5))
     >>> [part.labels.tolist() for part in cut_rows(whole, 2)]
@@ -148,5 +159,5 @@ def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether this is a device's or the machine's memory that ran out; CPUs have no error of their own for it."""
+    """Whether the error means that memory ran out; for the CPU, torch has no error class of its own."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -1,4 +1,4 @@
-"""What happens in a run, as plain facts. The trainer tells its listeners; they draw, log or forward."""
+"""Events of a training run. The trainer emits them; listeners display, log or forward them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Message:
-    """Something a person should know: a choice and its reason, a warning, a file that was left out."""
+    """A message to the user: a choice and its reason, a warning, a skipped file."""
 
     text: str
     kind: Literal["note", "warning"] = "note"
@@ -16,7 +16,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage before training that takes a while: learning a vocabulary, writing shards, probing the device."""
+    """A stage before training: learning the vocabulary, writing shards, tuning for the device."""
 
     name: str
     progress: str = ""
@@ -24,36 +24,36 @@ class Stage:
 
 @dataclass(frozen=True)
 class Started:
-    """The first update is about to be made, or, resumed, the one after `update`."""
+    """Training starts or, in a resumed run, continues after `update`."""
 
     folder: Path
-    update: int  # made so far
-    updates: int  # of the whole run, from its beginning
+    update: int  # updates done so far
+    updates: int  # total of the run
     parameters: int
-    samples: int  # of an epoch
+    samples: int  # per epoch
     validation_samples: int
     device: str
-    metric: str  # what "best" means
-    best_score: float | None = None  # of it so far
+    metric: str  # selects the best model
+    best_score: float | None = None  # of `metric` so far
 
 
 @dataclass(frozen=True)
 class Updated:
-    """One step of the optimizer."""
+    """One optimizer step."""
 
     update: int
     epoch: int
     loss: float  # per target token, label smoothing included
     negative_log_likelihood: float  # per target token, without smoothing
-    tokens: int  # target tokens that were learned from
+    tokens: int  # target tokens of this update
     learning_rate: float
-    gradient_norm: float  # its norm before clipping
+    gradient_norm: float  # before clipping
     seconds: float  # wall time of this update
 
 
 @dataclass(frozen=True)
 class SampleOutput:
-    """One output of the model beside what was asked for."""
+    """One output of the model and its reference."""
 
     source: str
     output: str
@@ -65,7 +65,7 @@ class Validated:
     """Scores on the validation corpus."""
 
     update: int
-    scores: Mapping[str, float]  # loss, perplexity, bits_per_byte, accuracy; bleu and chrf where asked for
+    scores: Mapping[str, float]  # loss, perplexity, bits_per_byte, accuracy; for translation also bleu and chrf
     is_best: bool
     samples: tuple[SampleOutput, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint is whole and on disk."""
+    """A checkpoint is complete on disk."""
 
     update: int
     path: Path
@@ -82,19 +82,19 @@ class Saved:
 
 @dataclass(frozen=True)
 class Spiked:
-    """A loss or gradient that was not finite or far off, and what was done."""
+    """The loss or gradient spiked; `action` says how the trainer responded."""
 
     update: int
     fault: str
     action: str
 
 
-StopReason = Literal["finished", "no longer better", "asked to stop", "spike"]
+StopReason = Literal["finished", "no improvement", "stop requested", "spike"]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The run is over, or rests until it is resumed."""
+    """The run ended, or paused until it is resumed."""
 
     update: int
     reason: StopReason

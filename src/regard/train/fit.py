@@ -1,9 +1,9 @@
-"""From a run's settings to a trained model's folder, and on again after any stop.
+"""Start and resume training runs.
 
 fit(run, Path("my-model"))        # a new run
-resume(Path("my-model"))          # the same run, from its last checkpoint on
+resume(Path("my-model"))          # the same run, from its last checkpoint
 
-Both do the same: what a start has already made (vocabulary, shards, probe, checkpoints) is found and kept.
+Both reuse what an earlier start left in the folder: vocabulary, shards, tuned device settings, checkpoints.
 """
 
 import math
@@ -17,6 +17,7 @@ import torch
 from regard.base import cpu_fast_path, limits
 from regard.base.errors import RegardError
 from regard.base.files import is_leftover
+from regard.base.plural import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
@@ -38,21 +39,34 @@ from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
 
 MISSING = "(not set)"
-TOKEN_SETTINGS = (
-    "data.train",
-    "data.validation",
-    "data.held_out",
-    "tokenizer.",
-)  # what the tokens in the folder were made with
-CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")  # noise that is added afterwards
-DERIVED_SETTING = "train.accumulate"  # from other settings: it changes with them, and is no change of its own
+# Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
+TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "tokenizer.")
+CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
+DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
 
 def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
-    """Train a new model in a new folder; `pause_at` saves and rests at that update, to be resumed later."""
+    """Train a new model in a new folder.
+
+    Args:
+        run: Settings of the run.
+        folder: The run folder; it must be empty or missing.
+        listeners: Called with every event.
+        pause_at: Save and stop after this update; `resume` continues.
+
+    Returns:
+        How and where the run ended.
+
+    Raises:
+        RegardError: If the folder is not empty or the settings cannot be trained.
+    """
     if folder.exists() and (not folder.is_dir() or any(not is_leftover(path) for path in folder.iterdir())):
         is_run = (folder / RUN).is_file()
-        fix = f"Go on with `regard train --resume {folder}`, or choose another." if is_run else "Choose another folder."
+        fix = (
+            f"Continue with `regard train --resume {folder}`, or choose another."
+            if is_run
+            else "Choose another folder."
+        )
         raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
     run_folder = RunFolder(folder)
     with handle_signals() as stop_request, run_folder.lock():
@@ -71,15 +85,29 @@ def resume(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
 ) -> Finished:
-    """Go on with a run as if it had never stopped.
+    """Resume a run exactly where its newest checkpoint is.
 
-    `updates` is the new total, counted from the run's beginning; `more` adds to the old total. Anything else that
-    differs from what the run was, in its settings or its corpus, is named and refused unless `accept` has "config" or
-    "data".
+    Args:
+        folder: The run folder.
+        changes: Settings to change, {"a.b": value}; needs "config" in `accept`.
+        updates: New total of updates, counted from the start of the run.
+        more: Updates to add to the old total.
+        accept: "config" to accept changed settings, "data" to accept changed corpus files.
+        listeners: Called with every event.
+        pause_at: Save and stop after this update.
+
+    Returns:
+        How and where the run ended.
+
+    Raises:
+        RegardError: If the folder holds no run, the run is finished, or settings or corpus changed and `accept` does
+            not allow it; the error lists every change.
     """
     run_folder = RunFolder(folder)
     if not run_folder.run.is_file():
-        raise RegardError("This is no run.", where=str(folder), fix=f"A run's folder has a {RUN}: train one first.")
+        raise RegardError(
+            "This folder holds no run.", where=str(folder), fix=f"A run folder has a {RUN}: train a model first."
+        )
     with handle_signals() as stop_request, run_folder.lock():
         run = RUN_FILES.load(run_folder.run)
         new_run = _extend(run, updates, more)
@@ -88,7 +116,7 @@ def resume(
                 with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
             )
         state = _load_newest_state(run_folder, run)
-        before = to_dict(run) if state is None else state["run"]  # what the newest checkpoint was made with
+        before = to_dict(run) if state is None else state["run"]  # the settings of the newest checkpoint
         is_extended = new_run.train.updates != run.train.updates
         _check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
         _check_data(run, run_folder, accept, listeners)
@@ -99,14 +127,14 @@ def resume(
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has made all that it was asked for."""
+    """Whether the run in a folder has finished."""
     checkpoints = RunFolder(folder).checkpoints
     state = Checkpoints(checkpoints, lambda _: None).load_newest_state() if checkpoints.is_dir() else None
     return state is not None and Progress.from_state(state, where=str(checkpoints)).finished
 
 
 def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
-    """Every knob that differs: its path, what it was, what it is.
+    """List every setting that differs: its path, the old and the new value.
 
     >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}))
     [('a.b', 1, 3)]
@@ -137,21 +165,21 @@ def _run(
         check_fits_memory(run.model, where=str(folder.run))
         run = autotune(run, run_data, emit)
     except (_StoppedEarlyError, WorkerError) as error:
-        if (
-            isinstance(error, WorkerError) and not stop_request
-        ):  # a signal to all processes also ends those that cut text
-            raise
-        emit(Message(f"{stop_request.signal_name}: the run stops before its first update; what is ready is kept."))
-        finished = Finished(0, "asked to stop", folder.path, {})
+        if isinstance(error, WorkerError) and not stop_request:
+            raise  # with a stop request, the signal also ended the worker processes
+        emit(
+            Message(f"{stop_request.signal_name}: the run stops before its first update; finished preparation is kept.")
+        )
+        finished = Finished(0, "stop requested", folder.path, {})
         emit(finished)
         return finished
     trainer = Trainer(run, folder, run_data, emit)
-    RUN_FILES.save(run, folder.run)  # only now: these settings fit what the folder holds
+    RUN_FILES.save(run, folder.run)  # only now: the trainer has accepted these settings
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
 
 
 class _StoppedEarlyError(Exception):
-    """Somebody asked to stop while text was made ready."""
+    """A stop was requested while the data was prepared."""
 
 
 def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], bool]:
@@ -168,7 +196,7 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
 
 
 def _resolve(run: Run, run_data: RunData) -> Run:
-    """The settings with what only the corpus could tell: sizes of vocabularies, labels, languages, accumulation."""
+    """Fill in what depends on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
     sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     table = to_dict(run)
     model = table["model"]
@@ -177,7 +205,9 @@ def _resolve(run: Run, run_data: RunData) -> Run:
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
-        held_out = () if run_data.validation is None else run_data.validation.labels  # a rare one may be there alone
+        held_out = (
+            () if run_data.validation is None else run_data.validation.labels
+        )  # a rare label may occur only there
         changes["model.head.labels"] = sorted({*run_data.train.labels, *held_out})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
         changes["model.max_length_ratio"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
@@ -187,20 +217,22 @@ def _resolve(run: Run, run_data: RunData) -> Run:
 
 
 def _max_length_ratio(pairs: Shards) -> float:
-    """Target tokens for each source token, END counted: as many as all but one in a thousand pairs have."""
+    """Return the 99.9th percentile of target tokens per source token, eos included."""
     ratios = [(shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards]
     return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
 
 
 def _extend(run: Run, updates: int | None, more: int | None) -> Run:
     if updates is not None and more is not None:
-        raise RegardError("Both a new total of updates and an addition were given.", fix="Say one of the two.")
+        raise RegardError(
+            "Both a new total of updates and an addition were given.", fix="Use --updates or --more, not both."
+        )
     total = updates if updates is not None else run.train.updates + (more or 0)
     return RUN_FILES.change(run, {"train.updates": total}) if total != run.train.updates else run
 
 
 def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
-    """What the newest checkpoint says beside its tensors, if there is one."""
+    """Return the state of the newest checkpoint, if there is one."""
     size = check_fits_memory(run.model, where=str(folder.run))
     state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
     if state is not None:
@@ -209,9 +241,7 @@ def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
 
 
 def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
-    before = to_dict(
-        RUN_FILES.parse(before, where=where)
-    )  # settings that an older version did not have had their defaults
+    before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
     ignored = {DERIVED_SETTING, *(["train.updates"] if is_extended else [])}
     changed = [difference for difference in differences(before, to_dict(new_run)) if difference[0] not in ignored]
     token_changes = [
@@ -222,22 +252,22 @@ def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_ext
     if token_changes:
         listing = _format_changes(token_changes)
         raise RegardError(
-            f"The run's tokens were made with other settings:\n{listing}",
+            f"The tokens of this run were made with other settings:\n{listing}",
             where=where,
-            fix="Take the changes back, or start a new run.",
+            fix="Undo the changes, or start a new run.",
         )
     model_changes = [difference for difference in changed if difference[0].startswith("model.")]
     if model_changes and _weight_shapes(RUN_FILES.parse(before, where=where)) != _weight_shapes(new_run):
         raise RegardError(
-            f"The run's weights are those of another model:\n{_format_changes(model_changes)}",
+            f"The weights of this run belong to another model:\n{_format_changes(model_changes)}",
             where=where,
-            fix="Take the changes back, or start a new run.",
+            fix="Undo the changes, or start a new run.",
         )
     if changed and not is_accepted:
         raise RegardError(
-            f"The settings are not those that the run has had so far:\n{_format_changes(changed)}",
+            f"The settings differ from those of the run:\n{_format_changes(changed)}",
             where=where,
-            fix="Take the changes back, or say that you mean them: --accept config.",
+            fix="Undo the changes, or accept them with --accept config.",
         )
 
 
@@ -263,10 +293,10 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
         check_corpus(run, folder)
     except CorpusError as error:
         if "data" not in accept:
-            fix = "Bring the old files back, or go on with the tokens in the run's folder: --accept data."
+            fix = "Restore the old files, or continue with the tokens in the run folder: --accept data."
             raise RegardError(error.what, where=error.where, fix=fix) from None
         for listener in listeners:
-            listener(Message(f"{error.what} The run goes on with the tokens that it has.", "warning"))
+            listener(Message(f"{error.what} The run continues with the tokens in its folder.", "warning"))
 
 
 def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
@@ -274,14 +304,14 @@ def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
     done, total = progress["update"], run.train.updates
     if total < done:
         raise RegardError(
-            f"The run has made {done} updates already, more than the {total} asked for.",
+            f"The run has already made {pluralize(done, 'update')}, more than the requested {total:,}.",
             where=str(folder.path),
-            fix=f"--updates counts from the run's beginning: say more than {done}, or --more N for N further ones.",
+            fix=f"--updates counts from the start of the run: give more than {done:,}, or add N with --more N.",
         )
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
     is_patience_changed = done < total and "validation.patience" in changed
     if progress["finished"] and "train.updates" not in changed and not is_patience_changed:
-        fix = "Use its model, or go on with --more N" + (" or another validation.patience." if done < total else ".")
+        fix = "Use its model, or continue with --more N" + (" or another validation.patience." if done < total else ".")
         raise RegardError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix
         )

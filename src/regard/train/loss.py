@@ -1,12 +1,12 @@
-"""How wrong a model is: cross-entropy with label smoothing, as sums over places.
+"""Cross-entropy with label smoothing, as sums over positions; logits can be computed in chunks of rows.
 
-Over a large vocabulary the logits are by far the largest tensor of a training step: 4096 places x 32,000 words are half
-a gigabyte, and torch keeps three of that size. `word_loss` makes them a few rows at a time and has their gradients
-ready before the next rows come: with p = softmax(x W^T + b), the gradient of a place's loss to its logits is
+Over a large vocabulary the logits are by far the largest tensor of a training step: 4096 positions x 32,000 tokens are
+half a gigabyte, and torch keeps three tensors of that size. `token_loss` computes a few rows at a time, and their
+gradients before the next rows: with p = softmax(x W^T + b), the gradient of a position's loss to its logits is
 
-    p - (1 - s) onehot(label) - s / V        s: smoothing, V: words
+    p - (1 - s) onehot(label) - s / V        s: smoothing, V: vocabulary size
 
-so nothing of that size is kept for the backward pass, which only multiplies by the gradient that comes from above.
+so nothing of that size is kept for the backward pass, which only multiplies by the incoming gradient.
 """
 
 import math
@@ -20,24 +20,32 @@ from torch.nn import functional as F
 
 from regard.data.batches.arrays import IGNORE_INDEX
 
-ROW_MULTIPLE = 32  # rows of narrow logits are filled up to multiples of this, so that there are few sizes of them
+ROW_MULTIPLE = 32  # low-precision logits are padded to multiples of this many rows: each size compiles a kernel
 
 
 class LossSums(NamedTuple):
-    """Sums over all places; divide by their number."""
+    """Sums over all positions; divide by their number for means."""
 
     total: Tensor  # () with label smoothing; has a gradient
-    negative_log_likelihood: Tensor  # () without smoothing: what perplexity is made of
-    correct: Tensor  # () places where the likeliest word (the first, where several are) was the label
+    negative_log_likelihood: Tensor  # () without smoothing: the exponent of perplexity
+    correct: Tensor  # () positions where the argmax (the first, in a tie) is the label
 
 
 def token_loss(
     x: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, label_smoothing: float = 0.0, logit_rows: int = 0
 ) -> LossSums:
-    """The loss of vectors (N, D) whose next words are `labels` (N), by the output matrix (V, D) and its bias (V).
+    """Compute the cross-entropy of hidden states through the output projection.
 
-    The logits of `rows` places exist at a time; 0 makes all of them in torch's own way, which is the faster one where
-    words are few. Under autocast the matrix products run in its type, softmax and sums in float32.
+    Under autocast the matrix products run in its dtype, softmax and sums in float32.
+
+    Args:
+        x: Hidden states (N, D).
+        labels: Next tokens (N).
+        weight: Output matrix (V, D).
+        bias: Output bias (V), or None.
+        label_smoothing: Probability mass spread uniformly over the vocabulary.
+        logit_rows: Rows of logits in memory at a time; 0 computes all of them with torch's own operators, which is
+            faster for a small vocabulary.
 
     >>> x, weight = torch.eye(2), torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     >>> loss = token_loss(x, torch.tensor([0, 2]), weight, bias=None, logit_rows=1)
@@ -51,20 +59,20 @@ def token_loss(
 
 
 def class_loss(logits: Tensor, labels: Tensor, label_smoothing: float = 0.0) -> LossSums:
-    """The loss of logits (..., classes) that are all there; labels (...) may be IGNORED."""
+    """Compute the cross-entropy of full logits (..., classes); labels (...) may be IGNORE_INDEX."""
     logits = logits.flatten(0, -2)  # (N, classes)
     return _full_logits_loss(logits, labels.flatten(), label_smoothing, scratch=logits.detach().clone())
 
 
 def run_pass(chunked_pass: "ChunkedPass", x: Tensor, weight: Tensor, bias: Tensor | None) -> LossSums:
-    """Make a pass; its total has gradients to these, if anybody wants them."""
+    """Run a chunked pass; its total has gradients to `x`, `weight` and `bias` where they require them."""
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in (x, weight, bias)):
         return LossSums(*_ChunkedLoss.apply(x, weight, bias, chunked_pass))
     return chunked_pass.compute()
 
 
 def _full_logits_loss(logits: Tensor, labels: Tensor, label_smoothing: float, scratch: Tensor) -> LossSums:
-    """Logits (N, V) and a `scratch` of the same numbers, which are changed for a moment."""
+    """Compute the loss of logits (N, V); `scratch` holds the same values and is changed temporarily."""
     logprobs = logits.log_softmax(dim=-1, dtype=_accumulation_dtype(logits.dtype))  # (N, V)
     negative_log_likelihood = F.nll_loss(logprobs, labels, ignore_index=IGNORE_INDEX, reduction="sum")
     valid = labels != IGNORE_INDEX  # (N)
@@ -81,7 +89,7 @@ def _full_logits_loss(logits: Tensor, labels: Tensor, label_smoothing: float, sc
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """The work is done on the way forward, where the logits are; the way back is a multiplication."""
+    """Computes the gradients in the forward pass, where the logits are; backward only multiplies."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, chunked_pass: "ChunkedPass") -> LossSums:  # noqa: ARG004
@@ -98,7 +106,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
 
 class ChunkedPass:
-    """One pass over the logits, some rows at a time. Buffers of their size are made once and written over."""
+    """One pass over the logits in chunks of rows. Buffers of a chunk's size are allocated once and reused."""
 
     def __init__(
         self, x: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, label_smoothing: float, logit_rows: int
@@ -119,7 +127,7 @@ class ChunkedPass:
 
     @torch.no_grad()
     def compute(self) -> LossSums:
-        """Go through all rows."""
+        """Process all rows and return the sums."""
         log_sums, label_logit_sum = self.x_sum.new_zeros(2)
         correct = self.labels.new_zeros(())
         with torch.autocast(self.x.device.type, enabled=False):
@@ -130,7 +138,7 @@ class ChunkedPass:
                     label_logit_sum + label_logit,
                     correct + hit_count,
                 )
-            # The sum of all logits of all places, though no two rows were there together.
+            # The sum of all logits of all positions, without holding all rows at once.
             logit_sum = self.x_sum @ self.weight_sum
             if self.bias is not None:
                 logit_sum = logit_sum + self.x.size(0) * self.bias.sum(dtype=self.accumulation_dtype)
@@ -143,7 +151,7 @@ class ChunkedPass:
         )
 
     def _iter_logits(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Some rows, their logits in the wide type (n, V), and the buffer that the narrow ones came in."""
+        """Iterate over (rows, logits in the accumulation dtype (n, V), buffer in the compute dtype)."""
         bias = None if self.bias is None else self.bias.to(self.compute_dtype)
         full_precision = self.x.new_empty(self.logit_rows, self.vocabulary_size, dtype=self.accumulation_dtype)
         low_precision = (
@@ -165,7 +173,7 @@ class ChunkedPass:
             yield slice(start, start + count), logits, buffer
 
     def pad_rows(self, rows: Tensor) -> Tensor:
-        """Rows with empty ones behind them, up to one of a few sizes, where a narrow product has a kernel for each."""
+        """Append zero rows up to a multiple of ROW_MULTIPLE: low-precision products compile a kernel per size."""
         missing = (
             -rows.size(0) % ROW_MULTIPLE
             if self.compute_dtype != self.accumulation_dtype and self.logit_rows % ROW_MULTIPLE == 0
@@ -174,7 +182,7 @@ class ChunkedPass:
         return F.pad(rows, (0, 0, 0, missing)) if missing else rows
 
     def _process_rows(self, rows: slice, logits: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Sums of log sum exp, of the labels' logits, and of hits; the logits are used up."""
+        """Return the sums of log-sum-exp, of the labels' logits and of correct rows; overwrites the logits."""
         labels = self.labels[rows]  # (n, 1)
         label_logits, max_other_logits, is_correct = label_vs_rest(logits, labels)
         peak = torch.maximum(label_logits, max_other_logits)  # (n, 1)
@@ -187,12 +195,12 @@ class ChunkedPass:
 
 
 class _Gradients:
-    """Of the total, to the vectors, to the matrix (a third of the work; a frozen one is spared it) and to the bias."""
+    """Gradients of the total to `x`, to the matrix (a third of the work; skipped if frozen) and to the bias."""
 
     def __init__(self, chunked_pass: ChunkedPass, needs_weight_grad: bool) -> None:
         self.chunked_pass = chunked_pass
         count, vocabulary_size = chunked_pass.x.size(0), chunked_pass.vocabulary_size
-        # What smoothing takes, s / V from every logit, is one vector for all rows: they start with it.
+        # Smoothing subtracts s / V from every logit gradient: the same vector for all rows, so they start with it.
         share = chunked_pass.label_smoothing / vocabulary_size
         self.grad_x = (-share * chunked_pass.weight_sum).to(chunked_pass.x.dtype).repeat(count, 1)  # (N, D)
         self.grad_weight = (
@@ -203,10 +211,10 @@ class _Gradients:
         )  # (V)
 
     def add(self, rows: slice, unscaled: Tensor, sums: Tensor, buffer: Tensor) -> None:
-        """Rows of gradients to logits (n, V), still to be divided by their sums (n, 1).
+        """Add the gradients of some rows, given unnormalized gradients to logits (n, V) and their sums (n, 1).
 
-        They are divided where rows are short, in D numbers instead of V. Sums reach V, and float16 ends at 65504: there
-        the long rows must be divided.
+        The division by the sums happens in rows of D instead of V values. Sums reach V, and float16 ends at 65504: in
+        float16 the rows of V values are divided.
         """
         if buffer.dtype == torch.float16:
             unscaled, sums = unscaled.div_(sums), torch.ones_like(sums)
@@ -225,10 +233,10 @@ class _Gradients:
 
 
 def label_vs_rest(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The labels' logits, the highest of all others, and whether `argmax` is the label, (n, 1) each.
+    """Return the labels' logits, the highest of all other logits, and whether `argmax` is the label, (n, 1) each.
 
-    The logits (n, V) are changed and put right again: `argmax` itself is ten times slower than `amax`, as slow over a
-    large vocabulary as half a matrix product, and needed only where several words share the highest logit.
+    The logits (n, V) are changed and restored: `argmax` itself is ten times slower than `amax`, as slow over a large
+    vocabulary as half a matrix product, and needed only where several tokens share the highest logit.
     """
     label_logits = logits.gather(1, labels)  # (n, 1)
     max_other_logits = logits.scatter_(1, labels, -math.inf).amax(dim=1, keepdim=True)  # (n, 1)

@@ -1,7 +1,7 @@
-"""From a batch to its loss: the model's vectors, where something must come out, through the head.
+"""From a batch to its loss: hidden states of the labelled positions, through the head.
 
-Padding never reaches the output matrix: the vectors of real places are gathered first. With `agreement` a batch goes
-through the model twice side by side, each time with other dropout (see `agreement`).
+Padding never reaches the output matrix: hidden states of labelled positions are gathered first. With R-Drop a batch
+goes through the model twice, side by side, with different dropout (see `r_drop`).
 """
 
 from dataclasses import replace
@@ -21,7 +21,15 @@ from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
 
 class Objective:
-    """What is minimised: the sum over all places of a batch where something must come out."""
+    """The training objective: the loss summed over all labelled positions of a batch.
+
+    Args:
+        model: The model to train.
+        label_smoothing: Probability mass spread uniformly over the vocabulary.
+        logit_rows: Rows of logits in memory at a time; 0 for all.
+        r_drop: Strength of R-Drop; 0 turns it off.
+        should_compile: Compile everything below the head with torch.compile.
+    """
 
     def __init__(
         self,
@@ -32,7 +40,6 @@ class Objective:
         r_drop: float = 0.0,
         should_compile: bool = False,
     ) -> None:
-        """`rows` of logits exist at a time (0: all); `compiled` fuses everything below the head."""
         self.model = model
         self.label_smoothing = label_smoothing
         self.r_drop = r_drop
@@ -42,7 +49,7 @@ class Objective:
         )
 
     def __call__(self, batch: Batch) -> LossSums:
-        """The loss of a batch, as sums; the batch may be on the CPU."""
+        """Return the loss of a batch as sums; moves the batch to the model's device."""
         device = next(self.model.parameters()).device
         if self.r_drop:
             batch = _duplicate(batch)
@@ -59,7 +66,7 @@ class Objective:
 
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head
-        if not isinstance(head, LMHead | MLMHead):  # few classes: nothing to save
+        if not isinstance(head, LMHead | MLMHead):  # few classes: chunking saves nothing
             logits = head(x, None if valid is None else valid.to(x.device)).flatten(0, -2)  # (N, classes)
             labels = labels.flatten().to(x.device)  # (N)
             if self.r_drop:
@@ -78,7 +85,7 @@ class Objective:
 
 
 def _duplicate(batch: Batch) -> Batch:
-    """All rows, and all of them once more."""
+    """Repeat all rows of a batch."""
     names = ("labels", "source", "source_valid", "target", "documents", "positions")
     tensors = {name: tensor for name in names if (tensor := getattr(batch, name)) is not None}
     doubled: dict[str, Any] = {name: torch.cat((tensor, tensor)) for name, tensor in tensors.items()}
@@ -86,15 +93,15 @@ def _duplicate(batch: Batch) -> Batch:
 
 
 def _drop_trivial_masks(batch: Batch) -> Batch:
-    """The same batch without masks that hide nothing, so that attention stays on its fast path."""
+    """Remove masks that mask nothing, so that attention stays on its fast path."""
     source_valid, documents, positions = batch.source_valid, batch.documents, batch.positions
     if source_valid is not None and bool(source_valid.all()):
         source_valid = None
     if documents is not None and bool(((documents == documents[:, :1]) | (documents < 0)).all()):
-        documents = positions = None  # one text a row, perhaps with padding behind it, which nobody sees
+        documents = positions = None  # one text per row; padding behind it is never attended to
     return replace(batch, source_valid=source_valid, documents=documents, positions=positions)
 
 
 def _require(tokens: Tensor | None) -> Tensor:
-    assert tokens is not None  # noqa: S101 - the task made them
+    assert tokens is not None  # noqa: S101 - the task sets them
     return tokens

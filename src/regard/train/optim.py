@@ -1,12 +1,12 @@
-"""Which optimizer moves which parameter, and a state that a file can hold.
+"""Parameter groups, optimizers, and an optimizer state that safetensors can store.
 
-    matrices    weights of Linears and of scores      decay; under Muon those of the layers get orthogonal steps
-    tables      embeddings, positions                 no decay: a rare word's row has no gradient in most updates,
-                                                      so decay alone would wear it down to nothing
-    vectors     biases, norms                         no decay: pulling a norm's scale to zero shuts its layer
+    matrices    weights of Linears and of scores      weight decay; Muon orthogonalizes the updates of those in layers
+    tables      embeddings, positions                 no decay: a rare token's row has no gradient in most updates,
+                                                      so decay alone would shrink it to zero
+    vectors     biases, norms                         no decay: pulling a norm's scale to zero disables its layer
 
-An embedding that is tied to the output is a table. An output matrix of its own decays as a matrix, but Muon leaves it
-to AdamW as it does tables: its rows are words, each with its own frequency, not one map from a space to a space.
+An embedding that is tied to the output is a table. A separate output matrix decays as a matrix, but Muon leaves it to
+AdamW as it does tables: its rows are tokens, each with its own frequency, not one map from a space to a space.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ NamedParameters = dict[str, nn.Parameter]
 
 @dataclass(frozen=True)
 class ParameterGroups:
-    """The parameters that learn, by what may be done to them; each is in one group only."""
+    """The trainable parameters, each in exactly one group."""
 
     layers: NamedParameters  # the matrices of Linears inside the layers
     matrices: NamedParameters  # all other matrices
@@ -35,7 +35,7 @@ class ParameterGroups:
 
 
 def group_parameters(model: nn.Module) -> ParameterGroups:
-    """Sort the parameters of a model; those that are frozen are left out."""
+    """Group the parameters of a model; frozen ones are skipped."""
     tables = _parameter_ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
     linears = _parameter_ids(
         module
@@ -59,7 +59,7 @@ def group_parameters(model: nn.Module) -> ParameterGroups:
 
 
 class Optimizers:
-    """One or two of torch's optimizers, driven as one."""
+    """One or two torch optimizers that act as one."""
 
     def __init__(self, *optimizers: torch.optim.Optimizer, names: Mapping[int, str]) -> None:
         self.optimizers = optimizers
@@ -67,29 +67,31 @@ class Optimizers:
         self._learning_rate: float | None = None
 
     def set_learning_rate(self, learning_rate: float) -> None:
-        """The learning rate of the steps that follow."""
+        """Set the learning rate of the following steps."""
         self._learning_rate = learning_rate
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate
 
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         if self._learning_rate is None:
-            raise RegardError("The optimizer has no learning rate.", fix="Call `set_rate` before the first step.")
+            raise RegardError(
+                "The optimizer has no learning rate.", fix="Call `set_learning_rate` before the first step."
+            )
         for optimizer in self.optimizers:
             optimizer.step()
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Discard the gradients."""
         for optimizer in self.optimizers:
             optimizer.zero_grad()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What the optimizers remember, as "exp_avg/encoder.layers.0...."; the tensors are their own.
+        """Return the optimizer state with keys such as "exp_avg/encoder.layers.0..."; tensors are not copied.
 
-        A parameter that never had a gradient has no memory, and an empty "untouched/..." says so. Before the first
-        step nothing is remembered at all.
+        A parameter that never had a gradient has no state, and an empty tensor "untouched/<name>" records that. Before
+        the first step the result is empty.
         """
         state: dict[str, Tensor] = {}
         untouched: dict[str, Tensor] = {}
@@ -103,7 +105,11 @@ class Optimizers:
         return state | untouched if state else {}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a saved state, which must be of these parameters and these optimizers."""
+        """Restore a saved state.
+
+        Raises:
+            RegardError: If the state belongs to other parameters or another optimizer.
+        """
         self._check(state)
         for optimizer in self.optimizers:
             states: dict[int, dict[str, Tensor]] = {}
@@ -115,7 +121,7 @@ class Optimizers:
             optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
 
     def _parameters(self) -> Iterator[tuple[torch.optim.Optimizer, int, nn.Parameter]]:
-        """Every parameter with its optimizer and its number there."""
+        """Iterate over all parameters with their optimizer and their index in it."""
         for optimizer in self.optimizers:
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
             for index, parameter in enumerate(parameters):
@@ -143,7 +149,7 @@ class Optimizers:
 
 
 def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
-    """The optimizer that the settings ask for, over the parameters of a model that learn."""
+    """Build the configured optimizer over the trainable parameters of a model."""
     group = group_parameters(model)
     decayed, not_decayed = group.layers | group.matrices, group.no_decay
     optimizers: list[torch.optim.Optimizer]
@@ -178,7 +184,7 @@ def _make_param_groups(*groups: tuple[NamedParameters, float]) -> list[dict[str,
 
 
 def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[str, torch.Size]:
-    """What an optimizer remembers of a parameter once it has moved it, and in which shapes."""
+    """Return the names and shapes of an optimizer's state for a parameter after its first step."""
     shape = parameter.shape
     match optimizer:
         case torch.optim.AdamW() | torch.optim.Adam():
@@ -191,7 +197,7 @@ def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> 
         case torch.optim.Muon():
             return {"momentum_buffer": shape}
         case _:
-            raise TypeError(f"Nobody knows what {type(optimizer).__name__} remembers.")
+            raise TypeError(f"The state of {type(optimizer).__name__} is not known.")
 
 
 def _parameter_ids(modules: Iterable[nn.Module]) -> set[int]:

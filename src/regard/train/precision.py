@@ -1,7 +1,7 @@
-"""Computing in fewer bits: which numbers may be narrow, and the scale that float16 gradients need.
+"""Mixed precision: autocast, and the gradient scaling that float16 needs.
 
-Under `computing(..., "bfloat16")` matrix products run narrow. Weights, their gradients and the optimizer stay float32,
-and so do the residual stream, norms, positions, softmax and loss: sums of many numbers, or of large and small ones.
+Under `autocast(..., "bfloat16")` matrix products run in bfloat16. Weights, gradients and optimizer state stay float32,
+and so do the residual stream, norms, positions, softmax and loss: they sum many values, or large and small ones.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ AUTOCAST_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def autocast(device_type: str, precision: Precision) -> AbstractContextManager[object]:
-    """The block in which a model is run: autocast, or nothing for float32.
+    """Return the context in which the model runs: torch.autocast, or a null context for float32.
 
     >>> with autocast("cpu", "bfloat16"):
     ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
@@ -31,14 +31,14 @@ def autocast(device_type: str, precision: Precision) -> AbstractContextManager[o
 
 
 class GradScaler:
-    """Keeps float16 gradients out of the range where they vanish; for the other precisions it does nothing.
+    """Scales the loss so that float16 gradients do not underflow; a no-op for other precisions.
 
         scaler.scale(loss).backward()
-        scaler.unscale(optimizers)      # once, after the last batch of an update; then clip, look, step
-        scaler.update()                 # after every `unscale`, also where the step was left out
+        scaler.unscale(optimizers)      # once, after the last batch of an update; then clip, check, step
+        scaler.update()                 # after every `unscale`, also if the step is skipped
 
-    The scale grows while all goes well and is halved when a gradient was not finite. Such a step must be left out:
-    it is the caller who looks, because a spike of the loss is left out for the same reason and in the same place.
+    The scale grows while gradients are finite and is halved when one is not. The caller checks for this and skips the
+    step, as it does for loss spikes.
     """
 
     def __init__(self, device_type: str, precision: Precision) -> None:
@@ -46,11 +46,11 @@ class GradScaler:
         self._scaler = torch.amp.GradScaler(device_type, enabled=self.is_enabled)
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss, times the scale."""
+        """Return the loss times the scale."""
         return self._scaler.scale(loss)
 
     def unscale(self, optimizers: Optimizers) -> None:
-        """Divide the gradients by the scale, and note whether all are finite."""
+        """Divide the gradients by the scale, and record whether all are finite."""
         for optimizer in optimizers.optimizers:
             self._scaler.unscale_(optimizer)
 
@@ -59,13 +59,17 @@ class GradScaler:
         self._scaler.update()
 
     def state_dict(self) -> dict[str, float | int]:
-        """Plain numbers; empty where there is no scale."""
+        """Return the state as plain numbers; empty unless the precision is float16."""
         return self._scaler.state_dict()
 
     def load_state_dict(self, state: Mapping[str, float | int]) -> None:
-        """Go on from a saved scale."""
+        """Restore a saved state.
+
+        Raises:
+            RegardError: If the state belongs to another precision.
+        """
         if bool(state) != self.is_enabled:
-            what = "has a scale of gradients" if state else "has no scale of gradients"
-            raise RegardError(f"The saved state {what}.", fix="Resume with the precision that the run began with.")
+            what = "has a gradient scale" if state else "has no gradient scale"
+            raise RegardError(f"The saved state {what}.", fix="Resume with the precision that the run started with.")
         if self.is_enabled:
             self._scaler.load_state_dict(dict(state))

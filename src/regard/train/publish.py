@@ -1,4 +1,4 @@
-"""What a run gives to the world while it runs and at its end: model folders with their cards."""
+"""Writes model folders with their model cards during and at the end of a run."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -29,13 +29,13 @@ class ModelWriter:
     def write_best(
         self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int] = ()
     ) -> None:
-        """The best model so far takes the place of the one before."""
+        """Replace `best/` with the new best model."""
         self._write("best", weights, progress, scores, averaged)
 
     def write_average(
         self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
     ) -> None:
-        """The mean of several checkpoints."""
+        """Write the mean of several checkpoints to `average/`."""
         self._write("average", weights, progress, scores, averaged)
 
     def _write(
@@ -49,17 +49,17 @@ class ModelWriter:
             "updates": progress.update,
             "target tokens": progress.tokens,
             "epochs": 0 if progress.position is None else progress.position.epoch,
-            "tokens an update": run.train.update_tokens,
+            "tokens per update": run.train.update_tokens,
             "optimizer": run.train.optimizer.kind,
             "schedule": run.train.schedule.kind,
             "seed": run.seed,
         }
         note = ""
         if averaged:
-            note = f"Its weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
+            note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
-            note = f"Its weights are a moving average with decay {run.train.ema}."
-        tokenizer_text = f"{run.tokenizer.kind}, {run_data.tokenizers.source.size:,} pieces"
+            note = f"The weights are an exponential moving average with decay {run.train.ema}."
+        tokenizer_text = f"{run.tokenizer.kind}, {run_data.tokenizers.source.size:,} tokens"
         card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
         write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True)

@@ -1,17 +1,17 @@
-"""R-drop (Liang et al. 2021): two passes of a sample, with other dropout, are asked to give the same answer.
+"""R-Drop (Liang et al. 2021): two passes with different dropout should predict the same distribution.
 
-Of every place there are two sets of logits, with probabilities p and q. Besides what both lose by their label, they
-lose by how far apart they are:
+Every position has two sets of logits, with probabilities p and q. The loss is their mean cross-entropy plus a
+symmetric KL divergence:
 
     (loss(p) + loss(q)) / 2  +  strength / 4 x (KL(p || q) + KL(q || p))
 
-which is half of the paper's formula, so that the figure can be compared with a loss without it. A model that depends on
-none of its parts in particular can do this; one that learned a small corpus by heart cannot. With d = log p - log q the
-gradient of both divergences to the logits of p is
+which is half of the paper's formula, so that the value can be compared with a loss without R-Drop. It regularizes: a
+model that overfits a small corpus disagrees with itself under dropout. With d = log p - log q the gradient of both
+divergences to the logits of p is
 
     p (d - KL(p || q)) + p - q
 
-and the same with changed roles for q: the fused pass of `loss` needs no more than a few rows of logits here too.
+and the same with exchanged roles for q: as in `loss`, a chunked pass needs only a few rows of logits at a time.
 """
 
 import torch
@@ -30,14 +30,14 @@ def r_drop_token_loss(
     logit_rows: int,
     strength: float,
 ) -> LossSums:
-    """`loss.word_loss` of vectors (2 N, D), where place i and place N + i are the same one in two passes."""
+    """Compute `loss.token_loss` with R-Drop for x (2 N, D), where rows i and N + i are two passes of one position."""
     x, labels = _interleave_pairs(x), _interleave_pairs(labels)
-    logit_rows = max(2, 2 * (logit_rows // 2) if logit_rows else x.size(0))  # both of a pair are there together
+    logit_rows = max(2, 2 * (logit_rows // 2) if logit_rows else x.size(0))  # both rows of a pair are in one chunk
     return _halve(run_pass(_RDropPass(x, labels, weight, bias, label_smoothing, logit_rows, strength), x, weight, bias))
 
 
 def r_drop_class_loss(logits: Tensor, labels: Tensor, label_smoothing: float, strength: float) -> LossSums:
-    """`loss.class_loss` of logits (2 N, classes) in the same order; labels (2 N) may be IGNORED."""
+    """Compute `loss.class_loss` with R-Drop for logits (2 N, classes); labels (2 N) may be IGNORE_INDEX."""
     loss = class_loss(logits, labels, label_smoothing)
     log_p, log_q = logits.log_softmax(dim=-1).chunk(2)  # (N, classes)
     valid = labels.chunk(2)[0] != IGNORE_INDEX  # (N)
@@ -46,7 +46,7 @@ def r_drop_class_loss(logits: Tensor, labels: Tensor, label_smoothing: float, st
 
 
 def _interleave_pairs(rows: Tensor) -> Tensor:
-    """(2 N, ...) with the second pass after the first -> (2 N, ...) with both of a place side by side."""
+    """Reorder (2 N, ...) from pass after pass to both passes of a position side by side."""
     return rows.unflatten(0, (2, -1)).transpose(0, 1).flatten(0, 1)
 
 
@@ -55,7 +55,7 @@ def _halve(loss: LossSums) -> LossSums:
 
 
 class _RDropPass(ChunkedPass):
-    """Rows 2 i and 2 i + 1 are a pair."""
+    """A chunked pass in which rows 2 i and 2 i + 1 are a pair."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _RDropPass(ChunkedPass):
         self.divergence = self.x_sum.new_zeros(())
 
     def compute(self) -> LossSums:
-        """Go through all rows."""
+        """Process all rows and return the sums."""
         loss = super().compute()
         return loss._replace(total=loss.total + self.half_strength * self.divergence)
 
@@ -89,7 +89,7 @@ class _RDropPass(ChunkedPass):
         kl_q_p = -torch.linalg.vecdot(q, log_ratio)[:, None]
         self.divergence = self.divergence + kl_p_q.sum() + kl_q_p.sum()
         if self.gradients is not None:
-            # Over the logs, which are not needed any more: p (1 + half (1 + d - KL)) - half q
+            # Overwrites the logprobs, which are no longer needed: p (1 + half (1 + d - KL)) - half q
             scale = self.half_strength + 1
             torch.addcmul(
                 -self.half_strength * q,

@@ -1,4 +1,4 @@
-"""The learning rate of every update, as a formula of its number: nothing to save, nothing to resume.
+"""Learning rate schedules as pure functions of the update number: there is no state to save or resume.
 
 >>> from regard.config.training import Linear
 >>> [learning_rate(Linear(peak=1.0, warmup=2), update, updates=6, width=128) for update in range(1, 7)]
@@ -13,9 +13,16 @@ from regard.config.training import Constant, Cosine, InverseSqrt, Linear, Noam, 
 
 
 def learning_rate(schedule: Schedule, update: int, *, updates: int, width: int) -> float:
-    """The rate of update number `update`; the first of a run is 1, the last is `updates`.
+    """Return the learning rate of one update.
 
-    `updates` and `width` matter only to kinds that know the end of the run or the width of the model.
+    Args:
+        schedule: The schedule and its parameters.
+        update: Number of the update, counted from 1.
+        updates: Total updates of the run; used by schedules that decay towards the end.
+        width: Model width; used by the Noam schedule.
+
+    Raises:
+        RegardError: If `update` is less than 1.
     """
     if update < 1:
         raise RegardError(f"There is no update {update}.", fix="Updates are counted from 1.")
@@ -40,12 +47,12 @@ def learning_rate(schedule: Schedule, update: int, *, updates: int, width: int) 
 
 
 def _warmup(update: int, warmup: int) -> float:
-    """How much of the peak is reached: all of it at update `warmup`, at once if that is 0."""
+    """Return the share of the peak that warmup has reached; 1 from update `warmup` on."""
     return 1.0 if update >= warmup else update / warmup
 
 
 def _decay(update: int, start: int, end: int) -> float:
-    """How far an update is on the way from the top (0) to the last update (1)."""
+    """Return how far the decay from update `start` (0) to update `end` (1) has come."""
     if update <= start:
         return 0.0
     return min(1.0, (update - start) / (end - start)) if end > start else 1.0

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C ask a run to save and stop; a second Ctrl-C stops it at once."""
+"""Signal handling: SIGTERM or Ctrl-C saves and stops a run; a second Ctrl-C stops it at once."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 class StopRequest:
-    """Whether somebody asked the run to stop, and how."""
+    """Records whether a signal requested a stop, and which one."""
 
     def __init__(self) -> None:
         self.signal_name: str | None = None
@@ -18,7 +18,7 @@ class StopRequest:
         return self.signal_name is not None
 
     def handle(self, signum: int, _frame: FrameType | None) -> None:
-        """A signal has come: remember it; the loop looks between updates."""
+        """Record a signal; the training loop checks for it between updates."""
         if self.signal_name is not None and signum == signal.SIGINT:
             self.is_forced = True
             raise KeyboardInterrupt
@@ -27,7 +27,7 @@ class StopRequest:
 
 @contextmanager
 def handle_signals() -> Iterator[StopRequest]:
-    """Hear SIGTERM and Ctrl-C meanwhile; outside the main thread Python cannot, and nothing changes."""
+    """Handle SIGTERM and Ctrl-C inside this block; outside the main thread Python cannot, and nothing changes."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
@@ -36,7 +36,7 @@ def handle_signals() -> Iterator[StopRequest]:
     try:
         yield request
     except Exception as error:
-        if request.is_forced:  # compiled code that was interrupted may tell it as an error of its own
+        if request.is_forced:  # interrupted compiled code may raise its own error instead
             raise KeyboardInterrupt from error
         raise
     finally:

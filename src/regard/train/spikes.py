@@ -1,13 +1,13 @@
-"""Spikes: losses that are not finite or far above those before them. They never reach the weights.
+"""Spike detection: a loss that is not finite, or far above the recent losses, never updates the weights.
 
-A guard remembers the last losses, and knows what a loss may be. What is done about a spike is the run's policy.
+The detector compares each loss with a window of recent ones; `train.spikes` says how the trainer responds.
 
->>> guard = SpikeDetector(Skip(window=8))
->>> [guard.check(loss, 1.0) for loss in (4.0, 4.1, 3.9, 4.0, 4.2, 3.8, 4.0, 4.1)] == [None] * 8
+>>> detector = SpikeDetector(Skip(window=8))
+>>> [detector.check(loss, 1.0) for loss in (4.0, 4.1, 3.9, 4.0, 4.2, 3.8, 4.0, 4.1)] == [None] * 8
 True
->>> guard.check(40.0, 1.0)
+>>> detector.check(40.0, 1.0)
 'the loss is 40.00, and the last 8 were 4.01 on average (deviation 0.12)'
->>> guard.check(4.0, float("nan"))
+>>> detector.check(4.0, float("nan"))
 'the gradient is nan'
 """
 
@@ -18,16 +18,15 @@ from collections.abc import Iterable
 
 from regard.config.training import Skip, SpikePolicy
 
-# Of the mean. Batches are not alike (short texts are harder, word for word), and late in a run the losses hardly move:
-# below one and a half times the usual loss (with 6 sigmas) a batch is hard, and must be learned from.
+# Relative to the mean. Batches differ (short texts have a higher loss per token), and late in a run the loss is nearly
+# constant: below 1.5 times the mean (with 6 sigmas) a batch is merely hard, and the model must train on it.
 MIN_RELATIVE_DEVIATION = 1 / 12
-MIN_DEVIATION = (
-    0.05  # nats: where hardly anything is left to learn, one wrong label is many times the usual loss, and no spike
-)
+# In nats. Near zero loss, a single wrong label is many times the mean loss, and no spike.
+MIN_DEVIATION = 0.05
 
 
 class SpikeDetector:
-    """Watches the losses of a run."""
+    """Detects spikes in the losses of a run."""
 
     def __init__(self, settings: SpikePolicy | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
         self.settings = settings or Skip()
@@ -35,7 +34,7 @@ class SpikeDetector:
         self.spikes = spikes
 
     def check(self, loss: float, gradient_norm: float) -> str | None:
-        """What is wrong with an update before it is made; None remembers its loss as a good one."""
+        """Return why an update is a spike, or None; without a spike, the loss joins the window."""
         for name, value in (("loss", loss), ("gradient", gradient_norm)):
             if not math.isfinite(value):
                 return f"the {name} is {value}"
@@ -50,5 +49,5 @@ class SpikeDetector:
 
     @property
     def is_out_of_patience(self) -> bool:
-        """Whether there were more spikes than a run survives."""
+        """Whether the run had more spikes than `max_spikes`."""
         return self.spikes > self.settings.max_spikes

@@ -1,8 +1,8 @@
-"""Other people's boards: TensorBoard, Weights & Biases, MLflow. Each is a listener, and each is an extra.
+"""Experiment trackers: TensorBoard, Weights & Biases, MLflow. Each is a listener and an optional dependency.
 
-`metrics.jsonl` is always written; these only hear the same numbers. A resumed run goes on in the same experiment: its
-id is kept in the run's folder. Nothing leaves the machine unless the board's own settings say so: W&B is offline unless
-WANDB_API_KEY or WANDB_MODE is set, MLflow writes into the run's folder unless MLFLOW_TRACKING_URI is.
+`metrics.jsonl` is always written; trackers receive the same metrics. A resumed run continues the same experiment: its
+id is stored in the run folder. By default nothing leaves the machine: W&B is offline unless WANDB_API_KEY or WANDB_MODE
+is set, and MLflow writes into the run folder unless MLFLOW_TRACKING_URI is set.
 """
 
 import json
@@ -21,23 +21,23 @@ from regard.train.events import Event, Finished, Listener, Started, Updated, Val
 
 TrackerName = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
-EXPERIMENT_IDS_FILE = "boards.json"
+EXPERIMENT_IDS_FILE = "trackers.json"
 
 
 def make_tracker(name: str, folder: Path) -> Listener:
-    """A listener that forwards a run's numbers to a board."""
+    """Return a listener that logs the metrics of a run to a tracker."""
     if name not in get_args(TrackerName):
-        raise RegardError(f"There is no board '{name}'.", fix=suggest(name, list(get_args(TrackerName))))
+        raise RegardError(f"There is no tracker '{name}'.", fix=suggest(name, list(get_args(TrackerName))))
     return _Tracker(name, folder)
 
 
 class _Tracker:
-    """Opens its board when the run starts, and closes it when it ends."""
+    """Opens the tracker when the run starts and closes it when the run ends."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self._folder = folder
         self._open = {"tensorboard": _open_tensorboard, "wandb": _open_wandb, "mlflow": _open_mlflow}[name]
-        import_optional(name, name, f"Tracking with {name}")  # say now that it is missing
+        import_optional(name, name, f"Tracking with {name}")  # fail now if it is not installed
         self._module = import_module(_MODULES[name])
         self._send: Send | None = None
         self._close: Callable[[], object] = lambda: None
@@ -49,7 +49,7 @@ class _Tracker:
         if self._send is None:
             return
         if isinstance(event, Updated):
-            metrics = {"loss": event.loss, "rate": event.learning_rate, "gradient": event.gradient_norm}
+            metrics = {"loss": event.loss, "learning_rate": event.learning_rate, "gradient_norm": event.gradient_norm}
             metrics["tokens_per_second"] = event.tokens / max(event.seconds, 1e-9)
             self._send(event.update, {f"train/{name}": value for name, value in metrics.items()})
         elif isinstance(event, Validated):
@@ -100,23 +100,23 @@ def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update
 
 
 def experiment_id(folder: Path, tracker: str) -> str | None:
-    """The id of this run's experiment on a board, if it has been there."""
+    """Return the id of this run's experiment in a tracker, if it has one."""
     return _read_experiment_ids(folder).get(tracker)
 
 
 def save_experiment_id(folder: Path, tracker: str, run_id: str) -> None:
-    """Keep that id for the next start."""
+    """Store the experiment id for a resumed run."""
     ids = {**_read_experiment_ids(folder), tracker: run_id}
     write_atomic(folder / EXPERIMENT_IDS_FILE, (json.dumps(ids, indent=1, sort_keys=True) + "\n").encode())
 
 
 def _read_experiment_ids(folder: Path) -> dict[str, str]:
-    """The experiment of each board that this run is known to."""
+    """Read the experiment ids of all trackers of this run."""
     path = folder / EXPERIMENT_IDS_FILE
     if not path.exists():
         return {}
-    fix = "Remove it: the run then begins new experiments on its boards."
+    fix = "Remove it: the run then starts new experiments in its trackers."
     ids = read_json(path, fix)
     if not isinstance(ids, dict) or not all(isinstance(name, str) for name in ids.values()):
-        raise DamagedError("The file does not name the run's experiments.", where=str(path), fix=fix)
+        raise DamagedError("The file holds no experiment ids.", where=str(path), fix=fix)
     return ids

@@ -1,8 +1,8 @@
-"""The loop: update after update, validated, saved, and at any moment ready to be killed.
+"""The training loop: updates, validation, checkpoints. A run can be killed at any moment and resumed exactly.
 
-An undisturbed run and one that was stopped any number of times make the same weights and write the same
-`metrics.jsonl`, byte for byte: everything an update depends on is in the settings, the checkpoint or the data's
-position, and whatever was written after the last checkpoint is cut off and written again.
+A resumed run and an uninterrupted one produce byte-identical weights and `metrics.jsonl`: everything that an update
+depends on is in the settings, the checkpoint or the position in the data, and lines that were written after the last
+checkpoint are truncated and written again.
 """
 
 import time
@@ -37,7 +37,14 @@ TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
 
 
 class Trainer:
-    """A run in one process."""
+    """Trains a model in one process.
+
+    Args:
+        run: Settings of the run, fully resolved.
+        folder: The run folder; training continues from its newest checkpoint.
+        run_data: Tokenizers, shards and validation examples.
+        emit: Called with every event.
+    """
 
     def __init__(self, run: Run, folder: RunFolder, run_data: RunData, emit: Listener) -> None:
         self.run, self.folder, self.emit = run, folder, emit
@@ -77,20 +84,25 @@ class Trainer:
             self._restore(self._newest_checkpoint[1])
 
     def train(self, *, should_stop: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
-        """Go on from the newest checkpoint, or begin, until the run is over or somebody asks it to rest."""
+        """Train until the run is finished or should stop, from the newest checkpoint if there is one.
+
+        Args:
+            should_stop: Polled between updates; if true, the run saves and stops.
+            pause_at: The run saves and stops after this update.
+        """
         self._start()
         progress, updates = self.progress, self.run.train.updates
         for update in self.loader.updates(progress.position):
             if progress.update >= updates or self._is_patience_over() or progress.finished:
-                return self._finish("finished" if progress.update >= updates else "no longer better")
+                return self._finish("finished" if progress.update >= updates else "no improvement")
             if should_stop() or (pause_at is not None and progress.update >= pause_at):
-                return self._pause("asked to stop")
+                return self._pause("stop requested")
             updates_before = progress.update
             if not self._update(update):
                 return self._pause("spike")
             progress = self.progress
             if progress.update <= updates_before:
-                continue  # the update was left out, or the run went back: nothing new to validate or save
+                continue  # the update was skipped or the run was rewound: nothing new to validate or save
             if progress.update % self.run.validation.every == 0 or progress.update == updates:
                 self._validate()
             if self._is_regular(progress.update):
@@ -100,25 +112,25 @@ class Trainer:
     def _start(self) -> None:
         progress = self.progress
         if progress.finished and progress.update < self.run.train.updates:
-            progress.finished, progress.since_best = False, 0  # it was finished, and was given more to do
+            progress.finished, progress.since_best = False, 0  # a finished run was extended
         self.journal.truncate(progress.journal)
         self._report_start()
         if self._newest_checkpoint is not None:
             step, checkpoint = self._newest_checkpoint
-            self._newest_checkpoint = None  # it is as large as the model and its optimizer
+            self._newest_checkpoint = None  # free its memory: as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
             if checkpoint.state["run"] != self.model_writer.run_dict:
                 if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
-                    self._validate()  # it was not the last one until now
-                self._save()  # what was changed and accepted need not be accepted again after a kill
+                    self._validate()  # the total was lowered: this is the last update now
+                self._save()  # accepted changes need not be accepted again after a kill
 
     def _update(self, update: Update) -> bool:
-        """One update, or what the policy does instead; False ends the run."""
+        """Make one update, or handle its spike; return False to end the run."""
         start, epoch = time.perf_counter(), self._current_epoch()
         stats = self.updater.compute_gradients(update.batches, epoch)
-        if stats.has_overflowed:  # float16 looks for its scale: neither an update nor a spike
+        if stats.has_overflowed:  # the float16 scale is still adapting: neither an update nor a spike
             self.updater.discard()
-            self.journal.write(**self._skipped(update), overflow="the scale of float16 was too large")
+            self.journal.write(**self._skipped(update), overflow="the loss scale of float16 was too large")
             self.progress.position = update.next_position
             return True
         fault = self.spike_detector.check(stats.loss, stats.gradient_norm)
@@ -146,8 +158,8 @@ class Trainer:
             loss=stats.loss,
             negative_log_likelihood=stats.negative_log_likelihood,
             tokens=stats.tokens,
-            rate=lr,
-            gradient=stats.gradient_norm,
+            learning_rate=lr,
+            gradient_norm=stats.gradient_norm,
         )
         if update % TIMING_INTERVAL == 0:
             self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=stats.tokens)
@@ -158,20 +170,20 @@ class Trainer:
         )
 
     def _handle_spike(self, fault: str, update: Update) -> bool:
-        """Do what the policy says about a spike; False ends the run."""
+        """Apply the spike policy; return False to end the run."""
         policy, spiked_update = self.run.train.spikes, self.progress.update + 1
         line = self._skipped(update) | {"spike": fault}
         self.spike_detector.spikes += 1
         if isinstance(policy, Stop) or self.spike_detector.is_out_of_patience:
-            self.spike_detector.spikes -= 1  # for the checkpoint it has not come yet
+            self.spike_detector.spikes -= 1  # the checkpoint is from before the spike
             self._save()
-            self.journal.write(**line, done="stopped")
-            self.emit(Spiked(spiked_update, fault, "stopped: what was learned before it is saved"))
+            self.journal.write(**line, action="stopped")
+            self.emit(Spiked(spiked_update, fault, "stopped; the state before the spike is saved"))
             return False
         step = self._rewind(policy) if isinstance(policy, Rewind) else None
-        action = "left out" if step is None else f"went back to update {step}; the batches since then are left out"
+        action = "skipped" if step is None else f"rewound to update {step}; the batches since then are skipped"
         self.progress.position = update.next_position
-        self.journal.write(**line, done=action)
+        self.journal.write(**line, action=action)
         if step is not None:
             self._save()
         self.emit(Spiked(spiked_update, fault, action))
@@ -182,10 +194,10 @@ class Trainer:
         return {"update": self.progress.update + 1, "epoch": self._current_epoch(), "batches": batches}
 
     def _rewind(self, policy: Rewind) -> int | None:
-        """Take the weights of a checkpoint from well before the spike, if there is one; the data will go on after it.
+        """Restore a checkpoint from well before the spike, if there is one; the data continues after the spike.
 
-        Only regular ones count: an undisturbed run has no others. Those after it lead to the spike: they go, newest
-        first, so that a kill in between leads there again and to the same decision.
+        Only regular checkpoints count: an uninterrupted run has no others. Later ones lead to the spike and are
+        removed, newest first, so that a run that is killed meanwhile meets the spike again and decides the same.
         """
         newest = self.checkpoints.load_newest(self._regular_steps(at_most=self.progress.update - policy.back))
         if newest is None:
@@ -217,7 +229,7 @@ class Trainer:
         self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures, seconds))
 
     def _score(self) -> Scores:
-        assert self.validator is not None  # noqa: S101 - asked before
+        assert self.validator is not None  # noqa: S101 - the caller checked
         if self.ema is None:
             return self.validator()
         with self.ema.average_parameters():
@@ -227,7 +239,7 @@ class Trainer:
         return get_weights(self.model) if self.ema is None else self.ema.weights()
 
     def _finish(self, reason: StopReason) -> Finished:
-        """Average, choose, say goodbye; done again without harm if a kill comes in between."""
+        """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""
         progress = self.progress
         if not progress.finished:
             if progress.update not in self.checkpoints.steps():
@@ -241,7 +253,7 @@ class Trainer:
         return finished
 
     def _average(self) -> bool:
-        """The mean of the last regular checkpoints becomes the best model if it is better: whether it did."""
+        """Average the last regular checkpoints; return whether the mean is the new best model."""
         count = self.run.train.average
         steps = self.checkpoints.intact_steps(self._regular_steps()[-count:]) if count > 1 else []
         if len(steps) < 2:
@@ -260,7 +272,7 @@ class Trainer:
             self.model_writer.write_best(weights, progress, scores, averaged=steps)
         self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures))
         first, last = steps[0], steps[-1]
-        verdict = "better than every single one: it is the best model" if is_best else "no better than the best one"
+        verdict = "better than each of them: it is the best model" if is_best else "not better than the best model"
         self.emit(Message(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
         return is_best
 
@@ -290,7 +302,7 @@ class Trainer:
         self.emit(Saved(progress.update, path))
 
     def _to_keep(self) -> set[int]:
-        """The checkpoints that stay: the last regular ones, one to rewind to, and those that will be old enough."""
+        """Return the checkpoints to keep: the last regular ones, the one to rewind to, and all later ones."""
         settings = self.run.train
         steps = set(self._regular_steps()[-max(settings.keep, settings.average) :])
         if isinstance(settings.spikes, Rewind):
@@ -303,14 +315,14 @@ class Trainer:
         return [step for step in steps if at_most is None or step <= at_most]
 
     def _is_regular(self, step: int) -> bool:
-        """Whether an undisturbed run would save here; what a signal made it save must change nothing later."""
+        """Whether an uninterrupted run saves here; checkpoints saved on a signal must not change later results."""
         return step > 0 and (step % self.run.train.save_every == 0 or step == self.run.train.updates)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_into(self.model, checkpoint.weights, where="the checkpoint")
         self.updater.optimizers.load_state_dict(checkpoint.optimizer)
         if self.ema is not None:
-            self.ema.load(checkpoint.ema or checkpoint.weights)  # none was kept: it begins here
+            self.ema.load(checkpoint.ema or checkpoint.weights)  # the checkpoint has no EMA: it starts here
         self.progress = Progress.from_state(checkpoint.state, where=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
@@ -319,11 +331,11 @@ class Trainer:
         self.updater.scaler.load_state_dict(self.progress.scaler)
 
     def _rescore(self, previous: dict[str, Any]) -> None:
-        """Numbers of the past by the settings of now: another metric has another best, another loss another scale."""
+        """Adapt restored progress to changed settings: another metric has another best, another loss another scale."""
         progress, settings = self.progress, self.run.train
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)
-        if (previous.get("label_smoothing", 0.0), previous.get("agreement", 0.0)) != (
+        if (previous.get("label_smoothing", 0.0), previous.get("r_drop", 0.0)) != (
             settings.label_smoothing,
             settings.r_drop,
         ):
@@ -340,7 +352,7 @@ class Trainer:
         if run_data.validation is None:
             return None
         loader = make_loader(self.run, run_data.validation, run_data.tokenizers)
-        next(loader.iter_epoch())  # raises now, not after hours, if there is nothing to validate on
+        next(loader.iter_epoch())  # raises now, not after hours, if there is no validation data
         return Validator(
             self.objective,
             loader,

@@ -1,4 +1,4 @@
-"""How well the model does on text that it never learned from: loss, accuracy, and what it really writes."""
+"""Validation: loss, accuracy, and the quality of the model's output on held-out text."""
 
 import math
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast
 
 HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "bleu", "chrf"})
-PROMPT_CHARACTERS = 40  # characters of a text that the model is given to go on from
-CONTINUATION_TOKENS = 60  # tokens that it writes
+PROMPT_CHARACTERS = 40  # characters of the prompt of a sample continuation
+CONTINUATION_TOKENS = 60  # tokens of a sample continuation
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a validation found."""
+    """Scores of a validation, sample outputs and the signatures of BLEU and chrF."""
 
     values: dict[str, float] = field(default_factory=dict)
     samples: tuple[SampleOutput, ...] = ()
@@ -39,7 +39,7 @@ class Scores:
 
 
 def is_better(metric: Metric, new: float, old: float | None) -> bool:
-    """Whether a score is the best so far; what is not a number never is.
+    """Whether a score improves on the best so far; NaN and infinity never do.
 
     >>> is_better("loss", 1.9, 2.0), is_better("bleu", 30.0, 31.0), is_better("loss", math.nan, None)
     (True, False, False)
@@ -50,7 +50,7 @@ def is_better(metric: Metric, new: float, old: float | None) -> bool:
 
 
 class Validator:
-    """Scores a model on the validation corpus, always in the same way."""
+    """Scores a model on the validation corpus; every call uses the same examples."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Validator:
         self._examples, self._tokenizers = examples, tokenizers
         self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
         self._target_bytes: int | None = None
-        self._pairs: list[ValidationExample] | None = None  # those that are translated
+        self._pairs: list[ValidationExample] | None = None  # the examples that are translated
 
     def __call__(self) -> Scores:
-        """All scores; the model is as it was before."""
+        """Compute all scores; the model returns to its previous mode."""
         model = self._objective.model
         was_training = model.training
         model.eval()
@@ -103,7 +103,7 @@ class Validator:
         return values
 
     def _count_target_bytes(self) -> int:
-        """Bytes of the text that must come out, counted once."""
+        """Count the bytes of the target text, once."""
         if self._target_bytes is None:
             decode = self._tokenizers.target.decode
             texts = (decode(tokens) for tokens in self.loader.iter_targets())
@@ -152,7 +152,7 @@ class Validator:
         return Scores(values, samples, {name: score.signature for name, score in scores.items()})
 
     def _fits_batch(self, pair: ValidationExample) -> bool:
-        """Whether a pair is one that a batch may hold; those that are set aside in training are not translated."""
+        """Whether a pair is short enough for training; longer ones are not translated."""
         if pair.target is None:
             return False
         sides = ((self._tokenizers.source, pair.source), (self._tokenizers.target, pair.target))

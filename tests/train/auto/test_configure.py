@@ -91,7 +91,7 @@ def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Line
     assert f"{run.train.updates:,} of {run.train.update_tokens:,} tokens" in find_reason(auto_run, "Updates:")
     assert f"{run.train.schedule.warmup:,} updates" in find_reason(auto_run, "Learning rate:")
     assert f"({run.data.held_out:.2%})" in find_reason(auto_run, "Validation data:")
-    assert "1,000 pieces" in find_reason(auto_run, "Vocabulary:")
+    assert "1,000 tokens" in find_reason(auto_run, "Vocabulary:")
     assert "0.3" in find_reason(auto_run, "Dropout:")
     assert "0.1" in find_reason(auto_run, "Label smoothing:")
     assert "last 10 checkpoints" in find_reason(auto_run, "Checkpoint averaging:")
@@ -107,7 +107,7 @@ def test_few_words_need_a_small_vocabulary(tmp_path: Path) -> None:
         (tmp_path / name).write_text("jump left twice\nwalk right\n" * 300, encoding="utf-8")
     auto_run = configure(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
     assert auto_run.run.tokenizer == ByteBpe(vocabulary=512)
-    assert "only 5 different words" in find_reason(auto_run, "Vocabulary:")
+    assert "only 5 distinct words" in find_reason(auto_run, "Vocabulary:")
     for name in ("a.in", "a.out"):
         (tmp_path / name).write_text("".join(f"a sentence with word{n}\n" for n in range(300)), encoding="utf-8")
     assert configure(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))).run.tokenizer == ByteBpe(
@@ -189,7 +189,7 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     for stack in (translation_model(auto_run).encoder, translation_model(auto_run).decoder):
         assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset's own is 0.1
         assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset's own are of 2017
-    assert "as you asked; by itself it would be mini" in auto_run.reasons[0]
+    assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]
 
 
 def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], Lines]) -> None:
@@ -262,7 +262,7 @@ def test_a_reader_fills_running_text(book: Documents) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "message"),
-    [("gpt2", "writes a text on, and this corpus is pairs"), ("bert", "labels it, and this corpus is pairs")],
+    [("gpt2", "continues a text, and this corpus is pairs"), ("bert", "labels a text, and this corpus is pairs")],
 )
 def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], Lines], preset: str, message: str) -> None:
     with pytest.raises(RegardError, match=message) as caught:
@@ -290,7 +290,7 @@ def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[in
     assert auto_run.run.train.updates == 100
     assert auto_run.run.train.schedule.warmup == 25
     assert auto_run.run.validation.every == 3
-    assert "as you asked" in find_reason(auto_run, "Updates:")
+    assert "as you requested" in find_reason(auto_run, "Updates:")
     assert configure(pairs(600), changes={"train.updates": 100}).run == auto_run.run
 
 
@@ -300,7 +300,7 @@ def test_own_validation_data(pairs: Callable[[int], Lines], book: Documents) -> 
     assert auto_run.run.data.held_out == 0
     assert auto_run.run.data.validation == (corpus,)
     assert find_reason(auto_run, "Validation data:") == "Validation data: 20 pairs of your own."
-    with pytest.raises(RegardError, match="validation corpus is text, and the training corpus is pairs"):
+    with pytest.raises(RegardError, match="validation corpus holds text, and the training corpus holds pairs"):
         configure(corpus, validation=[book])
 
 
@@ -342,7 +342,7 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert short_run.run.validation.patience == 0
     assert short_run.run.validation.every == 9
     assert translation_model(short_run).encoder.dropout.sublayer == 0.3  # 20 times and more through it
-    assert "1 minutes have room for no more" in find_reason(short_run, "Updates:")
+    assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
 
 def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], Lines]) -> None:
@@ -402,7 +402,7 @@ def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int
 
 @pytest.mark.parametrize("minutes", [0.0, -1.0, float("nan"), float("inf")])
 def test_minutes_must_be_some(pairs: Callable[[int], Lines], minutes: float) -> None:
-    with pytest.raises(RegardError, match="nothing to learn in"):
+    with pytest.raises(RegardError, match="minutes must be more than 0"):
         configure(pairs(60), minutes=minutes, timer=make_timer(0.5))
 
 
@@ -423,7 +423,7 @@ def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
     assert translation_model(requested).encoder.layers == 4
     with_time = configure(corpus, minutes=200, timer=make_timer(0.5))
     assert translation_model(with_time).encoder.layers == 4
-    with pytest.raises(RegardError, match="nothing to learn in 0 minutes"):
+    with pytest.raises(RegardError, match="got 0"):
         configure(corpus, minutes=0)
 
 

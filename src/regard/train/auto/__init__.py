@@ -1,1 +1,1 @@
-"""Settings from a corpus: what suits it, and why."""
+"""Automatic configuration: settings that suit a corpus, with a reason for each."""

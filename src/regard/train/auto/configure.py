@@ -1,8 +1,8 @@
-"""From a corpus to a run, with a reason for every choice: what `regard train` does without a configuration.
+"""Configure a run from a corpus, with a reason for every choice: `regard train` without a run file.
 
-choice = choose(Lines(source="train.en", target="train.de"))
-choice.run          # every knob, as run.toml holds it
-choice.reasons      # one sentence for each
+auto_run = configure(Lines(source="train.en", target="train.de"))
+auto_run.run          # every setting, as run.toml holds it
+auto_run.reasons      # one sentence for each choice
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,31 +36,31 @@ from regard.train.auto.recipes import (
     smaller_recipes,
 )
 
-MIN_EXAMPLES = 50  # examples: of fewer, none can be spared to see whether anything was learned
-MIN_CHARACTERS = 2000  # characters of running text
-BATCH_TOKENS = 4096  # tokens that go through the model at once
-MAX_CHARACTER_VOCABULARY = 500  # different characters that are still few
-MIN_UPDATES, MAX_UPDATES = 200, 300_000  # updates
-MIN_EPOCHS = 3  # times through the corpus: a model that is slower than that in the time there is is too large
-FEW_EPOCHS = 20  # so few times through the corpus, even a small one is not learned by heart
-SHORT_SENTENCE = 25  # characters of a short sentence
-NORM_REASON = "Norms: before each sublayer, which learns steadily at any rate; after it (2017) a short run may fail."
-MAX_WORD_CHARACTERS = 12  # characters: examples that are usually no longer are words, and are read letter by letter
-FALLBACK_VOCABULARY = 4000  # pieces for a text that has too many characters to read it by them
-WORD_LIST_VOCABULARY = 512  # pieces for words: letters, and the commonest groups of them
-SPECIAL_TOKENS = 7  # special tokens of a vocabulary
+MIN_EXAMPLES = 50  # fewer examples cannot be split into training and validation
+MIN_CHARACTERS = 2000  # the same for running text
+BATCH_TOKENS = 4096  # tokens per batch
+MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are used
+MIN_UPDATES, MAX_UPDATES = 200, 300_000
+MIN_EPOCHS = 3  # with fewer in the available time, the model is too large
+FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted
+SHORT_SENTENCE = 25  # characters; shorter examples count for less
+NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
+MAX_WORD_CHARACTERS = 12  # mean characters up to which examples are words, split almost into letters
+FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters
+WORD_LIST_VOCABULARY = 512  # for words: letters and their most frequent groups
+SPECIAL_TOKENS = 7  # in every vocabulary
 
-UpdateTimer = Callable[[Run, int], float]  # a run and the usual length of its rows -> seconds an update
+UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
 
 
 @dataclass(frozen=True)
 class AutoRun:
-    """A run, why it is so, and what was found in the corpus."""
+    """A configured run, the reasons for its settings, and the statistics of the corpus."""
 
     run: Run
     reasons: tuple[str, ...]
     stats: CorpusStats
-    typical_length: int  # tokens of a usual row, by which costs are told
+    typical_length: int  # tokens per row, used to estimate costs
 
 
 def configure(
@@ -73,19 +73,28 @@ def configure(
     changes: Mapping[str, Any] | None = None,
     timer: UpdateTimer | None = None,
 ) -> AutoRun:
-    """A run that suits a corpus. `changes` ({"a.b": value}) have the last word.
+    """Configure a run that suits a corpus.
 
-    With `minutes` the number of updates follows from how long one takes here, which `pace` measures; without a
-    `preset` a smaller model is taken where there is no time for a larger one.
+    Args:
+        source: The training corpus.
+        validation: Validation corpora; without any, a part of the training corpus is held out.
+        preset: Model preset; by default the recipe of the corpus size decides.
+        minutes: Fit the run into this time. Without a preset, a smaller model is chosen if time is short.
+        updates: Number of updates; excludes `minutes`.
+        changes: Settings that override every choice, {"a.b": value}.
+        timer: Measures the seconds of an update; default `measure_update`.
+
+    Raises:
+        RegardError: If the corpus is too small or arguments contradict each other.
     """
     if preset is not None:
-        codec.preset(preset)  # an unknown one is said before a long reading
+        codec.preset(preset)  # reports an unknown preset before the corpus is read
     if minutes is not None and not 0 < minutes < inf:
-        raise RegardError(f"There is nothing to learn in {minutes:g} minutes.", fix="Give at least 1.")
+        raise RegardError(f"The minutes must be more than 0 and finite, got {minutes:g}.", fix="Give at least 1.")
     if updates is not None:
         changes = {**(changes or {}), "train.updates": updates}
     if minutes is not None and "train.updates" in (changes or {}):
-        raise RegardError("Both minutes and a number of updates were given.", fix="Say one of the two.")
+        raise RegardError("Both minutes and a number of updates were given.", fix="Give one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
     corpus_plan = CorpusPlan(sources, tuple(validation), collect_stats(sources), dict(changes or {}), preset)
     if minutes is None:
@@ -94,7 +103,7 @@ def configure(
 
 
 def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: UpdateTimer) -> AutoRun:
-    """The largest model that gets a few times through the corpus; with dropout for as many times as it will be."""
+    """Choose the largest model that makes enough epochs in the time, with dropout for that many epochs."""
     recipes = (
         [corpus_plan.recipe] if corpus_plan.preset is not None else smaller_recipes(corpus_plan.task, corpus_plan.size)
     )
@@ -115,19 +124,19 @@ def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: Upd
         if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
             recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < FEW_EPOCHS else recipe
             return corpus_plan.make_run(recipe, budget, minutes)
-    raise AssertionError("the last row is always taken")  # pragma: no cover
+    raise AssertionError("the last recipe is always taken")  # pragma: no cover
 
 
 def measure_update(run: Run, length: int) -> float:
-    """Seconds an update, by a few trial steps."""
-    from regard.train.autotune import seconds_per_update  # torch: only when it is needed
+    """Measure the seconds per update with a few trial steps."""
+    from regard.train.autotune import seconds_per_update  # imports torch: only when needed
 
     return seconds_per_update(run, length)
 
 
 @dataclass(frozen=True)
 class CorpusPlan:
-    """A corpus that was counted, and what its owner asked for."""
+    """Corpus statistics and the user's requests, from which a run is made."""
 
     sources: tuple[AnySource, ...]
     validation: tuple[AnySource, ...]
@@ -137,26 +146,26 @@ class CorpusPlan:
 
     @property
     def task(self) -> TaskKind:
-        """What is to be learned: it follows from the corpus, and for running text from the preset."""
+        """The task, from the content of the corpus and, for running text, from the preset."""
         tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
         task = tasks[self.stats.content]
         return model_for(task, self.preset)[0] if self.preset is not None else task
 
     @property
     def size(self) -> int:
-        """What the table goes by; words and phrases teach less than as many sentences do."""
+        """The corpus size for the recipes; short examples count for less than sentences."""
         if self.stats.content == "text":
             return self.stats.source.characters
         return round(self.stats.examples * min(1.0, self.stats.mean_length / SHORT_SENTENCE))
 
     @property
     def recipe(self) -> Recipe:
-        """The row of the table."""
+        """The recipe for this corpus and preset."""
         recipe = recipe_for_size(self.task, self.size)
         return recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
 
     def make_run(self, recipe: Recipe, budget: Budget | None = None, minutes: float | None = None) -> AutoRun:
-        """The run of a row; a plan and its minutes where time is short."""
+        """Make the run of a recipe; `budget` and `minutes` are given if time is limited."""
         reasons: list[str] = []
         tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
         model = self._choose_model(recipe, vocabulary_size)
@@ -187,7 +196,7 @@ class CorpusPlan:
         return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length)
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
-        """As much as the corpus deserves, unless its owner says how much."""
+        """Choose updates and tokens per update from the recipe, unless the user requested them."""
         update_tokens = self._requested("train.update_tokens") or recipe.update_tokens
         updates = self._requested("train.updates")
         return Budget(
@@ -196,18 +205,18 @@ class CorpusPlan:
         )
 
     def _requested(self, setting: str) -> int | None:
-        """A number that was given; what makes no sense is refused later, with all other settings."""
+        """Return a positive number that the user requested; invalid values are reported later by the parser."""
         value = self.changes.get(setting)
         return value if isinstance(value, int) and value > 0 else None
 
     def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
-        """Tokens of a batch. An update of sentences has two at least, of unlike lengths: one is a lopsided teacher."""
+        """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
         share = budget.update_tokens if self.task == "continue" else budget.update_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:
-        """Tokens of a usual row: the longer side of a pair, both of a labelled one, or a full row of running text."""
-        if self.task == "continue" or is_running_text(self.stats, self.sources):  # documents are cut into rows
+        """Estimate tokens per row: the longer side of a pair, both sides of a labelled text, or a full row of text."""
+        if self.task == "continue" or is_running_text(self.stats, self.sources):  # documents are split into full rows
             return max_length
         sides = [
             _estimate_tokens(side, self.vocabulary_size(recipe)) for side in (self.stats.source, self.stats.target)
@@ -216,7 +225,7 @@ class CorpusPlan:
         return min(max_length, max(4, round(tokens) + 1))
 
     def vocabulary_size(self, recipe: Recipe) -> int:
-        """How many pieces the vocabulary will have; CHARACTERS where every character is one."""
+        """Choose the vocabulary size; CHARACTER_LEVEL if every character is a token."""
         stats = self.stats
         if requested := self._requested("tokenizer.vocabulary"):
             return requested
@@ -232,7 +241,7 @@ class CorpusPlan:
         return max(512, 2 * self.stats.distinct_word_count)
 
     def epoch_tokens(self, recipe: Recipe) -> float:
-        """Tokens of the whole corpus as batches count them, padding and what stays empty included."""
+        """Estimate the tokens of one epoch, padding included."""
         if self.task == "continue" or is_running_text(self.stats, self.sources):
             return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
                 1.0 if self.task == "continue" else 1.1
@@ -240,9 +249,9 @@ class CorpusPlan:
         return 1.1 * self.typical_length(recipe, self._requested("data.max_length") or 512) * self.stats.examples
 
     def validation_tokens(self, recipe: Recipe, full_run: "AutoRun") -> float:
-        """What a look at validation costs, as tokens that are learned from.
+        """Estimate the cost of a validation, in training tokens.
 
-        Reading a token takes a third of learning from it, and writing one takes about as long.
+        A forward pass costs a third of a training step; generating a token costs about one training token.
         """
         share = full_run.run.data.held_out
         if self.validation_stats is not None:
@@ -251,41 +260,41 @@ class CorpusPlan:
 
     @cached_property
     def validation_stats(self) -> CorpusStats | None:
-        """The validation corpus of its owner."""
+        """Statistics of the user's validation corpus, if there is one."""
         return collect_stats(self.validation) if self.validation else None
 
     @cached_property
     def _prefers_bfloat16(self) -> bool:
-        """Whether the device that it will run on is faster at bfloat16."""
-        from regard.train.device import prefers_bfloat16  # torch: only when it is needed
+        """Whether the device of the run is faster in bfloat16."""
+        from regard.train.device import prefers_bfloat16  # imports torch: only when needed
 
         table = self.changes.get("device")
         requested = table.get("name") if isinstance(table, Mapping) else None
         return prefers_bfloat16(str(self.changes.get("device.name", requested or "auto")))
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[AnyTokenizer, int]:
-        """The kind of vocabulary, and the rows of its table."""
+        """Choose the tokenizer and its vocabulary size."""
         stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
         if vocabulary_size == CHARACTER_LEVEL:
             character_count = len(stats.source.alphabet | stats.target.alphabet)
-            reasons.append(f"Vocabulary: the {character_count} different characters of the text.")
+            reasons.append(f"Vocabulary: the {character_count} distinct characters of the text.")
             return CharacterLevel(), character_count + SPECIAL_TOKENS
-        sides = ", the same for both sides" if stats.content == "pairs" else ""
+        sides = ", shared by both sides" if stats.content == "pairs" else ""
         if stats.content == "pairs" and stats.mean_length <= MAX_WORD_CHARACTERS:
             reasons.append(
-                f"Vocabulary: {vocabulary_size} pieces of byte-pair encoding over bytes{sides}: the examples are words "
-                f"({stats.mean_length:.0f} characters), and larger pieces would hide how they are spelt."
+                f"Vocabulary: {vocabulary_size} tokens of byte-level BPE{sides}: the examples are words "
+                f"({stats.mean_length:.0f} characters), and larger subwords would hide their spelling."
             )
         else:
             only = "only " if vocabulary_size == self._max_useful_vocabulary else ""
             reasons.append(
-                f"Vocabulary: {vocabulary_size:,} pieces of byte-pair encoding over bytes (nothing is ever unknown){sides}; "
-                f"the text has {only}{stats.distinct_word_count:,} different words."
+                f"Vocabulary: {vocabulary_size:,} tokens of byte-level BPE (no unknown tokens){sides}; "
+                f"the text has {only}{stats.distinct_word_count:,} distinct words."
             )
         return ByteBpe(vocabulary=vocabulary_size), vocabulary_size
 
     def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
-        from regard.models.cost import cost  # torch: only when it is needed
+        from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
         is_short = self.stats.content != "text" and self.stats.mean_length < SHORT_SENTENCE
@@ -295,11 +304,11 @@ class CorpusPlan:
         if default_recipe.preset == recipe.preset:
             return f"{summary}, because {default_recipe.reason}."
         if self.preset is None:
-            return f"{summary}, because there is no time for {default_recipe.preset}, which would suit this corpus."
-        return f"{summary}, as you asked; by itself it would be {default_recipe.preset}."
+            return f"{summary}, because there is no time for {default_recipe.preset}, the default for this corpus."
+        return f"{summary}, as you requested; the default for this corpus is {default_recipe.preset}."
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int) -> AnyModel:
-        """The preset with the vocabulary, dropout, labels and languages of this corpus."""
+        """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
         task, model = model_for(self.task, recipe.preset)
         changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
         for stack in ("encoder", "decoder"):
@@ -316,7 +325,7 @@ class CorpusPlan:
             labels = sorted(self.stats.labels)
             if len(labels) < 2:
                 what = f"All {self.stats.examples:,} examples have the same label, {labels[0]!r}."
-                raise RegardError(what, fix="Give examples of at least two kinds.")
+                raise RegardError(what, fix="Give examples with at least two labels.")
             kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
             changes["head"] = {**kind, "labels": labels}
         return codec.preset(recipe.preset, changes)
@@ -328,7 +337,8 @@ class CorpusPlan:
         if self.validation_stats is not None:
             validation_stats = self.validation_stats
             if validation_stats.content != self.stats.content:
-                what = f"The validation corpus is {validation_stats.content}, and the training corpus is {self.stats.content}."
+                kinds = f"{validation_stats.content}, and the training corpus holds {self.stats.content}"
+                what = f"The validation corpus holds {kinds}."
                 raise RegardError(what, fix="Give validation files of the same kind.")
             reasons.append(f"Validation data: {_describe_size(validation_stats)} of your own.")
             return data
@@ -338,17 +348,17 @@ class CorpusPlan:
         else:
             amount, method = (
                 f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}",
-                "by chance; equal sources stay together",
+                "chosen at random; equal sources stay in one part",
             )
         reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
 
     def _choose_held_out(self) -> float:
-        """Enough to tell two models apart, and never more than a fifth."""
+        """Choose the held-out share: enough to compare models, at most a fifth."""
         stats = self.stats
         if is_running_text(stats, self.sources):
             if stats.source.characters < MIN_CHARACTERS:
-                what = f"The text has {stats.source.characters:,} characters, too few to learn from and hold some out."
+                what = f"The text has {stats.source.characters:,} characters, too few to hold some out for validation."
                 raise RegardError(what, fix=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
             return _held_out_fraction(500_000, stats.source.characters, 0.1)
         if stats.examples < MIN_EXAMPLES:
@@ -367,31 +377,30 @@ def _validation_options(stats: CorpusStats) -> str:
 
 def _explain_dropout(recipe: Recipe) -> str:
     if recipe.dropout > 0.1:
-        return f"Dropout: {recipe.dropout:g}, because it goes many times through little text."
+        return f"Dropout: {recipe.dropout:g}, because the run makes many epochs over little text."
     if recipe.dropout:
-        return f"Dropout: {recipe.dropout:g}, because there is some danger of learning the text by heart."
-    return "Dropout: none, because so much text is not learned by heart."
+        return f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
+    return "Dropout: none, because a model of this size does not overfit so much text."
 
 
 def _explain_updates(
     budget: Budget, epochs: int, epoch_tokens: float, minutes: float | None, is_requested: bool
 ) -> str:
-    passes = budget.updates * budget.update_tokens / epoch_tokens
-    passes_text = format_count(passes) if passes >= 10 else f"{passes:.1f}"
-    amount = (
-        f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {passes_text} times through the corpus"
-    )
+    epochs_made = budget.updates * budget.update_tokens / epoch_tokens
+    epochs_text = format_count(epochs_made) if epochs_made >= 10 else f"{epochs_made:.1f}"
+    amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text} epochs"
     if is_requested:
-        return f"{amount}, as you asked."
+        return f"{amount}, as you requested."
     if minutes is not None:
-        return f"{amount}, because {minutes:g} minutes have room for no more here; {epochs} times would be better."
-    return f"{amount}; small corpora need many." if epochs >= 100 else f"{amount}."
+        plural = "" if minutes == 1 else "s"
+        return f"{amount}, as many as fit into {minutes:g} minute{plural} here; {epochs} epochs would be better."
+    return f"{amount}; small corpora need many epochs." if epochs >= 100 else f"{amount}."
 
 
 def _fit_budget(run: Run, minutes: float, seconds: float, validation_seconds: float, is_fixed: bool) -> Budget | None:
-    """As many updates as there is time for beside the seconds of `looking`, or nothing if that is all of them.
+    """Fit the updates into the minutes beside validation; None if the full run fits.
 
-    Where it is few, they are made smaller, unless their size is fixed: more steps teach more.
+    If few updates fit, they get fewer tokens unless their size is fixed: more steps train better.
     """
     full_updates, update_tokens = run.train.updates, run.train.update_tokens
     available_seconds = 0.95 * 60 * minutes  # the rest is for checkpoints
@@ -409,7 +418,7 @@ def _held_out_fraction(target: int, total: int, max_share: float) -> float:
 
 
 def _choose_max_length(task: TaskKind, model: AnyModel) -> int:
-    """Tokens of a row: what fits the model's positions; for running text, how far it looks back."""
+    """Choose the maximum tokens per row: for running text the context length; at most the learned positions."""
     stack = model.encoder if model.family == "encoder_only" else model.decoder
     context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024
     max_length = context_length if task == "continue" else 512
@@ -421,7 +430,7 @@ def _estimate_tokens(side: SideStats, vocabulary_size: int) -> float:
 
 
 def bytes_per_token(vocabulary_size: int) -> float:
-    """How many bytes a piece stands for, about: fitted to English and German with 1,000 to 32,000 pieces."""
+    """Estimate bytes per token: fitted to English and German with vocabularies of 1,000 to 32,000."""
     return max(1.0, 0.66 * log(vocabulary_size) - 1.8)
 
 
