@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.beam import _assign_rows, beam
-from regard.decode.rows import compact, to_numpy
+from regard.decode.topk import compact, to_numpy
 from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 

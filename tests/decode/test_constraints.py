@@ -159,7 +159,7 @@ def test_contradictions_raise() -> None:
     step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(3, 4)], forced_prefixes=[(4,)])
     with pytest.raises(RegardError, match="forced and forbidden"):
         step(torch.tensor([[BOS, 3]]), state)
-    with pytest.raises(RegardError, match="2 beginnings for 1"):
+    with pytest.raises(RegardError, match="2 prefixes, the batch has 1 rows"):
         constrain(table.step, table.start([0]), 1, sink=BOS, forced_prefixes=[(), ()])
     with pytest.raises(RegardError, match="no tokens"):
         constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[()])
@@ -192,11 +192,11 @@ def test_required_phrases_are_written_by_small_beams() -> None:
 def test_what_cannot_be_required_raises() -> None:
     table = TableModel(5, 1)
     settings = {"beam_size": 2, "eos": EOS, "max_lengths": [3]}
-    with pytest.raises(RegardError, match="No text of up to 3 tokens"):
+    with pytest.raises(RegardError, match="No hypothesis of up to 3 tokens"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, 3, 4, 4)]], **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="No text"):
+    with pytest.raises(RegardError, match="No hypothesis"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(0,)]], suppressed=SUPPRESSED, **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="END"):
+    with pytest.raises(RegardError, match="contains eos"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, EOS)]], **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="0 lists of phrases for 1"):
+    with pytest.raises(RegardError, match="0 lists of required phrases for 1"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[], **settings)  # type: ignore[arg-type]

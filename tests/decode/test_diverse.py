@@ -18,7 +18,7 @@ def make_prompt(rows: int) -> torch.Tensor:
 
 
 def reference_diverse_beam(
-    table: TableModel, groups: int, size: int, max_length: int, strength: float, length_penalty: float
+    table: TableModel, groups: int, size: int, max_length: int, diversity_penalty: float, length_penalty: float
 ) -> list[list[ScoredText]]:
     """All texts that each group finishes, without stopping early; best first."""
     open_texts: list[list[ScoredText]] = [[(0.0, ())] for _ in range(groups)]
@@ -30,7 +30,7 @@ def reference_diverse_beam(
             for total, text in open_texts[group]:
                 logprobs = table.logits(0, (BOS, *text)).log_softmax(dim=0).tolist()
                 candidates += [(total + logprob, (*text, token)) for token, logprob in enumerate(logprobs)]
-            candidates.sort(key=lambda candidate: strength * chosen_counts[candidate[1][-1]] - candidate[0])
+            candidates.sort(key=lambda candidate: diversity_penalty * chosen_counts[candidate[1][-1]] - candidate[0])
             finished_now = [
                 candidate for candidate in candidates[:size] if candidate[1][-1] == EOS or length == max_length
             ]
@@ -42,14 +42,22 @@ def reference_diverse_beam(
     return [sorted(texts, reverse=True) for texts in finished]
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("diversity_penalty", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize(("groups", "size"), [(2, 1), (3, 2), (4, 1)])
-def test_groups_choose_by_the_rule(groups: int, size: int, strength: float) -> None:
+def test_groups_choose_by_the_rule(groups: int, size: int, diversity_penalty: float) -> None:
     for seed in range(8):
         table = TableModel(5, seed, sharpness=1.0)
-        settings = {"groups": groups, "beam_size": size, "strength": strength, "length_penalty": 0.0, "n_best": 99}
+        settings = {
+            "groups": groups,
+            "beam_size": size,
+            "diversity_penalty": diversity_penalty,
+            "length_penalty": 0.0,
+            "n_best": 99,
+        }
         (result,) = diverse_beam(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], **settings)  # type: ignore[arg-type]
-        for group, expected in zip(result, reference_diverse_beam(table, groups, size, 4, strength, 0.0), strict=True):
+        for group, expected in zip(
+            result, reference_diverse_beam(table, groups, size, 4, diversity_penalty, 0.0), strict=True
+        ):
             assert [hypothesis.tokens for hypothesis in group] == [text for _, text in expected]
             assert [hypothesis.score for hypothesis in group] == pytest.approx(
                 [score for score, _ in expected], abs=1e-5
@@ -59,12 +67,14 @@ def test_groups_choose_by_the_rule(groups: int, size: int, strength: float) -> N
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_without_strength_every_group_is_the_beam(length_penalty: float) -> None:
+def test_without_diversity_penalty_every_group_is_the_beam(length_penalty: float) -> None:
     for seed in range(10):
         table = TableModel(5, seed)
         settings = {"beam_size": 3, "eos": EOS, "max_lengths": [5, 3], "length_penalty": length_penalty, "n_best": 2}
         plain = beam(table.step, table.start([0, 1]), make_prompt(2), **settings)  # type: ignore[arg-type]
-        result = diverse_beam(table.step, table.start([0, 1]), make_prompt(2), groups=2, strength=0.0, **settings)  # type: ignore[arg-type]
+        result = diverse_beam(
+            table.step, table.start([0, 1]), make_prompt(2), groups=2, diversity_penalty=0.0, **settings
+        )  # type: ignore[arg-type]
         assert result == [[hypotheses, hypotheses] for hypotheses in plain]
 
 
@@ -73,15 +83,15 @@ def test_groups_differ() -> None:
         torch.tensor([[0.0, 0.02, 0.5, 0.48], [0.25] * 4, [0.0, 0.9, 0.06, 0.04], [0.0, 0.9, 0.04, 0.06]])
     )
     settings = {"groups": 2, "beam_size": 1, "eos": EOS, "max_lengths": [5]}
-    (same,) = diverse_beam(table.step, table.start([0]), make_prompt(1), strength=0.0, **settings)  # type: ignore[arg-type]
+    (same,) = diverse_beam(table.step, table.start([0]), make_prompt(1), diversity_penalty=0.0, **settings)  # type: ignore[arg-type]
     assert [group[0].tokens for group in same] == [(2, EOS), (2, EOS)]
-    (different,) = diverse_beam(table.step, table.start([0]), make_prompt(1), strength=0.5, **settings)  # type: ignore[arg-type]
+    (different,) = diverse_beam(table.step, table.start([0]), make_prompt(1), diversity_penalty=0.5, **settings)  # type: ignore[arg-type]
     assert [group[0].tokens for group in different] == [(2, EOS), (3, EOS)]
 
 
 def test_groups_that_are_none_are_refused() -> None:
     table = TableModel(4, 1)
-    for wrong in ({"groups": 0}, {"beam_size": 0}, {"n_best": 0}, {"strength": -1.0}):
+    for wrong in ({"groups": 0}, {"beam_size": 0}, {"n_best": 0}, {"diversity_penalty": -1.0}):
         settings = {"groups": 2, "beam_size": 2} | wrong
-        with pytest.raises(RegardError, match="groups of size"):
+        with pytest.raises(RegardError, match="groups, beam_size and n_best must be"):
             diverse_beam(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], **settings)

@@ -74,15 +74,15 @@ def test_a_state_of_many_crops_all_of_them() -> None:
 def test_models_that_do_not_fit_are_refused() -> None:
     first, second = TableModel(4, 1), TableModel(5, 1)
     step, state = ensemble([(first.step, first.start([0])), (second.step, second.start([0]))])
-    with pytest.raises(RegardError, match="4, 5 words"):
+    with pytest.raises(RegardError, match="4, 5 tokens"):
         step(PROMPT, state)
     contrastive_step, state = contrastive((first.step, first.start([0])), (second.step, second.start([0])))
-    with pytest.raises(RegardError, match="4 words and the amateur 5"):
+    with pytest.raises(RegardError, match="expert's vocabulary has 4 tokens, the amateur's 5"):
         contrastive_step(PROMPT, state)
     for weights in ([1.0, 2.0], [-1.0], [0.0]):
-        with pytest.raises(RegardError, match="cannot be averaged"):
+        with pytest.raises(RegardError, match="cannot use the weights"):
             ensemble([(first.step, first.start([0]))], weights=weights)
-    with pytest.raises(RegardError, match="0 models"):
+    with pytest.raises(RegardError, match="of 0 models"):
         ensemble([])
 
 
@@ -154,7 +154,7 @@ def test_the_amateur_reads_along() -> None:
 def test_contrasts_that_mean_nothing_are_refused() -> None:
     table = TableModel(4, 1)
     for strength, plausibility in ((-1.0, 0.1), (1.0, 0.0), (1.0, 1.1)):
-        with pytest.raises(RegardError, match="No contrast"):
+        with pytest.raises(RegardError, match="cannot use strength"):
             contrastive(
                 (table.step, table.start([0])),
                 (table.step, table.start([0])),

@@ -92,9 +92,11 @@ def test_how_many_texts_there_are() -> None:
 
 def test_too_many_texts_are_refused_with_their_number() -> None:
     table, suppressed = TableModel(10, 0), torch.tensor([EOS])
-    with pytest.raises(RegardError, match="7,381 texts of up to 4 tokens over 10 words; 7,000 can be compared"):
+    with pytest.raises(
+        RegardError, match="7,381 sequences of up to 4 tokens over a vocabulary of 10; max_sequences is 7,000"
+    ):
         exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], max_sequences=7000)
-    with pytest.raises(RegardError, match="6,561 texts of up to 4 tokens over 9 words"):
+    with pytest.raises(RegardError, match="6,561 sequences of up to 4 tokens over a vocabulary of 9"):
         exhaustive(
             table.step,
             table.start([0]),

@@ -50,7 +50,7 @@ def test_every_pair_of_different_texts_is_compared_once() -> None:
 
 @pytest.mark.parametrize("weights", [[1.0], [-1.0, 2.0], [0.0, 0.0]])
 def test_invalid_weights_raise(weights: list[float]) -> None:
-    with pytest.raises(RegardError, match="cannot be ranked"):
+    with pytest.raises(RegardError, match="MBR cannot rank"):
         minimum_bayes_risk([1, 2], negative_distance, weights=weights)
     with pytest.raises(RegardError, match="0 candidates"):
         minimum_bayes_risk([], negative_distance)

@@ -108,7 +108,7 @@ def test_penalties_see_what_was_read_and_written() -> None:
 
 def test_no_token_left_raises() -> None:
     table = TableModel(3, 1)
-    with pytest.raises(RegardError, match="No word is left"):
+    with pytest.raises(RegardError, match="leave no token"):
         sample(
             table.step,
             table.start([0]),

@@ -277,19 +277,19 @@ def test_scores_that_are_not_numbers_are_refused() -> None:
 
 def test_what_cannot_be_searched_is_refused() -> None:
     table = TableModel(4, 0)
-    with pytest.raises(RegardError, match="2 lengths for 1 rows"):
+    with pytest.raises(RegardError, match="max_lengths has 2 values, the prompt has 1 rows"):
         greedy(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3, 3])
-    with pytest.raises(RegardError, match="0 tokens cannot be written"):
+    with pytest.raises(RegardError, match="max_lengths must be at least 1, got 0"):
         beam(table.step, table.start([0]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[0])
-    with pytest.raises(RegardError, match="No beam"):
+    with pytest.raises(RegardError, match="got beam_size=0"):
         beam(table.step, table.start([0]), make_prompt(1), beam_size=0, eos=EOS, max_lengths=[1])
 
 
 def test_a_length_penalty_below_zero_and_no_finished_texts_are_refused() -> None:
     table = TableModel(4, 1)
     for arguments, message in (
-        ({"length_penalty": -1.0}, "no alpha"),
-        ({"length_penalty": float("nan")}, "no alpha"),
+        ({"length_penalty": -1.0}, "length penalty must be at least 0"),
+        ({"length_penalty": float("nan")}, "length penalty must be at least 0"),
         ({"stop_after": 0}, "1 or more"),
     ):
         with pytest.raises(RegardError, match=message):

@@ -136,5 +136,5 @@ def test_sentences_have_lengths_of_their_own() -> None:
 
 
 def test_nothing_to_draw_is_refused() -> None:
-    with pytest.raises(RegardError, match="0 texts"):
+    with pytest.raises(RegardError, match="beam_size must be at least 1, got 0"):
         sample_beams(TableModel(4, 1), 0)

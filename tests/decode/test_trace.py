@@ -70,7 +70,7 @@ def test_a_trace_changes_nothing_and_leads_to_what_was_found(search) -> None:  #
                 assert path[0] == trace.candidates[sentence]
                 assert [candidate.length for candidate in path] == list(range(len(path)))
                 assert tuple(candidate.token for candidate in path[1:]) == text.tokens
-                assert tuple(candidate.logprob for candidate in path[1:]) == text.logs
+                assert tuple(candidate.logprob for candidate in path[1:]) == text.logprobs
                 assert path[-1].score == pytest.approx(text.score, abs=1e-9)
                 assert {candidate.status for candidate in path[:-1]} == {OPEN}
                 assert path[-1].status == FINISHED

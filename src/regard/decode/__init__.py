@@ -1,1 +1,1 @@
-"""Logits -> tokens: searches and sampling. Knows no model: it drives `step` (see `regard.decode.protocol`)."""
+"""Logits -> tokens: searches and sampling. They depend on no model, only on `step` (see `regard.decode.protocol`)."""

@@ -1,4 +1,4 @@
-"""What else could stand at each place of a text, and how the text would go on from there."""
+"""Alternatives: the likeliest tokens at each position of a sequence, each with its greedy continuation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.greedy import greedy
-from regard.decode.protocol import S, Step, check_max_lengths
+from regard.decode.protocol import NEG_INF, S, Step, check_max_lengths
 from regard.decode.topk import topk
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A word that could stand at a place, and what the model would write after it."""
+    """A token that the model could generate at a position, and the greedy continuation after it."""
 
     token: int
     logprob: float
-    """Its log-probability, given all that stands before."""
+    """Its log-probability, given all tokens before it."""
     continuation: tuple[int, ...]
-    """What follows greedily, END included if it came; nothing after END and at the longest length."""
+    """The tokens of greedy search after it, with eos if it was reached; empty after eos and at the maximum length."""
     continuation_logprobs: tuple[float, ...]
-    """The log-probability of each token that follows."""
+    """The log-probability of each token of the continuation."""
 
 
 def alternatives(
@@ -37,11 +37,27 @@ def alternatives(
     positions: Sequence[int] | None = None,
     suppressed: Tensor | None = None,
 ) -> dict[int, list[Alternative]]:
-    """For each of the `places` of a text (all of them: None), the `count` best words there, likeliest first.
+    """Return the `count` likeliest tokens at each position of a sequence, best first.
 
-    `first` (1, k) is what was read before the text; `text` its tokens as they were written, with or without END.
-    The state must be fresh (nothing read): the text is read once, then taken back to each place (`crop`), and all
-    texts are written on together, up to `longest` tokens in all. Words in `never` (n) are not written.
+    The model reads the sequence once; its state is then cropped to each position, and greedy search continues all
+    alternatives in one batch.
+
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for one row that has read no tokens.
+        prompt: Tokens (1, k) before the sequence.
+        text: Token ids of the sequence, with or without eos.
+        eos: The end-of-sequence token.
+        max_length: Maximum number of tokens of an alternative sequence, the tokens before the position included.
+        count: Number of alternatives per position.
+        positions: Positions in `text`; None: all.
+        suppressed: Token ids (n) that are never generated.
+
+    Returns:
+        The alternatives by position.
+
+    Raises:
+        RegardError: There is not exactly one row, or `count`, `positions` or `max_length` is out of range.
     """
     sorted_positions = sorted(set(range(len(text)) if positions is None else positions))
     if (
@@ -52,15 +68,16 @@ def alternatives(
         or sorted_positions[-1] >= len(text)
     ):
         raise RegardError(
-            f"No {count} alternatives at the places {sorted_positions} of {prompt.size(0)} text(s) of {len(text)} tokens.",
-            fix="Give one text, a count of 1 or more, and places from 0 up to its last token.",
+            f"Cannot find {count} alternatives at positions {sorted_positions}: "
+            f"the prompt's batch size is {prompt.size(0)}, and the sequence has {len(text)} tokens.",
+            fix="Use a batch of one, a count of at least 1, and positions from 0 to the last token.",
         )
     check_max_lengths([max_length - sorted_positions[-1]], 1)
     prefix = torch.tensor([list(text[: sorted_positions[-1]])], dtype=torch.long, device=prompt.device)  # (1, T)
     logits = step(torch.cat((prompt, prefix), dim=1), state)[0, prompt.size(1) - 1 :].float()  # (T + 1, V)
     logprobs = logits[sorted_positions].log_softmax(dim=1)  # (P, V)
     if suppressed is not None:
-        logprobs = logprobs.index_fill(1, suppressed, float("-inf"))
+        logprobs = logprobs.index_fill(1, suppressed, NEG_INF)
     top_logprobs, top_tokens = topk(logprobs, min(count, logprobs.size(1)))  # (P, n)
     candidates = [
         (position, int(token), logprob)
@@ -68,7 +85,7 @@ def alternatives(
             sorted_positions, top_tokens.tolist(), top_logprobs.tolist(), strict=True
         )
         for token, logprob in zip(position_tokens, position_logprobs, strict=True)
-        if logprob > float("-inf")
+        if logprob > NEG_INF
     ]
     open_candidates = [candidate for candidate in candidates if candidate[1] != eos and candidate[0] + 1 < max_length]
     continuations = dict(
@@ -95,10 +112,10 @@ def _continue_greedily(
     max_length: int,
     suppressed: Tensor | None,
 ) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
-    """What follows greedily on each (place, word)."""
+    """Return tokens and log-probabilities of the greedy continuation of each candidate (position, token, logprob)."""
     if not candidates:
         return []
-    state.reorder(torch.zeros(len(candidates), dtype=torch.long, device=prompt.device))
+    state.reorder(torch.zeros(len(candidates), dtype=torch.long))
     state.crop([prompt.size(1) + position for position, _, _ in candidates])
     tokens = torch.tensor([[token] for _, token, _ in candidates], device=prompt.device)  # (R, 1)
     max_lengths = [max_length - position - 1 for position, _, _ in candidates]

@@ -1,17 +1,20 @@
-"""Beam search: the best few beginnings are written on together.
+"""Beam search: extend the best few hypotheses of each sentence at every step.
 
-At every step the `size` open beginnings of a sentence have size x V continuations. The best `size` of those that do not
-end stay open; those that end, and are among the best `size` of all, are finished. (So both are found among the best
-2 x size.) At the longest length the best `size` are finished as they are.
+At every step the `beam_size` open hypotheses of a sentence have beam_size x V continuations. The best `beam_size` of
+those that do not end with eos stay open. Those that end with eos and are among the best `beam_size` of all are
+finished. (So both lie among the best 2 x beam_size.) At the maximum length the best `beam_size` are finished as they
+are.
 
-Finished texts are compared by score(y) = log p(y) / |y|^alpha, where |y| counts END, too: its probability is in the
-sum (`regard.decode.length_penalty` has GNMT's form, too). Without this (alpha = 0) short texts win, because every word more
-costs probability. Open beginnings of a sentence have one length, so they are compared by log p alone.
+Finished hypotheses are compared by score(y) = log p(y) / |y|^alpha, where alpha is the length penalty. |y| includes
+eos, whose probability is in the sum (`regard.decode.length_penalty` also has GNMT's form). Without a penalty (alpha =
+0) short sequences win, because every token lowers the probability. The open hypotheses of a sentence have the same
+length, so that log p alone ranks them.
 
-When is a sentence done? The lectures have two rules: at a longest length T, always; or as soon as n texts are finished
-(`enough`), which may miss a better one. Beyond them stands a bound: log-probabilities are never above 0, so a beginning
-with log p = s can at best go on for free up to T, and then scores s / T^alpha. When that is no more than the score of
-the text found, no open beginning can win any more, and going on would be in vain: it is exact, and gives nothing away.
+When does the search of a sentence stop? The lectures have two rules: at a maximum length T, always; or when n
+hypotheses are finished (`stop_after`), which may miss a better one. In addition there is a bound. Log-probabilities are
+never above 0, so a hypothesis with log p = s can at best reach length T at no cost, and then scores s / T^alpha. If
+that is not above the score of the worst hypothesis in the n-best list, no open hypothesis can enter the list. This
+early stopping is exact: it never changes the result.
 """
 
 from collections.abc import Sequence
@@ -23,12 +26,20 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty, as_function
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
-from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
-from regard.decode.topk import topk_logprobs as best_words
+from regard.decode.protocol import (
+    NEG_INF,
+    BoolArray,
+    FloatArray,
+    Hypothesis,
+    IntArray,
+    S,
+    Step,
+    check_max_lengths,
+    make_hypothesis,
+    nan_error,
+)
+from regard.decode.topk import compact, to_numpy, topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
-
-NEG_INF = float("-inf")
 
 
 def beam(
@@ -45,25 +56,39 @@ def beam(
     suppressed: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each sentence, best first; fewer where fewer were found.
+    """Return the `n_best` hypotheses of each sentence, best first; fewer where fewer were found.
 
-    `first` (B, k) is what is read before anything is written: [begin], or [begin] and a prefix. At most `longest`
-    tokens of each sentence are written, END included. Words in `never` (n) are not written; what the model thinks of
-    the others stays as it is. Between equal candidates the one of the better beginning wins. A `trace` is told every
-    candidate: the best 2 x size of each sentence at each step.
+    Of equal candidates the one that extends the better hypothesis wins.
+
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for B rows; the search changes it.
+        prompt: Tokens (B, k) that the model reads first: [bos], or [bos] and a forced prefix.
+        beam_size: Number of open hypotheses per sentence.
+        eos: The end-of-sequence token.
+        max_lengths: Maximum number of generated tokens of each sentence, eos included.
+        length_penalty: The exponent alpha of |y|^alpha, or a function of `regard.decode.length_penalty`.
+        n_best: Number of hypotheses to return per sentence.
+        stop_after: Stop a sentence when this number of hypotheses is finished; None: stop when the result is certain.
+        suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
+        trace: Records every candidate: the best 2 x beam_size of each sentence at each step.
+
+    Raises:
+        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if beam_size < 1 or n_best < 1 or (stop_after is not None and stop_after < 1):
         raise RegardError(
-            f"No beam of size {beam_size}, with the best {n_best} and {stop_after} finished texts.",
+            "beam_size, n_best and stop_after must be at least 1, "
+            f"got beam_size={beam_size}, n_best={n_best}, stop_after={stop_after}.",
             fix="Use 1 or more for each.",
         )
     search = _Search(beam_size, eos, length_penalty, n_best, stop_after, max_lengths, trace)
     tokens = prompt
     for _ in range(max(max_lengths)):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
-        # A few numbers of each row decide everything else; numpy is quicker with small arrays than any device is.
-        index = search.extend(*to_numpy(*best_words(logits, min(2 * beam_size, logits.size(1)), suppressed)))
+        # A few numbers per row decide everything else; on arrays this small numpy is faster than any device.
+        index = search.extend(*to_numpy(*topk_logprobs(logits, min(2 * beam_size, logits.size(1)), suppressed)))
         if not search.sentences.size:
             break
         if index is not None:
@@ -76,27 +101,27 @@ class _Candidates(NamedTuple):
     """Continuations of each sentence, best first: all (B, n)."""
 
     totals: FloatArray
-    parents: IntArray  # which of the sentence's open beginnings they continue
+    parents: IntArray  # which of the sentence's open hypotheses they extend
     tokens: IntArray
     logprobs: FloatArray
 
     def select(self, rows: IntArray, columns: IntArray) -> "_Candidates":
-        """Some of them."""
+        """Return the candidates at these indices."""
         index = (rows, columns)
         return _Candidates(self.totals[index], self.parents[index], self.tokens[index], self.logprobs[index])
 
 
 class _FinishedStep(NamedTuple):
-    """Texts that were finished at one step."""
+    """The hypotheses that one step finished."""
 
     sentences: IntArray  # (n)
-    tokens: IntArray  # (n, place)
-    logprobs: FloatArray  # (n, place)
+    tokens: IntArray  # (n, length)
+    logprobs: FloatArray  # (n, length)
     trace_numbers: IntArray  # (n) in the trace
 
 
 class _Search:
-    """All that is known of the sentences that are not done: B of them with W open beginnings each, R = B W rows."""
+    """The unfinished sentences: B of them with W open hypotheses each, R = B W rows."""
 
     def __init__(
         self,
@@ -108,43 +133,36 @@ class _Search:
         max_lengths: Sequence[int],
         trace: Trace | None,
     ) -> None:
-        self.beam_size, self.eos, self.length_penalty, self.n_best, self.stop_after = (
-            beam_size,
-            eos,
-            length_penalty,
-            n_best,
-            stop_after,
-        )
+        self.beam_size, self.n_best, self.stop_after = beam_size, n_best, stop_after
+        self.eos, self.length_penalty = eos, length_penalty
         self.sentence_count, self.length = len(max_lengths), 0
         self.sentences = np.arange(self.sentence_count)  # (B)
         self.penalty_fn = as_function(length_penalty)
         self.max_lengths = np.array(max_lengths)  # (B)
-        self.max_divisors = np.array(
-            [self.penalty_fn(length) for length in max_lengths]
-        )  # (B) what the longest text is divided by
-        self.totals = np.zeros((self.sentence_count, 1))  # (B, W) log p; -inf for a place that is empty
-        self.rank_to_row = np.zeros(
-            (self.sentence_count, 1), np.int64
-        )  # (B, W) which of the sentence's rows is the best, the second
-        self.tokens = np.empty((self.sentence_count, 0), np.int64)  # (R, place)
-        self.logprobs = np.empty((self.sentence_count, 0))  # (R, place)
-        self.scores = np.full((self.sentence_count, n_best), NEG_INF)  # (B, best) of finished texts, the worst first
-        self.finished_counts = np.zeros(self.sentence_count, np.int64)  # (B) how many texts are finished
+        self.max_divisors = np.array([self.penalty_fn(length) for length in max_lengths])  # (B) at the maximum length
+        self.totals = np.zeros((self.sentence_count, 1))  # (B, W) log p; -inf where there is no hypothesis
+        # (B, W) the row of the sentence that holds the best hypothesis, the second best, ...
+        self.rank_to_row = np.zeros((self.sentence_count, 1), np.int64)
+        self.tokens = np.empty((self.sentence_count, 0), np.int64)  # (R, length)
+        self.logprobs = np.empty((self.sentence_count, 0))  # (R, length)
+        self.scores = np.full((self.sentence_count, n_best), NEG_INF)  # (B, n_best) of finished ones, the worst first
+        self.finished_counts = np.zeros(self.sentence_count, np.int64)  # (B)
         self.finished: list[_FinishedStep] = []
         self.trace = trace
-        self.trace_numbers = np.zeros((self.sentence_count, 1), np.int64)  # (B, W) of the open beginnings in the trace
+        self.trace_numbers = np.zeros((self.sentence_count, 1), np.int64)  # (B, W) of the open hypotheses in the trace
         if trace is not None:
             self.trace_numbers[:, 0] = trace.start(self.sentence_count)
 
     @property
     def last_tokens(self) -> IntArray:
-        """What the model must read next, (R, 1)."""
+        """The tokens that the model reads next, (R, 1)."""
         return np.ascontiguousarray(self.tokens[:, -1:])
 
     def extend(self, logprobs: FloatArray, tokens: IntArray) -> IntArray | None:
-        """Write one token more, given the best n of each row (R, n).
+        """Extend all hypotheses by one token, given the best n tokens of each row (R, n).
 
-        Comes back: how the model's rows must be reordered for it (None: they stay as they are).
+        Returns:
+            The index to reorder the model's rows by, (R); None if they stay as they are.
         """
         self.length += 1
         candidates = self._continuations(logprobs, tokens)
@@ -153,12 +171,11 @@ class _Search:
         last_step_mask = self.max_lengths <= self.length  # (B)
         finished_mask = (eos_mask | last_step_mask[:, None])[:, : self.beam_size] & (
             candidates.totals[:, : self.beam_size] > NEG_INF
-        )  # (B, size)
-        open_columns = eos_mask.argsort(axis=1, kind="stable")[
-            :, : self.beam_size
-        ]  # (B, W') those that do not end, in their order
+        )  # (B, beam_size)
+        # (B, W') the candidates without eos, in their order
+        open_columns = eos_mask.argsort(axis=1, kind="stable")[:, : self.beam_size]
         open_candidates = candidates.select(sentence_index, open_columns)  # (B, W')
-        open_candidates.totals[open_candidates.tokens == self.eos] = NEG_INF  # where too few go on, a place stays empty
+        open_candidates.totals[open_candidates.tokens == self.eos] = NEG_INF  # fewer than beam_size are left: empty
         trace_numbers = (
             None
             if self.trace is None
@@ -173,7 +190,7 @@ class _Search:
         return self._advance(open_candidates, ~done_mask)
 
     def collect_hypotheses(self) -> list[list[Hypothesis]]:
-        """The best finished texts of every sentence."""
+        """Return the best finished hypotheses of every sentence."""
         hypotheses_by_sentence: list[list[tuple[Hypothesis, int]]] = [[] for _ in range(self.sentence_count)]
         for finished_step in self.finished:
             for sentence, tokens, logprobs, trace_number in zip(
@@ -193,7 +210,7 @@ class _Search:
         return [[entry for entry, _ in hypotheses] for hypotheses in ranked]
 
     def _continuations(self, logprobs: FloatArray, tokens: IntArray) -> _Candidates:
-        """The best 2 x size of each sentence; equal ones keep the order of their beginnings."""
+        """Return the best 2 x beam_size candidates of each sentence; equal ones keep the order of their parents."""
         sentence_count, beam_width = self.totals.shape
         sentence_index, count = np.arange(sentence_count)[:, None], logprobs.shape[1]
         logprobs = logprobs.reshape(sentence_count, beam_width, count)[sentence_index, self.rank_to_row].reshape(
@@ -210,12 +227,12 @@ class _Search:
         )
 
     def _finish(self, candidates: _Candidates, finished_mask: BoolArray, trace_numbers: IntArray | None) -> None:
-        """Keep the texts that have finished, over (B, size), and their scores."""
+        """Store the finished hypotheses, given by a mask (B, beam_size), and their scores."""
         sentences, columns = finished_mask.nonzero()  # (n), (n)
         selected = candidates.select(sentences, columns)
         rows = sentences * self.totals.shape[1] + selected.parents
-        tokens = np.concatenate((self.tokens[rows], selected.tokens[:, None]), axis=1)  # (n, place)
-        logprobs = np.concatenate((self.logprobs[rows], selected.logprobs[:, None]), axis=1)  # (n, place)
+        tokens = np.concatenate((self.tokens[rows], selected.tokens[:, None]), axis=1)  # (n, length)
+        logprobs = np.concatenate((self.logprobs[rows], selected.logprobs[:, None]), axis=1)  # (n, length)
         finished_numbers = (
             np.zeros_like(sentences) if trace_numbers is None else trace_numbers[sentences, columns]
         )  # (n)
@@ -225,19 +242,17 @@ class _Search:
         self.finished_counts += finished_mask.sum(axis=1)
 
     def _is_settled(self, totals: FloatArray) -> BoolArray:
-        """Of which sentences (B) nothing that is open can win any more, given their best open beginnings."""
-        done_mask = self.scores[:, 0] >= totals / self.max_divisors  # free words up to the longest length
+        """Return the sentences (B) whose search may stop, given log p of their best open hypotheses (B)."""
+        done_mask = self.scores[:, 0] >= totals / self.max_divisors  # the bound of the module docstring
         return done_mask if self.stop_after is None else done_mask | (self.finished_counts >= self.stop_after)
 
     def _advance(self, open_candidates: _Candidates, keep_mask: BoolArray) -> IntArray | None:
-        """Sentences that are done leave; the others have new open beginnings, in rows that move as little as can be."""
+        """Drop the sentences that are done and assign the new hypotheses of the others to rows, moving few of them."""
         sentence_count, beam_width = self.totals.shape
         kept_sentences = compact(keep_mask)  # (B')
         sentence_index = kept_sentences[:, None]
-        rank_to_row = _assign_rows(
-            open_candidates.parents[kept_sentences], beam_width
-        )  # (B', W') the row of each new beginning
-        row_to_rank = rank_to_row.argsort(axis=1)  # (B', W') which beginning each row holds
+        rank_to_row = _assign_rows(open_candidates.parents[kept_sentences], beam_width)  # (B', W') of each hypothesis
+        row_to_rank = rank_to_row.argsort(axis=1)  # (B', W') the hypothesis of each row
         selected = open_candidates.select(sentence_index, row_to_rank)  # (B', W')
         index = (sentence_index * beam_width + selected.parents).flatten()  # (R)
         self.sentences, self.max_lengths, self.max_divisors = (
@@ -249,8 +264,8 @@ class _Search:
         self.rank_to_row, self.totals = rank_to_row, selected.totals
         if self.trace is not None:
             self.trace_numbers = self.trace_numbers[sentence_index, row_to_rank]
-        self.tokens = np.concatenate((self.tokens[index], selected.tokens.reshape(-1, 1)), axis=1)  # (R, place)
-        self.logprobs = np.concatenate((self.logprobs[index], selected.logprobs.reshape(-1, 1)), axis=1)  # (R, place)
+        self.tokens = np.concatenate((self.tokens[index], selected.tokens.reshape(-1, 1)), axis=1)  # (R, length)
+        self.logprobs = np.concatenate((self.logprobs[index], selected.logprobs.reshape(-1, 1)), axis=1)  # (R, length)
         is_identity = index.size == sentence_count * beam_width and bool((index == np.arange(index.size)).all())
         return None if is_identity else index
 
@@ -262,7 +277,7 @@ class _Search:
         open_columns: IntArray,
         last_step_mask: BoolArray,
     ) -> IntArray:
-        """Tell a trace of all candidates; their numbers in it (B, n) come back, -1 for what is no candidate."""
+        """Add all candidates to a trace and return their numbers in it, (B, n); -1 for impossible ones."""
         trace.record_step(np.where(self.totals > NEG_INF, self.trace_numbers, -1).flatten())
         trace_numbers = np.full(candidates.tokens.shape, -1)
         for sentence, column in zip(*(candidates.totals > NEG_INF).nonzero(), strict=True):
@@ -278,20 +293,19 @@ class _Search:
 
 
 def _assign_rows(parents: IntArray, beam_width: int) -> IntArray:
-    """In which row each new beginning goes on, given the rows of the old ones that they continue, (B, W).
+    """Return the row of each new hypothesis, given the rows of the hypotheses that they extend, (B, W).
 
-    The first that continues a row stays in it, the others take the rows that nobody continues: so little is copied.
+    The first hypothesis that extends a row stays in it. The others take the rows that no hypothesis extends. So few
+    rows are copied.
 
     >>> _assign_rows(np.array([[2, 2, 0, 2], [0, 1, 2, 3]]), 4).tolist()
     [[2, 1, 0, 3], [0, 1, 2, 3]]
     """
-    if parents.shape[1] != beam_width:  # there were fewer before: nothing can stay
+    if parents.shape[1] != beam_width:  # the first steps: the beam grows, so that every row is new
         return np.arange(parents.shape[1])[None].repeat(len(parents), axis=0)
     equal = parents[:, :, None] == parents[:, None, :]  # (B, W, W)
-    is_duplicate = np.tril(equal, -1).any(axis=2)  # (B, W) an earlier one continues the same row
-    is_free = ~(parents[:, None, :] == np.arange(beam_width)[None, :, None]).any(
-        axis=2
-    )  # (B, W) rows that nobody continues
+    is_duplicate = np.tril(equal, -1).any(axis=2)  # (B, W) an earlier hypothesis extends the same row
+    is_extended = (parents[:, None, :] == np.arange(beam_width)[None, :, None]).any(axis=2)  # (B, W)
     rows = parents.copy()
-    rows[is_duplicate] = is_free.nonzero()[1]  # as many in every sentence, and in its order
+    rows[is_duplicate] = (~is_extended).nonzero()[1]  # every sentence has as many free rows as duplicates
     return rows

@@ -1,13 +1,13 @@
-"""A text that must begin so, and phrases that must not be written: for every search, because it is the step that obeys.
+"""Forced prefixes and forbidden phrases for every search: a wrapper around the model's `step` enforces them.
 
-`constrained` wraps a `step` and its `state`. Words that would complete a forbidden phrase, and words that are not the
-next one of a forced beginning, get probability 0; what they had goes to `sink`, a word that the search never writes
-anyway (a padding token in its `never`). So all other words keep the model's own probability, and scores stay what they
-are without constraints.
+`constrain` wraps a `step` and its `state`. Tokens that would complete a forbidden phrase, and tokens that differ from
+the next token of a forced prefix, get probability 0. Their probability goes to `sink`, a token that the search
+suppresses anyway (for instance padding). So all other tokens keep the model's own probability, and scores stay
+comparable with those of an unconstrained search.
 
-Limits: phrases are tokens, not meanings. Forbidding the tokens of "cat" forbids "catalogue" where that begins with the
-same tokens, and does not forbid "Cat", or "cat" cut into tokens otherwise: give every spelling. A phrase that must be
-written is another matter (a step cannot know when to write it): see `regard.decode.grid_beam`.
+Limits: phrases are token sequences, not meanings. Forbidding the tokens of "cat" also forbids "catalogue" if it starts
+with the same tokens. It forbids neither "Cat" nor another tokenization of "cat": give every variant. For phrases that
+must be generated see `regard.decode.grid_beam`; a wrapper around `step` cannot decide where to place them.
 """
 
 from collections.abc import Sequence
@@ -18,29 +18,29 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.phrases import ROOT, PhraseTrie
-from regard.decode.protocol import S, Step
+from regard.decode.protocol import NEG_INF, S, Step
 
-RowPosition = tuple[int, int]  # a row, and which of the tokens just read
+RowPosition = tuple[int, int]  # a row, and the position of a token among those just read
 
 
 class ConstrainedState(Generic[S]):
-    """A model's state, and where each row is in the trie and in its forced beginning."""
+    """A model's state, and the position of each row in the trie and in its forced prefix."""
 
     def __init__(self, state: S, rows: int) -> None:
         self.state = state
-        self.prompt_length: int | None = None  # how many tokens were read before anything was written
+        self.prompt_length: int | None = None  # number of tokens of the first step
         self.sentences = list(range(rows))
-        self.node_paths: list[tuple[int, ...]] = [()] * rows  # the node after every token that was read
+        self.node_paths: list[tuple[int, ...]] = [()] * rows  # the trie node after every token that was read
 
     def reorder(self, index: Tensor) -> None:
-        """Row i becomes what row index[i] was."""
+        """Replace row i by the old row index[i]."""
         self.state.reorder(index)
         rows = index.tolist()
         self.sentences = [self.sentences[row] for row in rows]
         self.node_paths = [self.node_paths[row] for row in rows]
 
     def crop(self, lengths: int | Sequence[int]) -> None:
-        """Take back all tokens beyond these lengths."""
+        """Remove all tokens beyond these lengths."""
         self.state.crop(lengths)
         row_lengths = [lengths] * len(self.node_paths) if isinstance(lengths, int) else lengths
         self.node_paths = [path[:length] for path, length in zip(self.node_paths, row_lengths, strict=True)]
@@ -55,21 +55,35 @@ def constrain(
     forbidden: Sequence[Sequence[int]] = (),
     forced_prefixes: Sequence[Sequence[int]] | None = None,
 ) -> tuple[Step[ConstrainedState[S]], ConstrainedState[S]]:
-    """A step and a state that obey.
+    """Wrap a model so that every search respects the constraints.
 
-    `rows` texts are begun. No phrase in `forbidden` is completed, not even one that begins in what was read first;
-    `forced` holds for each text how it must begin (possibly nothing). These tokens are written, and their
-    log-probabilities count. The search must have `sink` among its `never`, or it would write that.
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for `rows` rows that have read no tokens.
+        rows: Number of sequences.
+        sink: A token that receives the probability of excluded tokens. The search must suppress it.
+        forbidden: Phrases (token ids) that are never completed, not even if they start in the prompt.
+        forced_prefixes: The token ids that each sequence must start with, possibly none. They are generated, and their
+            log-probabilities count. None: no prefixes.
+
+    Returns:
+        The constrained `step` and `state`, for any search.
+
+    Raises:
+        RegardError: The number of prefixes differs from `rows`, or a forced prefix contains a forbidden phrase.
     """
     trie = PhraseTrie(forbidden)
     prefixes = (
         [tuple(prefix_tokens) for prefix_tokens in forced_prefixes] if forced_prefixes is not None else [()] * rows
     )
     if len(prefixes) != rows:
-        raise RegardError(f"{len(prefixes)} beginnings for {rows} texts.", fix="Give one for each, or ().")
+        raise RegardError(
+            f"forced_prefixes has {len(prefixes)} prefixes, the batch has {rows} rows.",
+            fix="Give one prefix per row; () forces nothing.",
+        )
     for prefix in prefixes:
         if any(trie.phrases_ending[trie.walk(ROOT, prefix[:length])] for length in range(len(prefix) + 1)):
-            raise RegardError(f"The tokens {prefix} are forced and forbidden.", fix="Choose one of them.")
+            raise _conflict_error(prefix)
 
     def constrained_step(tokens: Tensor, constrained_state: ConstrainedState[S]) -> Tensor:
         logits = step(tokens, constrained_state.state)
@@ -81,7 +95,7 @@ def constrain(
     def _update_paths(
         new_tokens: list[list[int]], constrained_state: ConstrainedState[S]
     ) -> tuple[dict[RowPosition, set[int]], dict[RowPosition, int]]:
-        """The words that must not follow each token, and the one that must."""
+        """Advance every row in the trie; return the banned tokens and the forced token after each token read."""
         banned_tokens: dict[RowPosition, set[int]] = {}
         forced_tokens: dict[RowPosition, int] = {}
         if constrained_state.prompt_length is None:
@@ -94,27 +108,33 @@ def constrain(
                 constrained_state.node_paths[row] = (*path, node)
                 if completing_tokens := trie.completing_tokens(node):
                     banned_tokens[row, position] = completing_tokens
-                written_count = len(path) + 1 - constrained_state.prompt_length
-                if 0 <= written_count < len(prefix):
-                    forced_tokens[row, position] = prefix[written_count]
-                    if prefix[written_count] in completing_tokens:
-                        raise RegardError(f"The tokens {prefix} are forced and forbidden.", fix="Choose one of them.")
+                generated_count = len(path) + 1 - constrained_state.prompt_length
+                if 0 <= generated_count < len(prefix):
+                    forced_tokens[row, position] = prefix[generated_count]
+                    if prefix[generated_count] in completing_tokens:
+                        raise _conflict_error(prefix)
         return banned_tokens, forced_tokens
 
     def _mask_tokens(
         logprobs: Tensor, banned_tokens: dict[RowPosition, set[int]], forced_tokens: dict[RowPosition, int]
     ) -> Tensor:
-        """The log-probability of words that must not be written goes to the sink: (R, k, V) -> (R, k, V)."""
+        """Move the probability of excluded tokens to the sink: (R, k, V) -> (R, k, V)."""
         is_masked = torch.zeros_like(logprobs, dtype=torch.bool)
         for (row, position), tokens in banned_tokens.items():
             is_masked[row, position, list(tokens)] = True
         for (row, position), token in forced_tokens.items():
             is_masked[row, position] = True
             is_masked[row, position, token] = False
-        is_masked[:, :, sink] = True  # whatever it has, it keeps
-        masked_logprob = logprobs.masked_fill(~is_masked, float("-inf")).logsumexp(dim=-1)  # (R, k)
-        logprobs = logprobs.masked_fill(is_masked, float("-inf"))
+        is_masked[:, :, sink] = True  # the sink also keeps its own probability
+        masked_logprob = logprobs.masked_fill(~is_masked, NEG_INF).logsumexp(dim=-1)  # (R, k)
+        logprobs = logprobs.masked_fill(is_masked, NEG_INF)
         logprobs[:, :, sink] = masked_logprob
         return logprobs
 
     return constrained_step, ConstrainedState(state, rows)
+
+
+def _conflict_error(prefix: tuple[int, ...]) -> RegardError:
+    return RegardError(
+        f"The tokens {prefix} are forced and forbidden.", fix="Remove the phrase from one of the two constraints."
+    )

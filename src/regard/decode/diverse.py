@@ -1,13 +1,13 @@
-"""Diverse beam search: several beams that avoid each other's words (Vijayakumar et al. 2018).
+"""Diverse beam search: groups of beams that avoid each other's tokens (Vijayakumar et al. 2018).
 
-The texts of one beam often differ in a comma. Here a beam is cut into groups, which choose one after the other at every
-step. A group's candidates are ranked by
+The hypotheses of one beam often differ in a comma only. Here the beam is split into groups, which choose their tokens
+one after the other at every step. A group ranks its candidates by
 
-    log p(y) - strength x (how many texts of earlier groups took the same word at this step; END is a word, too),
+    log p(y) - diversity_penalty x (hypotheses of earlier groups with the same token at this step, eos included),
 
-so that later groups prefer other words (the authors' Hamming diversity). The penalty decides what a group keeps at this
-step and is not remembered; texts are finished and compared by the model's own score, as in `regard.decode.beam`.
-`strength` 0 gives the same beam in every group; one group is an ordinary beam.
+so that later groups prefer other tokens (the authors' Hamming diversity). The penalty only decides which candidates a
+group keeps at this step; finished hypotheses are compared by the model's own score, as in `regard.decode.beam`. With a
+penalty of 0 every group finds the same beam; one group is ordinary beam search.
 """
 
 from collections import Counter
@@ -17,16 +17,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.partial import (
-    NEG_INF,
-    FinishedHypotheses,
-    PartialHypothesis,
-    advance,
-    check_finite,
-    next_logprobs,
-    split_finished,
-)
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths
+from regard.decode.partial import FinishedHypotheses, PartialHypothesis, advance, next_logprobs, split_finished
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan
 from regard.decode.topk import topk
 
 TokenLogprobs = list[tuple[int, float]]  # tokens and their log-probabilities, best first
@@ -41,21 +33,29 @@ def diverse_beam(
     beam_size: int,
     eos: int,
     max_lengths: Sequence[int],
-    strength: float = 0.5,
+    diversity_penalty: float = 0.5,
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
     suppressed: Tensor | None = None,
 ) -> list[list[list[Hypothesis]]]:
-    """For each sentence and each of its groups the `best` hypotheses, best first; fewer where fewer were found.
+    """Return the `n_best` hypotheses of each group of each sentence, best first; fewer where fewer were found.
 
-    Every group is a beam of `size`; groups x size rows of each sentence are read together. The other arguments are
-    those of `regard.decode.beam`. Two groups may well find the same text.
+    Two groups may find the same hypothesis. The arguments not listed are those of `regard.decode.beam`.
+
+    Args:
+        groups: Number of groups per sentence.
+        beam_size: Beam size of each group; the model reads groups x beam_size rows per sentence.
+        diversity_penalty: Penalty per hypothesis of an earlier group with the same token, 0 or more.
+
+    Raises:
+        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
-    if groups < 1 or beam_size < 1 or n_best < 1 or strength < 0:
+    if groups < 1 or beam_size < 1 or n_best < 1 or diversity_penalty < 0:
         raise RegardError(
-            f"No {groups} groups of size {beam_size}, best {n_best} and strength {strength}.",
-            fix="Use groups, size and best of 1 or more, and strength of 0 or more.",
+            "groups, beam_size and n_best must be at least 1, diversity_penalty at least 0, got "
+            f"groups={groups}, beam_size={beam_size}, n_best={n_best}, diversity_penalty={diversity_penalty}.",
+            fix="Use for instance groups=4, beam_size=1, diversity_penalty=0.5.",
         )
     sentences = [
         [_Group(beam_size, eos, max_length, length_penalty, n_best, row) for _ in range(groups)]
@@ -64,7 +64,7 @@ def diverse_beam(
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logprobs = next_logprobs(step, state, tokens, suppressed)  # (R, V)
-        # Earlier groups took at most (groups - 1) x (size + 1) different words: that many may move down.
+        # Earlier groups chose at most (groups - 1) x (beam_size + 1) different tokens: at most that many move down.
         top_logprobs, top_tokens = topk(
             logprobs, min(2 * beam_size + (groups - 1) * (beam_size + 1), logprobs.size(1))
         )  # (R, n)
@@ -75,7 +75,7 @@ def diverse_beam(
         for sentence in sentences:
             chosen_counts: Counter[int] = Counter()
             for group in sentence:
-                chosen_counts.update(group.extend(candidate_tokens, length, chosen_counts, strength))
+                chosen_counts.update(group.extend(candidate_tokens, length, chosen_counts, diversity_penalty))
         open_hypotheses = [
             hypothesis for sentence in sentences for group in sentence for hypothesis in group.open_hypotheses
         ]
@@ -89,7 +89,7 @@ def diverse_beam(
 
 
 class _Group:
-    """One of the beams of a sentence."""
+    """One group of a sentence's beam."""
 
     def __init__(
         self, beam_size: int, eos: int, max_length: int, length_penalty: LengthPenalty, n_best: int, row: int
@@ -99,18 +99,24 @@ class _Group:
         self.open_hypotheses = [PartialHypothesis(row)]
 
     def extend(
-        self, candidate_tokens: list[TokenLogprobs], length: int, chosen_counts: Counter[int], strength: float
+        self, candidate_tokens: list[TokenLogprobs], length: int, chosen_counts: Counter[int], diversity_penalty: float
     ) -> list[int]:
-        """Write one token more, and rather not one that was `chosen`; comes back: what was taken."""
+        """Extend every hypothesis of this group by one token, penalising tokens that earlier groups chose.
+
+        Returns:
+            The tokens that this group chose.
+        """
         candidates = []
         for hypothesis in self.open_hypotheses:
-            check_finite([logprob for _, logprob in candidate_tokens[hypothesis.row]])
+            check_not_nan(logprob for _, logprob in candidate_tokens[hypothesis.row])
             candidates += [
                 hypothesis.extend(token, logprob)
                 for token, logprob in candidate_tokens[hypothesis.row]
                 if logprob > NEG_INF
             ]
-        candidates.sort(key=lambda hypothesis: strength * chosen_counts[hypothesis.tokens[-1]] - hypothesis.total)
+        candidates.sort(
+            key=lambda hypothesis: diversity_penalty * chosen_counts[hypothesis.tokens[-1]] - hypothesis.total
+        )
         finished, open_hypotheses = split_finished(
             candidates, self.beam_size, self.eos, is_last=length >= self.max_length
         )

@@ -1,9 +1,9 @@
-"""Several models as one: what they think of the next word is averaged. They must share their words.
+"""Ensembles: several models predict the next token together. They must share one vocabulary.
 
-    mean of probabilities       p(w) = sum_m a_m p_m(w)              one model that is sure is heard
-    mean of log-probabilities   p(w) ~ prod_m p_m(w)^a_m             one model that forbids a word is obeyed
+    mean of probabilities       p(w) = sum_m a_m p_m(w)              a token is likely if one model is sure of it
+    mean of log-probabilities   p(w) ~ prod_m p_m(w)^a_m             a token is impossible if one model excludes it
 
-with weights a_m that sum to 1. What comes back is a `step` and a `state` like any other: every search drives them.
+The weights a_m sum to 1. The result is a `step` and a `state` like those of one model, so that every search accepts it.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ Member = tuple[Step[Any], State]
 
 
 class EnsembleState:
-    """The states of several models, whose rows are the same texts."""
+    """The states of several models; row i of each belongs to the same sequence."""
 
     def __init__(self, states: Sequence[State]) -> None:
         self.states = states
 
     def reorder(self, index: Tensor) -> None:
-        """In all of them."""
+        """Reorder the rows of every state."""
         for state in self.states:
             state.reorder(index)
 
     def crop(self, lengths: int | Sequence[int]) -> None:
-        """In all of them."""
+        """Crop every state."""
         for state in self.states:
             state.crop(lengths)
 
@@ -43,7 +43,16 @@ def ensemble(
     mean: Mean = "probabilities",
     weights: Sequence[float] | None = None,
 ) -> tuple[Step[EnsembleState], EnsembleState]:
-    """One `step` and one `state` for several; all have equal weight, unless `weights` say otherwise."""
+    """Combine several models into one `step` and one `state`.
+
+    Args:
+        members: `(step, state)` of each model.
+        mean: What is averaged: "probabilities" or "logprobs".
+        weights: The weight of each model, 0 or more; they need not sum to 1. None: equal weights.
+
+    Raises:
+        RegardError: The weights do not fit the members, or (at the first step) the vocabularies differ in size.
+    """
     member_weights = torch.tensor([1.0] * len(members) if weights is None else list(weights))
     if (
         not members
@@ -52,11 +61,11 @@ def ensemble(
         or float(member_weights.sum()) == 0
     ):
         raise RegardError(
-            f"{len(members)} models with {member_weights.numel()} weights cannot be averaged.",
-            fix="Give at least one model, and one weight of 0 or more for each.",
+            f"An ensemble of {len(members)} models cannot use the weights {member_weights.tolist()}.",
+            fix="Give at least one model and one weight per model: none below 0, not all 0.",
         )
     if mean not in get_args(Mean):
-        raise RegardError(f"There is no mean '{mean}'.", fix=f"Say one of {', '.join(get_args(Mean))}.")
+        raise RegardError(f"Unknown ensemble mean '{mean}'.", fix=f"Use one of {', '.join(get_args(Mean))}.")
     member_weights = member_weights / member_weights.sum()
 
     def step(tokens: Tensor, state: EnsembleState) -> Tensor:
@@ -66,12 +75,15 @@ def ensemble(
         ]
         if len({member_logits.size(-1) for member_logits in logits}) > 1:
             sizes = ", ".join(str(member_logits.size(-1)) for member_logits in logits)
-            raise RegardError(f"Models of {sizes} words cannot be averaged.", fix="Train them with one vocabulary.")
+            raise RegardError(
+                f"The vocabularies of the ensemble differ in size: {sizes} tokens.",
+                fix="Train all models with the same vocabulary.",
+            )
         logprobs = torch.stack([member_logits.float().log_softmax(dim=-1) for member_logits in logits])  # (M, R, k, V)
         weight = member_weights.to(logprobs.device).view(-1, 1, 1, 1)
         if mean == "probabilities":
             return (logprobs + weight.log()).logsumexp(dim=0)  # (R, k, V)
-        # A weight of 0 silences a model, even one that holds a word impossible: 0 x -inf would be NaN.
+        # A weight of 0 removes a model, even where it gives a token probability 0: 0 x -inf would be NaN.
         return (logprobs * weight).masked_fill(weight == 0, 0.0).sum(dim=0)  # (R, k, V)
 
     return step, EnsembleState([state for _, state in members])

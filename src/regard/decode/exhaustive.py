@@ -1,28 +1,26 @@
-"""Exhaustive search: every text there is, so nothing can be better. The oracle of the other searches' tests.
+"""Exhaustive search: score every possible sequence and return the best. The tests compare the other searches with it.
 
-With K words and N tokens there are K^N ways to write, which is why nobody does this with a real vocabulary: 10,000
-words and 10 tokens are 10^40. (One of the words is END, behind which nothing is written, so that a little fewer are
-different: those that end after 1, 2, ... N tokens, and those that are cut off.) Greedy search considers K N words,
-a beam of B at most B K N.
+A vocabulary of K tokens has K^N sequences of length N. A usual vocabulary is out of reach: K = 10,000 and N = 10 give
+10^40. (One of the tokens is eos, after which nothing follows, so that slightly fewer sequences differ: those that end
+after 1, 2, ... N tokens, and those that are cut off.) Greedy search considers K N tokens, a beam of B at most B K N.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty, as_function
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.partial import next_logprobs
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, nan_error
 
 MAX_SEQUENCES = 100_000
-NEG_INF = float("-inf")
 
 
 def count_sequences(vocabulary_size: int, max_length: int, *, has_eos: bool = True) -> int:
-    """How many texts there are of up to `longest` tokens; one of the `words` is END, unless nothing `ends` them.
+    """Count the sequences of up to `max_length` tokens; eos is one of the `vocabulary_size` tokens if `has_eos`.
 
     >>> count_sequences(10, 4, has_eos=False), count_sequences(10, 4)
     (10000, 7381)
@@ -44,60 +42,54 @@ def exhaustive(
     suppressed: Tensor | None = None,
     max_sequences: int = MAX_SEQUENCES,
 ) -> list[list[Hypothesis]]:
-    """The `best` of all texts of each sentence, best first; fewer where there are fewer.
+    """Return the `n_best` of all sequences of each sentence, best first; fewer where fewer are possible.
 
-    Arguments and scores are those of `regard.decode.beam`: log p / |y|^alpha, END counted. Texts that the
-    model holds impossible (probability 0) are none. More than `most` texts are refused.
+    The scores and the arguments not listed are those of `regard.decode.beam`. Sequences of probability 0 are left out.
+
+    Args:
+        max_sequences: Maximum number of sequences to compare.
+
+    Raises:
+        RegardError: There are more than `max_sequences` sequences, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     penalty_fn = as_function(length_penalty)
-    finished: list[list[tuple[float, Hypothesis]]] = [[] for _ in max_lengths]
-    sentences = np.arange(prompt.size(0))  # (R) of which sentence each beginning is
+    finished: list[list[Hypothesis]] = [[] for _ in max_lengths]
+    sentences = np.arange(prompt.size(0))  # (R) the sentence of each row
     limits = np.array(max_lengths)
-    sequences = np.empty((prompt.size(0), 0), np.int64)  # (R, place)
-    sequence_logprobs = np.empty((prompt.size(0), 0))  # (R, place)
+    sequences = np.empty((prompt.size(0), 0), np.int64)  # (R, length)
+    sequence_logprobs = np.empty((prompt.size(0), 0))  # (R, length)
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
-        logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1).cpu()  # (R, V)
-        if suppressed is not None:
-            logprobs.index_fill_(1, suppressed.cpu(), NEG_INF)
+        logprobs = next_logprobs(step, state, tokens, suppressed).cpu()  # (R, V)
         if length == 1:
             _check_count(logprobs, eos, max_lengths, suppressed, max_sequences)
         if bool(logprobs.isnan().any()):
             raise nan_error()
-        rows, next_tokens = (logprobs > NEG_INF).nonzero(as_tuple=True)  # (n), (n): all that can be written
+        rows, next_tokens = (logprobs > NEG_INF).nonzero(as_tuple=True)  # (n), (n): all possible continuations
         new_logprobs = logprobs[rows, next_tokens].double().numpy()
         parents, last_tokens = rows.numpy(), next_tokens.numpy()
-        sequences = np.concatenate((sequences[parents], last_tokens[:, None]), axis=1)  # (n, place)
-        sequence_logprobs = np.concatenate((sequence_logprobs[parents], new_logprobs[:, None]), axis=1)  # (n, place)
+        sequences = np.concatenate((sequences[parents], last_tokens[:, None]), axis=1)  # (n, length)
+        sequence_logprobs = np.concatenate((sequence_logprobs[parents], new_logprobs[:, None]), axis=1)  # (n, length)
         sentences = sentences[parents]  # (n)
         finished_mask = (last_tokens == eos) | (limits[sentences] <= length)  # (n)
         scores = sequence_logprobs.sum(axis=1) / penalty_fn(length)  # (n)
         for sentence in np.unique(sentences[finished_mask]).tolist():
             finished_rows = (finished_mask & (sentences == sentence)).nonzero()[0]
             for row in finished_rows[(-scores[finished_rows]).argsort(kind="stable")[:n_best]].tolist():
-                hypothesis = _make_scored_hypothesis(sequences[row], sequence_logprobs[row], eos, float(scores[row]))
-                finished[sentence].append((hypothesis.score, hypothesis))
-        if finished_mask.all():
+                hypothesis_tokens, hypothesis_logprobs = sequences[row].tolist(), sequence_logprobs[row].tolist()
+                ended = hypothesis_tokens[-1] == eos
+                finished[sentence].append(
+                    Hypothesis(tuple(hypothesis_tokens), tuple(hypothesis_logprobs), float(scores[row]), ended)
+                )
+        open_mask = ~finished_mask
+        if not open_mask.any():
             break
-        state.reorder(torch.from_numpy(parents[~finished_mask]).to(prompt.device))
-        sequences, sequence_logprobs, sentences = (
-            sequences[~finished_mask],
-            sequence_logprobs[~finished_mask],
-            sentences[~finished_mask],
-        )
+        state.reorder(torch.from_numpy(parents[open_mask]))
+        sequences, sequence_logprobs = sequences[open_mask], sequence_logprobs[open_mask]
+        sentences = sentences[open_mask]
         tokens = torch.from_numpy(np.ascontiguousarray(sequences[:, -1:])).to(prompt.device)  # (R, 1)
-    return [
-        [hypothesis for _, hypothesis in sorted(hypotheses, key=lambda pair: -pair[0])[:n_best]]
-        for hypotheses in finished
-    ]
-
-
-def _make_scored_hypothesis(
-    tokens: NDArray[np.int64], logprobs: NDArray[np.float64], eos: int, score: float
-) -> Hypothesis:
-    unscored = make_hypothesis(tokens.tolist(), logprobs.tolist(), eos, length_penalty=0.0)
-    return Hypothesis(unscored.tokens, unscored.logprobs, score, unscored.ended)
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best] for hypotheses in finished]
 
 
 def _check_count(
@@ -109,6 +101,7 @@ def _check_count(
     count = sum(count_sequences(vocabulary_size, length, has_eos=has_eos) for length in max_lengths)
     if count > max_sequences:
         raise RegardError(
-            f"There are {count:,} texts of up to {max(max_lengths)} tokens over {vocabulary_size:,} words; {max_sequences:,} can be compared.",
-            fix="Search with a beam, or give a shorter `longest`, fewer words or a larger `most`.",
+            f"There are {count:,} sequences of up to {max(max_lengths)} tokens over a vocabulary of "
+            f"{vocabulary_size:,}; max_sequences is {max_sequences:,}.",
+            fix="Use beam search, or a smaller max_lengths or vocabulary, or a larger max_sequences.",
         )

@@ -1,4 +1,4 @@
-"""Greedy search: at every step the likeliest word."""
+"""Greedy search: take the likeliest token at every step."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,20 @@ import torch
 from torch import Tensor
 
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis
-from regard.decode.rows import BoolArray, FloatArray, IntArray, compact, to_numpy
-from regard.decode.topk import topk_logprobs
+from regard.decode.protocol import (
+    BoolArray,
+    FloatArray,
+    Hypothesis,
+    IntArray,
+    S,
+    Step,
+    check_max_lengths,
+    make_hypothesis,
+)
+from regard.decode.topk import compact, to_numpy, topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
-COMPACT_DIVISOR = 8  # finished rows leave when they are an eighth: each leaving moves others into their places
+COMPACT_DIVISOR = 8  # finished rows are removed when they are an eighth of all: each removal moves other rows
 
 
 def greedy(
@@ -26,16 +34,24 @@ def greedy(
     suppressed: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[Hypothesis]:
-    """One hypothesis for each row.
+    """Return one hypothesis per row. Of equally likely tokens the one with the lowest id wins.
 
-    `first` (R, k) is what is read before anything is written: [begin], or [begin] and a prefix. At most `longest`
-    tokens of each row are written, END included. Words in `never` (n) are not written; what the model thinks of the
-    others stays as it is. Equal words: the lowest number wins. `alpha` only normalises the score that is told. A
-    `trace` is told the best words of every step.
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for R rows; the search changes it.
+        prompt: Tokens (R, k) that the model reads first: [bos], or [bos] and a forced prefix.
+        eos: The end-of-sequence token.
+        max_lengths: Maximum number of generated tokens of each row, eos included.
+        length_penalty: Only normalises the reported score.
+        suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
+        trace: Records the best tokens of every step.
+
+    Raises:
+        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     limits = np.array(max_lengths)
-    output_tokens = np.full((limits.size, max(max_lengths)), eos)  # all that is written, in the order of the sentences
+    output_tokens = np.full((limits.size, max(max_lengths)), eos)  # by sentence
     output_logprobs = np.zeros(output_tokens.shape)
     sentences = np.arange(limits.size)  # (R) the sentence of each row
     done_mask = np.zeros(limits.size, np.bool_)  # (R)
@@ -49,7 +65,7 @@ def greedy(
             else to_numpy(*topk_logprobs(logits.clone(), min(trace.candidates_per_step, logits.size(1)), suppressed))
         )
         chosen_logprobs, tokens = topk_logprobs(logits, 1, suppressed)  # (R, 1)
-        new_logprobs, new_tokens = to_numpy(chosen_logprobs, tokens)  # (R, 1), the one wait for the device
+        new_logprobs, new_tokens = to_numpy(chosen_logprobs, tokens)  # (R, 1), the only synchronization with the device
         output_tokens[sentences, length - 1], output_logprobs[sentences, length - 1] = (
             new_tokens[:, 0],
             new_logprobs[:, 0],
@@ -78,13 +94,13 @@ def greedy(
 def _truncate(
     tokens: list[int], logprobs: list[float], eos: int, max_length: int, length_penalty: LengthPenalty
 ) -> Hypothesis:
-    """What was written up to END or the limit; rows that wait to leave the batch write on behind it."""
+    """Make a hypothesis of the tokens up to eos or the maximum length; rows not yet removed have more behind it."""
     length = tokens.index(eos) + 1 if eos in tokens[:max_length] else max_length
     return make_hypothesis(tokens[:length], logprobs[:length], eos, length_penalty)
 
 
 class _GreedyTrace:
-    """Greedy search as a trace sees it: one open candidate for each sentence."""
+    """Records greedy search in a trace: one open candidate per sentence."""
 
     def __init__(self, trace: Trace, length_penalty: LengthPenalty, sentence_count: int) -> None:
         self.trace, self.length_penalty = trace, length_penalty
@@ -99,7 +115,7 @@ class _GreedyTrace:
         top_logprobs: FloatArray,
         top_tokens: IntArray,
     ) -> None:
-        """One step: the sentences of the rows (R; -1: it is done), what each writes, and the best words (R, n)."""
+        """Record one step: the sentence of each row (R; -1: finished), its token, and its best tokens (R, n)."""
         self.trace.record_step(np.where(sentences < 0, -1, self.trace_numbers[sentences]))
         for row in np.flatnonzero(sentences >= 0).tolist():
             sentence, chosen_token = int(sentences[row]), int(tokens[row])

@@ -1,17 +1,18 @@
-"""Phrases that must be written: grid beam search (Hokamp and Liu 2017).
+"""Grid beam search: beam search with required phrases (Hokamp and Liu 2017).
 
-An ordinary beam would drop a beginning that has just written an unlikely phrase in favour of one that has not. So
-beginnings compete only with those that are equally far: for every number c of required tokens that are written there is
-a beam of its own, of `size` beginnings. Every word is a candidate, and in any case those that begin a missing phrase or
-go on with it. Only beginnings with all phrases may end. The rest is as in `regard.decode.beam`; without phrases it is
-that.
+Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favour of one that has not.
+So hypotheses compete only with those that have made equal progress: there is one beam of `beam_size` hypotheses for
+every number c of required tokens generated so far. Every token is a candidate, and always those that start or continue
+a missing phrase. Only hypotheses with all phrases may end. The rest is as in `regard.decode.beam`; without phrases it
+is beam search.
 
-What is written of a phrase counts only while it is at the end of the text: a phrase that is left in the middle must be
-begun again. Texts may write a phrase of their own accord, and phrases may overlap.
+An incomplete phrase counts only while it is at the end of the hypothesis: a phrase that is broken off must start again.
+The model may generate a phrase unforced, and phrases may overlap.
 
-Limits: C required tokens make C + 1 beams, so it costs C + 1 times as much. Phrases are tokens: they are not inflected,
-and nothing says that they translate what they should (a model that does not expect a phrase may write it as well as the
-word it would have chosen). Where the longest length is near C, texts have no room for anything else.
+Limits: C required tokens make C + 1 beams, so that the search costs C + 1 times as much. Phrases are token sequences:
+they are not inflected, and nothing ensures that a phrase replaces its counterpart (a model that does not expect a
+phrase may generate it in addition to the word that it would have chosen). If the maximum length is close to C,
+hypotheses can hold little else.
 """
 
 from collections.abc import Sequence
@@ -22,17 +23,9 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.partial import (
-    NEG_INF,
-    FinishedHypotheses,
-    PartialHypothesis,
-    advance,
-    check_finite,
-    next_logprobs,
-    split_finished,
-)
+from regard.decode.partial import FinishedHypotheses, PartialHypothesis, advance, next_logprobs, split_finished
 from regard.decode.phrases import ROOT, PhraseTrie
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan
 from regard.decode.topk import topk
 
 TokenLogprob = tuple[int, float]  # a token and its log-probability
@@ -40,7 +33,7 @@ TokenLogprob = tuple[int, float]  # a token and its log-probability
 
 @dataclass(frozen=True)
 class _PhraseProgress:
-    """How far a beginning is: the phrases it has, and its node in the trie of all."""
+    """The progress of a hypothesis: its completed phrases, and its node in the trie of all phrases."""
 
     completed: frozenset[int] = frozenset()
     node: int = ROOT
@@ -59,15 +52,24 @@ def grid_beam(
     n_best: int = 1,
     suppressed: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `best` hypotheses of each sentence with all its `required` phrases, best first.
+    """Return the `n_best` hypotheses of each sentence that contain all its `required` phrases, best first.
 
-    The other arguments are those of `regard.decode.beam`. At the longest length only texts count that have all phrases.
+    The arguments not listed are those of `regard.decode.beam`.
+
+    Args:
+        required: For each sentence its phrases, each a sequence of token ids without eos; the list may be empty.
+        beam_size: Number of open hypotheses per sentence and number of required tokens generated.
+
+    Raises:
+        RegardError: An argument is invalid, no hypothesis within the maximum length has all phrases, or the logits
+            are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if len(required) != len(max_lengths) or beam_size < 1 or n_best < 1:
         raise RegardError(
-            f"{len(required)} lists of phrases for {len(max_lengths)} sentences, size {beam_size}, best {n_best}.",
-            fix="Give one list for each sentence, perhaps empty; size and best of 1 or more.",
+            f"{len(required)} lists of required phrases for {len(max_lengths)} sentences, "
+            f"with beam_size={beam_size} and n_best={n_best}.",
+            fix="Give one list per sentence (it may be empty), and a beam_size and n_best of at least 1.",
         )
     grids = [
         _Grid(phrases, beam_size, eos, max_length, length_penalty, n_best, row)
@@ -91,7 +93,7 @@ def grid_beam(
 
 
 def _candidate_tokens(logprobs: Tensor, special_tokens: list[int], beam_size: int) -> list[list[TokenLogprob]]:
-    """The words of each row that can matter: the special ones, and enough others to fill a beam."""
+    """Return the tokens of each row that can enter a beam: the special ones, and enough others to fill it."""
     k = min(beam_size + len(special_tokens), logprobs.size(1))
     values, tokens = topk(logprobs, k)  # (R, n)
     special_index = torch.tensor(
@@ -99,9 +101,8 @@ def _candidate_tokens(logprobs: Tensor, special_tokens: list[int], beam_size: in
     )
     values = torch.cat((values, logprobs[:, special_index]), dim=1).double()
     tokens = torch.cat((tokens, special_index.expand(logprobs.size(0), -1)), dim=1)
-    packed = torch.stack((tokens.double(), values), dim=2).tolist()  # the one wait for the device
-    for row in packed:
-        check_finite([value for _, value in row])
+    packed = torch.stack((tokens.double(), values), dim=2).tolist()  # the only synchronization with the device
+    check_not_nan(value for row in packed for _, value in row)
     return [list({int(token): value for token, value in row}.items()) for row in packed]
 
 
@@ -121,15 +122,14 @@ class _Grid:
         self.trie = PhraseTrie(list(dict.fromkeys(tuple(phrase) for phrase in phrases)))
         self.all_phrases = frozenset(range(len(self.trie.phrases)))
         if any(eos in phrase for phrase in self.trie.phrases):
-            raise RegardError("A required phrase holds END.", fix="Leave it out: texts end by themselves.")
+            raise RegardError("A required phrase contains eos.", fix="Remove it: the search ends hypotheses itself.")
         self.beam_size, self.eos, self.max_length = beam_size, eos, max_length
         self.finished = FinishedHypotheses(eos, max_length, length_penalty, n_best)
-        self.open_hypotheses = {
-            PartialHypothesis(row): _PhraseProgress()
-        }  # in order: the fewest required tokens first, then the best
+        # sorted by the number of required tokens generated, then best first
+        self.open_hypotheses = {PartialHypothesis(row): _PhraseProgress()}
 
     def extend(self, candidate_tokens: list[list[TokenLogprob]], length: int) -> None:
-        """Write one token more of every open beginning."""
+        """Extend every open hypothesis by one token."""
         beams: dict[int, list[tuple[PartialHypothesis, _PhraseProgress]]] = {}
         for hypothesis, progress in self.open_hypotheses.items():
             for token, logprob in candidate_tokens[hypothesis.row]:
@@ -153,11 +153,11 @@ class _Grid:
             self.open_hypotheses = {}
 
     def collect_hypotheses(self) -> list[Hypothesis]:
-        """The best finished texts."""
+        """Return the best finished hypotheses."""
         if not self.finished.hypotheses:
             raise RegardError(
-                f"No text of up to {self.max_length} tokens with all of {self.trie.phrases} can be written.",
-                fix="Give a larger `longest`, or require less.",
+                f"No hypothesis of up to {self.max_length} tokens contains all required phrases {self.trie.phrases}.",
+                fix="Use larger max_lengths, or require fewer phrases.",
             )
         return self.finished.hypotheses
 
@@ -168,7 +168,7 @@ class _Grid:
         return _PhraseProgress(progress.completed | self.trie.phrases_ending[node], node)
 
     def _count_covered(self, progress: _PhraseProgress) -> int:
-        """How many required tokens are written."""
+        """Count the required tokens that are generated."""
         completed_count = sum(len(self.trie.phrases[phrase_id]) for phrase_id in progress.completed)
         return completed_count + (
             self.trie.matched_length(progress.node, progress.completed) if progress.completed != self.all_phrases else 0

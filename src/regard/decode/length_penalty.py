@@ -1,10 +1,13 @@
-"""What log p(y) is divided by when finished texts are compared: every word more costs probability, so short ones win.
+"""Length penalties: log p(y) is divided by them before finished sequences are compared.
 
-    power   |y|^alpha               1: the mean of a word; 0: log p itself
-    gnmt    ((5 + |y|) / 6)^alpha   Wu et al. 2016: gentler with very short texts
+Every token lowers the probability of a sequence, so that without a penalty short sequences win.
 
-|y| counts END, too: its probability is in the sum. Both never fall with the length, which the bound of a beam needs.
-Searches take either: `alpha=0.6` is a power, `alpha=gnmt(0.6)` the other form.
+    power   |y|^alpha               1: the mean log-probability of a token; 0: log p itself
+    gnmt    ((5 + |y|) / 6)^alpha   Wu et al. 2016: weaker for very short sequences
+
+|y| includes eos, whose probability is in the sum. Both forms never decrease with the length; the stopping bound of beam
+search relies on this. Searches accept either form: `length_penalty=0.6` is a power, `length_penalty=gnmt(0.6)` the
+other form.
 """
 
 from collections.abc import Callable
@@ -16,7 +19,7 @@ LengthPenalty = float | PenaltyFunction
 
 
 def power(alpha: float) -> PenaltyFunction:
-    """|y|^alpha.
+    """Return the penalty |y|^alpha.
 
     >>> power(0.5)(9)
     3.0
@@ -26,7 +29,7 @@ def power(alpha: float) -> PenaltyFunction:
 
 
 def gnmt(alpha: float) -> PenaltyFunction:
-    """((5 + |y|) / 6)^alpha.
+    """Return the penalty ((5 + |y|) / 6)^alpha.
 
     >>> gnmt(1.0)(1), gnmt(2.0)(7)
     (1.0, 4.0)
@@ -36,7 +39,7 @@ def gnmt(alpha: float) -> PenaltyFunction:
 
 
 def as_function(length_penalty: LengthPenalty) -> PenaltyFunction:
-    """What a search was given, as a function: a number is the alpha of a power.
+    """Return a length penalty as a function of the length; a number is the alpha of `power`.
 
     >>> as_function(2)(3), as_function(gnmt(1.0))(7)
     (9.0, 2.0)
@@ -46,4 +49,4 @@ def as_function(length_penalty: LengthPenalty) -> PenaltyFunction:
 
 def _check_alpha(alpha: float) -> None:
     if not alpha >= 0:
-        raise RegardError(f"There is no alpha of {alpha}: longer texts would count for less.", fix="Use 0 or more.")
+        raise RegardError(f"The length penalty must be at least 0, got {alpha}.", fix="Use 0 (no penalty) or more.")

@@ -1,12 +1,12 @@
-"""Minimum Bayes risk: not the likeliest text, but the one that is most like all the others.
+"""Minimum Bayes risk (MBR) decoding: choose the candidate that is most similar to all others, not the likeliest one.
 
-The likeliest text may be an odd one (often a very short one). If h and r are texts drawn from the model and u(h, r)
-says how good h is when r is right, then the mean over all r,
+The likeliest sequence may be atypical (often very short). If h and r are samples of the model and the utility u(h, r)
+is the quality of h when r is the reference, then the mean over all r,
 
     U(h) = sum_r w_r u(h, r) / sum_r w_r,
 
-estimates how good h will be on average, and the text with the largest U is chosen (Eikema and Aziz 2020). What "good"
-means is the utility's affair: chrF, BLEU, exact match (for which U is the share of votes).
+estimates the expected quality of h. MBR chooses the candidate with the largest U (Eikema and Aziz 2020). The utility
+is a metric such as chrF, BLEU or exact match (for which U is the fraction of votes).
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -32,13 +32,19 @@ def minimum_bayes_risk(
     references: Sequence[T] | None = None,
     weights: Sequence[float] | None = None,
 ) -> list[RankedCandidate[T]]:
-    """The different candidates, best first; equal ones in the order in which they came.
+    """Rank the distinct candidates by expected utility, best first; equal ones keep their order.
 
-    `references` stand for what might be right: the candidates themselves, if nothing is given. They count as often as
-    they were drawn, or by `weights` (which need not sum to 1), one for each. `utility(candidate, reference)` is called
-    once for every pair of different texts: with n of each, n^2 times.
+    Args:
+        candidates: The candidates; duplicates are ranked once.
+        utility: `utility(candidate, reference)`. It is called once per pair of distinct texts: n^2 times for n of each.
+        references: Pseudo-references, counted as often as they occur; None: the candidates.
+        weights: The weight of each pseudo-reference, 0 or more; they need not sum to 1. None: equal weights.
 
-    >>> [(one.text, one.utility) for one in minimum_bayes_risk([1, 1, 4, 5, 6], lambda one, right: -abs(one - right))]
+    Raises:
+        RegardError: There are no candidates, or the weights do not fit the references.
+
+    >>> ranked = minimum_bayes_risk([1, 1, 4, 5, 6], lambda candidate, reference: -abs(candidate - reference))
+    >>> [(candidate.text, candidate.utility) for candidate in ranked]
     [(4, -1.8), (5, -2.0), (1, -2.4), (6, -2.6)]
     """
     pseudo_references = candidates if references is None else references
@@ -50,8 +56,9 @@ def minimum_bayes_risk(
         or not sum(reference_weights) > 0
     ):
         raise RegardError(
-            f"{len(candidates)} candidates, {len(pseudo_references)} references and {len(reference_weights)} weights cannot be ranked.",
-            fix="Give at least one of each, and weights of 0 or more, one for each reference.",
+            f"MBR cannot rank {len(candidates)} candidates with {len(pseudo_references)} references "
+            f"and {len(reference_weights)} weights.",
+            fix="Give at least one candidate and one weight per reference: none below 0, not all 0.",
         )
     votes: dict[T, float] = {}
     for text, weight in zip(pseudo_references, reference_weights, strict=True):

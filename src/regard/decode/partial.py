@@ -1,4 +1,4 @@
-"""Texts that are being written, kept one by one: for the searches that treat each of them differently."""
+"""Unfinished hypotheses as separate objects, for the searches that treat each of them differently."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,32 +7,30 @@ import torch
 from torch import Tensor
 
 from regard.decode.length_penalty import LengthPenalty, as_function
-from regard.decode.protocol import Hypothesis, S, State, Step, make_hypothesis, nan_error
-
-NEG_INF = float("-inf")
+from regard.decode.protocol import NEG_INF, Hypothesis, S, State, Step, make_hypothesis
 
 
 @dataclass(frozen=True)
 class PartialHypothesis:
-    """The beginning of a text: what was written of it, and in which of the model's rows it was read."""
+    """An unfinished hypothesis: its tokens so far, and the row of the model's state that has read them."""
 
     row: int
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     total: float = 0.0
-    """Its log-probability."""
+    """The sum of the log-probabilities."""
 
     def extend(self, token: int, logprob: float) -> "PartialHypothesis":
-        """One token more.
+        """Return this hypothesis with one more token.
 
         >>> PartialHypothesis(3, (5,), (-1.0,), -1.0).extend(7, -0.5)
-        Beginning(row=3, tokens=(5, 7), logs=(-1.0, -0.5), total=-1.5)
+        PartialHypothesis(row=3, tokens=(5, 7), logprobs=(-1.0, -0.5), total=-1.5)
         """
         return PartialHypothesis(self.row, (*self.tokens, token), (*self.logprobs, logprob), self.total + logprob)
 
 
 def next_logprobs(step: Step[S], state: S, tokens: Tensor, suppressed: Tensor | None) -> Tensor:
-    """The log-probabilities of the next word, (R, V), after reading tokens (R, k); -inf for what is never written."""
+    """Read tokens (R, k) and return the log-probabilities of the next token, (R, V); -inf for suppressed tokens."""
     logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
     return logprobs if suppressed is None else logprobs.index_fill(1, suppressed, NEG_INF)
 
@@ -40,19 +38,23 @@ def next_logprobs(step: Step[S], state: S, tokens: Tensor, suppressed: Tensor | 
 def advance(
     state: State, hypotheses: Sequence[PartialHypothesis], device: torch.device
 ) -> tuple[Tensor, list[PartialHypothesis]]:
-    """The model's rows become those of the open beginnings: what it must read next (R, 1), and the beginnings."""
-    state.reorder(torch.tensor([hypothesis.row for hypothesis in hypotheses], device=device))
+    """Reorder the state so that row i belongs to hypothesis i.
+
+    Returns:
+        The tokens that the model reads next, (R, 1), and the hypotheses with their new rows.
+    """
+    state.reorder(torch.tensor([hypothesis.row for hypothesis in hypotheses]))
     tokens = torch.tensor([[hypothesis.tokens[-1]] for hypothesis in hypotheses], device=device)  # (R, 1)
     return tokens, [replace(hypothesis, row=row) for row, hypothesis in enumerate(hypotheses)]
 
 
 def split_finished(
     candidates: Sequence[PartialHypothesis], beam_size: int, eos: int, *, is_last: bool
-) -> tuple[list[PartialHypothesis], ...]:
-    """The rule of `regard.decode.beam`: which candidates (best first) are finished, and which stay open.
+) -> tuple[list[PartialHypothesis], list[PartialHypothesis]]:
+    """Split candidates (best first) into finished and open ones, by the rule of `regard.decode.beam`.
 
-    Those that end are finished if they are among the best `size`; the best `size` of the others stay open. At the
-    longest length (`last`) the best `size` are finished as they are.
+    Candidates that end with eos are finished if they are among the best `beam_size`. The best `beam_size` of the
+    remaining ones stay open. At the maximum length (`is_last`) the best `beam_size` are finished as they are.
     """
     finished = [candidate for candidate in candidates[:beam_size] if is_last or candidate.tokens[-1] == eos]
     open_hypotheses = (
@@ -62,28 +64,22 @@ def split_finished(
 
 
 class FinishedHypotheses:
-    """The best finished texts of one sentence, and whether an open one could still be among them."""
+    """The best finished hypotheses of one sentence."""
 
     def __init__(self, eos: int, max_length: int, length_penalty: LengthPenalty, n_best: int) -> None:
         self.eos, self.length_penalty, self.n_best = eos, length_penalty, n_best
-        self.max_divisor = as_function(length_penalty)(max_length)  # what the longest text is divided by
+        self.max_divisor = as_function(length_penalty)(max_length)  # the divisor at the maximum length
         self.hypotheses: list[Hypothesis] = []
 
     def add(self, partials: Sequence[PartialHypothesis]) -> None:
-        """More of them."""
+        """Score finished hypotheses and keep the best `n_best` of all."""
         self.hypotheses += [
             make_hypothesis(partial.tokens, partial.logprobs, self.eos, self.length_penalty) for partial in partials
         ]
-        self.hypotheses = sorted(self.hypotheses, key=lambda text: -text.score)[: self.n_best]
+        self.hypotheses = sorted(self.hypotheses, key=lambda hypothesis: -hypothesis.score)[: self.n_best]
 
     def is_settled(self, open_hypotheses: Sequence[PartialHypothesis]) -> bool:
-        """The bound of `regard.decode.beam`: not even free words up to the longest length would be enough."""
+        """Return whether no open hypothesis can still enter the n-best list (the bound of `regard.decode.beam`)."""
         if len(self.hypotheses) < self.n_best:
             return not open_hypotheses
         return all(self.hypotheses[-1].score >= partial.total / self.max_divisor for partial in open_hypotheses)
-
-
-def check_finite(values: Sequence[float]) -> None:
-    """A model whose numbers are not numbers is refused."""
-    if any(value != value for value in values):  # NaN
-        raise nan_error()

@@ -1,7 +1,7 @@
-"""A trie of phrases (sequences of tokens) that is read along while a text is written (Aho and Corasick 1975).
+"""An Aho-Corasick trie (1975): finds phrases (token sequences) in a sequence while it is generated.
 
-A node stands for the longest beginning of a phrase that the text ends with. Where the next token does not go on with
-it, the text may still end with the beginning of another phrase: `fallback` leads there, so that nothing is read twice.
+A node stands for the longest phrase prefix that the sequence ends with. If the next token does not continue it, the
+sequence may still end with a prefix of another phrase. `fallback` leads there, so that no token is read twice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,46 +12,46 @@ ROOT = 0
 
 
 class PhraseTrie:
-    """The trie.
+    """A trie of phrases with fallback links.
 
-    >>> phrases = PhraseTrie([(5, 6, 7), (6, 8)])
-    >>> node = phrases.walk(ROOT, [5, 6])
-    >>> sorted(phrases.completing_tokens(node))
+    >>> trie = PhraseTrie([(5, 6, 7), (6, 8)])
+    >>> node = trie.walk(ROOT, [5, 6])
+    >>> sorted(trie.completing_tokens(node))
     [7, 8]
     """
 
     def __init__(self, phrases: Sequence[Sequence[int]]) -> None:
         if not all(phrases):
-            raise RegardError("A phrase has no tokens.", fix="Leave empty phrases out.")
+            raise RegardError("A phrase has no tokens.", fix="Remove empty phrases.")
         self.phrases = [tuple(phrase) for phrase in phrases]
         self.children: list[dict[int, int]] = [{}]
         self.depth = [0]
-        self.phrases_through: list[set[int]] = [set()]  # the phrases that go through each node
-        self.phrases_ending: list[set[int]] = [set()]  # the phrases that end there, or end a fallback
+        self.phrases_through: list[set[int]] = [set()]  # the phrases whose path contains each node
+        self.phrases_ending: list[set[int]] = [set()]  # the phrases that end at each node or at one of its fallbacks
         for phrase_id, phrase in enumerate(self.phrases):
             self._insert(phrase_id, phrase)
         self.fallback = [ROOT] * len(self.children)
         self._link()
 
     def step(self, node: int, token: int) -> int:
-        """The node after one token more."""
+        """Return the node after one more token."""
         for suffix in self._suffixes(node):
             if token in self.children[suffix]:
                 return self.children[suffix][token]
         return ROOT
 
     def walk(self, node: int, tokens: Sequence[int]) -> int:
-        """The node after several tokens more."""
+        """Return the node after several more tokens."""
         for token in tokens:
             node = self.step(node, token)
         return node
 
     def completing_tokens(self, node: int) -> set[int]:
-        """The tokens that would complete a phrase here."""
+        """Return the tokens that would complete a phrase."""
         return {token for token in self.continuing_tokens(node) if self.phrases_ending[self.step(node, token)]}
 
     def continuing_tokens(self, node: int, excluded: frozenset[int] = frozenset()) -> set[int]:
-        """The tokens that begin a phrase here or go on with one, except for the phrases `without`."""
+        """Return the tokens that would start or continue a phrase; phrases in `excluded` do not count."""
         return {
             token
             for suffix in self._suffixes(node)
@@ -60,13 +60,13 @@ class PhraseTrie:
         }
 
     def matched_length(self, node: int, excluded: frozenset[int] = frozenset()) -> int:
-        """How many tokens of a phrase the text ends with, except for the phrases `without`."""
+        """Return the length of the phrase prefix at the end of the sequence; phrases in `excluded` do not count."""
         return next(
             self.depth[suffix] for suffix in self._suffixes(node) if not self.phrases_through[suffix] <= excluded
         )
 
     def _suffixes(self, node: int) -> Iterator[int]:
-        """The node, and the beginnings of phrases that it ends with, longest first."""
+        """Yield the node and its fallbacks, the longest prefix first."""
         while node != ROOT:
             yield node
             node = self.fallback[node]
@@ -87,7 +87,7 @@ class PhraseTrie:
         self.phrases_ending[node].add(phrase_id)
 
     def _link(self) -> None:
-        """Find the fallbacks, level by level: a node's is what follows its parent's."""
+        """Set the fallbacks, level by level: a child's fallback is the step from its parent's fallback."""
         level = list(self.children[ROOT].values())
         while level:
             next_level = []

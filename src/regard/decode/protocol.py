@@ -1,29 +1,39 @@
-"""What a search drives, and what it finds.
+"""The interface between a search and a model, and the types and checks that all searches share.
 
-A model that writes is two things to a search: a function `step(tokens (R, k), state) -> logits (R, k, V)`, which reads
-k more tokens of each of R rows, and the state that it moves on. A row is one text being written. The search may copy,
-drop and move rows (`reorder`) and take tokens back (`crop`); it knows nothing else, so a table of probabilities is a
-model, too, and that is how searches are tested. The logits belong to the search, which may write over them.
+A search sees a model as a function `step(tokens (R, k), state) -> logits (R, k, V)`, which reads k more tokens of each
+of R rows and updates the state. A row is one sequence that is being generated. The search may copy, drop and move rows
+(`reorder`) and remove tokens from the end (`crop`). It needs nothing else, so that a table of probabilities is a model,
+too: this is how the searches are tested. The search owns the logits and may overwrite them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty, as_function
 
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+NEG_INF = float("-inf")  # the log-probability of an impossible token
+
 
 class State(Protocol):
-    """What a model carries from step to step: `regard.models.state.State`, or a test's own."""
+    """What a model carries from step to step, for instance `regard.models.state.DecodingState`."""
 
     def reorder(self, index: Tensor) -> None:
-        """Row i becomes what row index[i] was; rows may be repeated, dropped or moved. (Best: an index on the CPU.)"""
+        """Replace row i by the old row index[i]; rows may be repeated, dropped or moved.
+
+        Searches pass an index on the CPU: the key-value cache reads it there, and no device has to be waited for.
+        """
 
     def crop(self, lengths: int | Sequence[int]) -> None:
-        """Take back all tokens beyond these lengths: one for all rows, or one for each."""
+        """Remove all tokens beyond these lengths: one length for all rows, or one per row."""
 
 
 S = TypeVar("S", bound=State)
@@ -32,20 +42,20 @@ Step = Callable[[Tensor, S], Tensor]  # tokens (R, k), state -> logits (R, k, V)
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A text that was written."""
+    """A generated sequence with its score."""
 
     tokens: tuple[int, ...]
-    """As they were written; END is the last of them if the text `ended`."""
+    """The generated token ids; eos is the last of them if the sequence has `ended`."""
     logprobs: tuple[float, ...]
     """The log-probability that the model gave each token."""
     score: float
-    """sum(logs) / len(tokens) ** alpha, or in another form of `regard.decode.length_penalty`."""
+    """sum(logprobs) / len(tokens) ** length_penalty, or another form of `regard.decode.length_penalty`."""
     ended: bool
-    """Whether it came to its end, or was cut off at its longest length."""
+    """True if the sequence ends with eos, False if it was cut off at its maximum length."""
 
     @property
     def without_eos(self) -> tuple[int, ...]:
-        """The tokens without END.
+        """The tokens without eos.
 
         >>> Hypothesis((5, 7, 2), (-0.1, -0.2, -0.3), -0.2, ended=True).without_eos
         (5, 7)
@@ -56,24 +66,36 @@ class Hypothesis:
 def make_hypothesis(
     tokens: Sequence[int], logprobs: Sequence[float], eos: int, length_penalty: LengthPenalty
 ) -> Hypothesis:
-    """A hypothesis with its score; a model whose numbers are not numbers is refused here."""
+    """Create a hypothesis and compute its score.
+
+    Raises:
+        RegardError: A log-probability is NaN.
+    """
     score = sum(logprobs) / as_function(length_penalty)(len(tokens))
-    if score != score:  # NaN
-        raise nan_error()
+    check_not_nan([score])
     return Hypothesis(tuple(tokens), tuple(logprobs), score, ended=tokens[-1] == eos)
 
 
 def nan_error() -> RegardError:
-    """What is said of a model that has lost its mind."""
+    """Return the error to raise when logits are NaN."""
     return RegardError(
-        "The model's scores are not numbers (NaN): its weights are damaged, or its training went wrong.",
+        "The model's logits are not numbers (NaN): its weights are damaged, or its training diverged.",
         fix="Use an earlier checkpoint, or train with a smaller learning rate.",
     )
 
 
+def check_not_nan(values: Iterable[float]) -> None:
+    """Raise `nan_error` if any value is NaN; -inf is allowed."""
+    if any(value != value for value in values):
+        raise nan_error()
+
+
 def check_max_lengths(max_lengths: Sequence[int], rows: int) -> None:
-    """One length for each row, and room for a token in each."""
+    """Check that there is one maximum length per row, and that each is at least 1."""
     if len(max_lengths) != rows:
-        raise RegardError(f"{len(max_lengths)} lengths for {rows} rows.", fix="Give one `longest` for each row.")
+        raise RegardError(
+            f"max_lengths has {len(max_lengths)} values, the prompt has {rows} rows.",
+            fix="Give one maximum length per row.",
+        )
     if min(max_lengths) < 1:
-        raise RegardError(f"A text of {min(max_lengths)} tokens cannot be written.", fix="Give `longest` of 1 or more.")
+        raise RegardError(f"max_lengths must be at least 1, got {min(max_lengths)}.", fix="Allow at least one token.")

@@ -1,7 +1,6 @@
-"""Sampling: words are drawn, not chosen, from what the filters leave (`regard.decode.filters` tells their order).
+"""Sampling: every token is drawn at random from the distribution that the filters leave.
 
-What remains is drawn from in proportion to its probabilities, with the generator that is given: the same seed draws the
-same text.
+`regard.decode.filters` describes the filters and their order. The same seed of the generator gives the same sequences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,9 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
 
-NEG_INF = float("-inf")
-SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None after its end
+SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None once it is finished
 
 
 def iter_sample(
@@ -29,15 +27,29 @@ def iter_sample(
     filters: Filters | None = None,
     suppressed: Tensor | None = None,
 ) -> Iterator[SampledStep]:
-    """Tokens as they are drawn, one step of all rows at a time.
+    """Sample token by token; each iteration yields one token of every unfinished row.
 
-    `first` (R, k) is what is read before anything is written. At most `longest` tokens of each row are written, END
-    included; words in `never` (n) are not. The log-probabilities are the model's own, before any filter. Filters that
-    look back see all that was read, `first` too. Stop asking, and nothing more is computed.
+    Nothing is computed beyond the steps that the caller consumes.
+
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for R rows; the search changes it.
+        prompt: Tokens (R, k) that the model reads first. Filters that need the history see them, too.
+        eos: The end-of-sequence token; it ends a row.
+        max_lengths: Maximum number of generated tokens of each row, eos included.
+        generator: Random number generator on the device of `prompt`.
+        filters: Changes to the distribution before a token is drawn; None: none.
+        suppressed: Token ids (n) that are never generated.
+
+    Yields:
+        For each row its token and the log-probability that the model gives it before any filter.
+
+    Raises:
+        RegardError: The logits are NaN, or the filters leave no token.
     """
     filters = filters or Filters()
     check_max_lengths(max_lengths, prompt.size(0))
-    rows = list(range(prompt.size(0)))  # which text each row is
+    rows = list(range(prompt.size(0)))  # the row of the prompt that each open row comes from
     tokens = history = prompt
     for position in range(max(max_lengths)):
         logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
@@ -46,24 +58,27 @@ def iter_sample(
             allowed = filters.apply_penalties(allowed, history)
         tokens = filters.draw(allowed, generator)  # (R, 1)
         columns = (tokens.double(), logprobs.gather(1, tokens).double(), allowed.gather(1, tokens).double())
-        values = torch.cat(columns, dim=1).tolist()  # the one wait for the device
+        values = torch.cat(columns, dim=1).tolist()  # the only synchronization with the device
+        check_not_nan(logprob for _, logprob, _ in values)
+        if any(allowed_logprob == NEG_INF for _, _, allowed_logprob in values):
+            raise RegardError(
+                "The filters leave no token to sample.",
+                fix="Use a larger no_repeat_ngram, or suppress fewer tokens.",
+            )
         sampled_step: SampledStep = [None] * prompt.size(0)
-        for row, (token, logprob, allowed_logprob) in zip(rows, values, strict=True):
-            if logprob != logprob:  # NaN
-                raise nan_error()
-            if allowed_logprob == NEG_INF:
-                raise RegardError("No word is left to be drawn.", fix="Use a longer ngram, or fewer words in `never`.")
+        for row, (token, logprob, _) in zip(rows, values, strict=True):
             sampled_step[row] = (int(token), logprob)
         yield sampled_step
         kept_rows = [i for i, row in enumerate(rows) if values[i][0] != eos and position + 1 < max_lengths[row]]
         if not kept_rows:
             return
         if len(kept_rows) < len(rows):
-            index = torch.tensor(kept_rows, device=prompt.device)
+            index = torch.tensor(kept_rows)
             state.reorder(index)
+            index = index.to(prompt.device)
             tokens, history, rows = tokens[index], history[index], [rows[i] for i in kept_rows]
         if filters.needs_history:
-            history = torch.cat((history, tokens), dim=1)  # (R, k + place + 1)
+            history = torch.cat((history, tokens), dim=1)  # (R, k + position + 1)
 
 
 def sample(
@@ -78,7 +93,10 @@ def sample(
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,
 ) -> list[Hypothesis]:
-    """One text for each row, drawn as `sampled` draws it."""
+    """Sample one sequence per row; the arguments are those of `iter_sample`.
+
+    `length_penalty` only normalises the reported score.
+    """
     steps = iter_sample(
         step,
         state,
@@ -89,12 +107,9 @@ def sample(
         filters=filters,
         suppressed=suppressed,
     )
-    texts: list[list[tuple[int, float]]] = [[] for _ in max_lengths]
+    sequences: list[list[tuple[int, float]]] = [[] for _ in max_lengths]
     for sampled_step in steps:
-        for text, sampled_token in zip(texts, sampled_step, strict=True):
+        for sequence, sampled_token in zip(sequences, sampled_step, strict=True):
             if sampled_token is not None:
-                text.append(sampled_token)
-    return [
-        make_hypothesis([token for token, _ in text], [logprob for _, logprob in text], eos, length_penalty)
-        for text in texts
-    ]
+                sequence.append(sampled_token)
+    return [make_hypothesis(*zip(*sequence, strict=True), eos, length_penalty) for sequence in sequences]

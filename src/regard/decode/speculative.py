@@ -1,14 +1,14 @@
-"""Speculative sampling: a quick model proposes, the slow one checks many proposals at once (Leviathan et al. 2023).
+"""Speculative sampling: a draft model proposes tokens, the model verifies several at once (Leviathan et al. 2023).
 
-Reading k tokens costs a large model little more than reading one. So a small one, the draft, draws x_1 ... x_k, and the
-model reads them all in one step. With the model's distribution p and the draft's q at each place, in order:
+Reading k tokens costs a large model little more than reading one. So a small model, the draft, samples x_1 ... x_k, and
+the model reads all of them in one step. With the model's distribution p and the draft's q at each position, in order:
 
     x_i is accepted with probability min(1, p(x_i) / q(x_i));
-    at the first that is refused, a word is drawn from max(0, p - q) instead, made to sum to 1; the rest is taken back;
-    if all are accepted, one word more is drawn from p: the model has computed it anyway.
+    at the first rejection, a token is sampled from max(0, p - q), normalised, and the remaining proposals are removed;
+    if all are accepted, one more token is sampled from p, which the model has computed already.
 
-Every word is then distributed exactly as if the model had drawn it alone, whatever the draft is; a good draft only
-makes it quicker. With temperature 0 both distributions are on one word: the text is that of greedy search.
+Every token then has exactly the distribution of sampling from the model alone, whatever the draft is; a good draft only
+makes it faster. At temperature 0 each distribution has one token: the result is that of greedy search.
 """
 
 from collections.abc import Sequence
@@ -21,26 +21,35 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters, draw
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.protocol import Hypothesis, S, State, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.protocol import (
+    NEG_INF,
+    Hypothesis,
+    S,
+    State,
+    Step,
+    check_max_lengths,
+    check_not_nan,
+    make_hypothesis,
+)
 
 D = TypeVar("D", bound=State)
 
 
 @dataclass(frozen=True)
 class SpeculativeResult:
-    """Texts, and how well the draft did."""
+    """Hypotheses, and how many of the draft's tokens the model accepted."""
 
     hypotheses: list[Hypothesis]
     proposed: int
-    """Tokens that the draft proposed, all rows together."""
+    """Number of tokens that the draft proposed, over all rows."""
     accepted: int
-    """How many of them stand in the texts."""
+    """Number of proposed tokens that are part of the hypotheses."""
     steps: int
-    """How often the model was asked; alone it would be asked as often as the longest text has tokens."""
+    """Number of the model's steps; without a draft there is one per token of the longest hypothesis."""
 
     @property
     def acceptance_rate(self) -> float:
-        """Which part of the proposals was accepted."""
+        """The fraction of the proposed tokens that was accepted."""
         return self.accepted / self.proposed if self.proposed else 0.0
 
 
@@ -59,19 +68,38 @@ def speculative(
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,
 ) -> SpeculativeResult:
-    """One text for each row of `first` (R, k), drawn as `regard.decode.sample` would; the draft is `ahead` by so many.
+    """Sample one sequence per row of `prompt` (R, k), with the distribution of `regard.decode.sample`.
 
-    Both states must be fresh (nothing read, no picture before the words): rows are cropped by their number of tokens.
-    The filters act on both models; those that look back (`ngram`, `repetition`) are refused, for every proposal would
-    have a past of its own. Near the end of the shortest text fewer tokens are proposed, so that no state must hold
-    more than it would hold without a draft.
+    Both states must be empty (no tokens read, no image before the tokens): rows are cropped by their number of tokens.
+    Near the maximum length fewer tokens are proposed, so that no state has to hold more than without a draft.
+
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for R rows.
+        draft_step: The draft model, with the same vocabulary.
+        draft_state: Its state for R rows.
+        prompt: Tokens (R, k) that both models read first.
+        eos: The end-of-sequence token.
+        max_lengths: Maximum number of generated tokens of each row, eos included.
+        generator: Random number generator on the device of `prompt`.
+        draft_length: Number of tokens that the draft proposes per step of the model.
+        filters: Act on both models. Filters that need the history (`no_repeat_ngram`, `repetition_penalty`) are not
+            supported, because every proposal would have a different history.
+        length_penalty: Only normalises the reported score.
+        suppressed: Token ids (n) that are never generated.
+
+    Raises:
+        RegardError: An argument is not supported, or the logits are NaN.
     """
     filters = filters or Filters()
     check_max_lengths(max_lengths, prompt.size(0))
     if draft_length < 1:
-        raise RegardError(f"A draft cannot be {draft_length} tokens ahead.", fix="Use `ahead` of 1 or more.")
+        raise RegardError(f"draft_length must be at least 1, got {draft_length}.", fix="Propose at least one token.")
     if filters.needs_history:
-        raise RegardError("A draft does not know `ngram` and `repetition`.", fix="Sample without a draft.")
+        raise RegardError(
+            "Speculative sampling does not support no_repeat_ngram and repetition_penalty.",
+            fix="Sample without a draft, or leave these filters out.",
+        )
     rows = _SpeculativeRows(eos, max_lengths, prompt)
     tokens, proposed, steps = prompt, 0, 0
     while True:
@@ -94,17 +122,17 @@ def speculative(
             break
         for model_state in (state, draft_state):
             if len(kept_rows) < len(accepted_counts):
-                model_state.reorder(torch.tensor(kept_rows, device=prompt.device))
+                model_state.reorder(torch.tensor(kept_rows))
             model_state.crop(rows.count_cached())
-        tokens = torch.tensor([[text[-1]] for text in rows.open_tokens()], device=prompt.device)  # (R, 1)
+        tokens = torch.tensor([[sequence[-1]] for sequence in rows.open_tokens()], device=prompt.device)  # (R, 1)
     hypotheses = [make_hypothesis(tokens, logprobs, eos, length_penalty) for tokens, logprobs in rows.finished]
     return SpeculativeResult(hypotheses, proposed, rows.accepted_count, steps)
 
 
 def _sampling_distribution(logprobs: Tensor, filters: Filters, suppressed: Tensor | None) -> Tensor:
-    """What is drawn from, (R, k, V) -> (R, k, V)."""
+    """Return the distributions to sample from, (R, k, V) -> (R, k, V)."""
     if suppressed is not None:
-        logprobs = logprobs.index_fill(2, suppressed, float("-inf"))
+        logprobs = logprobs.index_fill(2, suppressed, NEG_INF)
     return filters.probabilities(logprobs.flatten(0, 1)).unflatten(0, logprobs.shape[:2])
 
 
@@ -117,22 +145,22 @@ def _propose(
     suppressed: Tensor | None,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """The draft's words (R, count) and its distributions (R, count, V); it has read them all, the last one, too."""
+    """Return the draft's tokens (R, count) and its distributions (R, count + 1, V); it has read all of its tokens."""
     draft_tokens, draft_probabilities = tokens[:, :0], []
     for _ in range(count):
         q = _sampling_distribution(step(tokens, state)[:, -1:].float(), filters, suppressed)  # (R, 1, V)
         draft_probabilities.append(q)
         tokens = draw(q[:, 0], generator)  # (R, 1)
         draft_tokens = torch.cat((draft_tokens, tokens), dim=1)
-    last_logits = step(tokens, state)[:, -1:]  # both models have now read the same; only its shape is of use
-    draft_probabilities.append(
-        torch.zeros_like(last_logits, dtype=torch.float)
-    )  # nothing was guessed behind the last word
+    last_logits = step(tokens, state)[
+        :, -1:
+    ]  # the draft reads its last token, as the model will; only the shape is used
+    draft_probabilities.append(torch.zeros_like(last_logits, dtype=torch.float))  # no proposal after the last token
     return draft_tokens, torch.cat(draft_probabilities, dim=1)
 
 
 def _count_accepted(p: Tensor, q: Tensor, draft_tokens: Tensor, generator: torch.Generator) -> Tensor:
-    """How many of the proposed words (R, count) are accepted before the first that is not, (R)."""
+    """Count the accepted tokens of each row before the first rejected one, (R, count) -> (R)."""
     count = draft_tokens.size(1)
     p_tokens, q_tokens = (
         probabilities[:, :count].gather(2, draft_tokens[:, :, None])[:, :, 0] for probabilities in (p, q)
@@ -142,16 +170,16 @@ def _count_accepted(p: Tensor, q: Tensor, draft_tokens: Tensor, generator: torch
 
 
 def _sample_correction(p: Tensor, q: Tensor, accepted_counts: Tensor, generator: torch.Generator) -> Tensor:
-    """The word behind those that were accepted, (R, 1): from max(0, p - q), or from p where nothing was guessed."""
+    """Sample the token after the accepted ones, (R, 1): from max(0, p - q), or from p where there is no proposal."""
     rows = torch.arange(p.size(0), device=p.device)
     p_rows, q_rows = p[rows, accepted_counts], q[rows, accepted_counts]  # (R, V)
     residual = (p_rows - q_rows).clamp(min=0)
-    residual = torch.where(residual.sum(dim=1, keepdim=True) > 0, residual, p_rows)  # p = q: refused by rounding only
+    residual = torch.where(residual.sum(dim=1, keepdim=True) > 0, residual, p_rows)  # p = q: rejected by rounding only
     return draw(residual, generator)
 
 
 class _SpeculativeRows:
-    """What is written of each text that is not finished; rows have lengths of their own."""
+    """The tokens of every row; rows differ in length."""
 
     def __init__(self, eos: int, max_lengths: Sequence[int], prompt: Tensor) -> None:
         self.eos, self.max_lengths, self.prompt_length = eos, max_lengths, prompt.size(1)
@@ -160,20 +188,19 @@ class _SpeculativeRows:
         self.accepted_count = 0
 
     def count_remaining(self) -> int:
-        """How many tokens all open texts may still have."""
+        """Return the number of tokens that every open row may still generate."""
         return min(self.max_lengths[row] - len(tokens) for row, (tokens, _) in self.open_rows.items())
 
     def append(
         self, chosen_tokens: list[list[int]], chosen_logprobs: list[list[float]], accepted_counts: list[int]
     ) -> list[int]:
-        """Add the accepted words of each row and the one behind them; comes back: which rows go on."""
+        """Append the accepted tokens of each row and the one after them; return the rows that stay open."""
         kept_rows = []
         for i, (row, count) in enumerate(zip(list(self.open_rows), accepted_counts, strict=True)):
             new_tokens = chosen_tokens[i][: count + 1]
             if self.eos in new_tokens:
                 new_tokens = new_tokens[: new_tokens.index(self.eos) + 1]
-            if any(logprob != logprob for logprob in chosen_logprobs[i][: len(new_tokens)]):  # NaN
-                raise nan_error()
+            check_not_nan(chosen_logprobs[i][: len(new_tokens)])
             self.accepted_count += min(count, len(new_tokens))
             tokens, logprobs = self.open_rows[row]
             tokens += new_tokens
@@ -185,14 +212,14 @@ class _SpeculativeRows:
         return kept_rows
 
     def count_cached(self) -> list[int]:
-        """How much of each row must stay in the states: all but its last word."""
+        """Return the number of tokens of each open row that stay in the states: all but the last."""
         return [self.prompt_length + len(tokens) - 1 for tokens, _ in self.open_rows.values()]
 
     def open_tokens(self) -> list[list[int]]:
-        """What is written of each open row."""
+        """Return the generated tokens of each open row."""
         return [tokens for tokens, _ in self.open_rows.values()]
 
     @property
     def finished(self) -> list[tuple[list[int], list[float]]]:
-        """All texts in the order of the rows."""
+        """Tokens and log-probabilities of all rows, in order."""
         return [self.finished_rows[row] for row in sorted(self.finished_rows)]

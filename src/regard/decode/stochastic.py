@@ -1,11 +1,11 @@
-"""Stochastic beam search: different texts drawn without replacement (Kool, van Hoof and Welling 2019).
+"""Stochastic beam search: sample sequences without replacement (Kool, van Hoof and Welling 2019).
 
-Sampling draws the likeliest text again and again; this draws `size` different ones, as if each were drawn from what the
-others left. The trick: add to the log-probability of every text an independent Gumbel number, and the `size` largest
-sums are such a sample. There are too many texts to do so one by one, but the largest sum below a beginning is
-Gumbel-distributed, too, around the log-probability of the beginning. So a beam search does it from the top down: the
-numbers of a beginning's continuations are drawn under the condition that the largest of them is the number which the
-beginning already has.
+Ordinary sampling returns the likeliest sequence again and again. This search returns `beam_size` different sequences,
+as if each were sampled from what the earlier ones left. The Gumbel-top-k trick: add independent Gumbel noise to the
+log-probability of every sequence; the `beam_size` largest sums are such a sample. There are too many sequences to
+perturb each, but the largest sum among the continuations of a prefix is Gumbel-distributed, too, around the prefix's
+log-probability. So a beam search works from the top down: it samples the sums of a prefix's continuations under the
+condition that the largest of them equals the sum of the prefix.
 """
 
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty
-from regard.decode.partial import PartialHypothesis, advance, check_finite
-from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis
+from regard.decode.partial import PartialHypothesis, advance
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
 from regard.decode.topk import topk
 
 
 @dataclass(frozen=True)
 class PerturbedHypothesis:
-    """A text, and the number by which it was drawn."""
+    """A sampled sequence and its perturbed log-probability."""
 
     hypothesis: Hypothesis
     perturbed_logprob: float
-    """Its log-probability (among what may be written) plus Gumbel noise: what the texts are ordered by."""
+    """Its log-probability, renormalised over allowed tokens, plus Gumbel noise; the sample is sorted by it."""
 
 
 @dataclass(frozen=True)
 class _BeamEntry:
-    """A beginning, its log-probability among what may be written, and the largest sum below it."""
+    """A hypothesis, its log-probability over allowed tokens, and the largest perturbed sum of its continuations."""
 
     partial: PartialHypothesis
     total: float
@@ -52,15 +52,28 @@ def stochastic_beam(
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,
 ) -> list[list[PerturbedHypothesis]]:
-    """`size` different texts of each sentence (fewer where there are fewer), in the order in which they were drawn.
+    """Sample `beam_size` different sequences per sentence (fewer where fewer exist), in the order of sampling.
 
-    The first of them is an ordinary sample of the model. Words in `never` (n) are not written, and the rest is drawn
-    in proportion; the hypotheses tell the model's own log-probabilities. `alpha` only normalises the score that is
-    told. The generator must be on the device of `first`.
+    The first of them is an ordinary sample of the model.
+
+    Args:
+        step: The model; see `regard.decode.protocol`.
+        state: Its state for B rows; the search changes it.
+        prompt: Tokens (B, k) that the model reads first.
+        beam_size: Number of sequences per sentence.
+        eos: The end-of-sequence token.
+        max_lengths: Maximum number of generated tokens of each sentence, eos included.
+        generator: Random number generator on the device of `prompt`.
+        length_penalty: Only normalises the reported score.
+        suppressed: Token ids (n) that are never generated. Sampling renormalises the other probabilities; the
+            hypotheses report the model's own.
+
+    Raises:
+        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if beam_size < 1:
-        raise RegardError(f"{beam_size} texts cannot be drawn.", fix="Use a size of 1 or more.")
+        raise RegardError(f"beam_size must be at least 1, got {beam_size}.", fix="Sample at least one sequence.")
     noise = _add_gumbel(torch.zeros(len(max_lengths), 1, dtype=torch.double, device=prompt.device), generator)
     beams = [[_BeamEntry(PartialHypothesis(row), 0.0, largest)] for row, (largest,) in enumerate(noise.tolist())]
     tokens = prompt
@@ -68,7 +81,7 @@ def stochastic_beam(
         logits = step(tokens, state)[:, -1].double()  # (R, V)
         logprobs, allowed_logits = logits.log_softmax(dim=1), logits
         if suppressed is not None:
-            allowed_logits = logits.index_fill(1, suppressed, float("-inf"))
+            allowed_logits = logits.index_fill(1, suppressed, NEG_INF)
         open_entries = [entry for beam in beams for entry in beam if not entry.is_finished]
         children = _expand(logprobs, allowed_logits.log_softmax(dim=1), open_entries, beam_size, generator)
         for sentence, (beam, max_length) in enumerate(zip(beams, max_lengths, strict=True)):
@@ -97,13 +110,10 @@ def _expand(
     beam_size: int,
     generator: torch.Generator,
 ) -> list[list[_BeamEntry]]:
-    """The best continuations of every row, given log-probabilities (R, V) of all words and of what may be written."""
-    totals = torch.tensor(
-        [[entry.total] for entry in open_entries], dtype=torch.double, device=logprobs.device
-    )  # (R, 1)
-    maximum = torch.tensor(
-        [[entry.perturbed_logprob] for entry in open_entries], dtype=torch.double, device=logprobs.device
-    )  # (R, 1)
+    """Return the best continuations of every row, given (R, V) of the model and renormalised over allowed tokens."""
+    totals, maximum = torch.tensor(
+        [(entry.total, entry.perturbed_logprob) for entry in open_entries], dtype=torch.double, device=logprobs.device
+    ).split(1, dim=1)  # (R, 1), (R, 1)
     perturbed = _condition_on_max(_add_gumbel(totals + allowed_logprobs, generator), maximum)  # (R, V)
     values, tokens = topk(perturbed, min(beam_size, perturbed.size(1)))  # (R, n)
     packed = torch.stack(
@@ -111,28 +121,29 @@ def _expand(
     ).tolist()
     children: list[list[_BeamEntry]] = []
     for parent, row in zip(open_entries, packed, strict=True):
-        check_finite([number for item in row for number in item])
+        check_not_nan(number for item in row for number in item)
         children.append(
             [
                 _BeamEntry(
                     parent.partial.extend(int(token), logprob), parent.total + allowed_logprob, perturbed_logprob
                 )
                 for perturbed_logprob, token, logprob, allowed_logprob in row
-                if allowed_logprob > float("-inf")
+                if allowed_logprob > NEG_INF
             ]
         )
     return children
 
 
 def _add_gumbel(location: Tensor, generator: torch.Generator) -> Tensor:
-    """Gumbel-distributed numbers around these: location - log(exponential)."""
+    """Add standard Gumbel noise: location - log(exponential)."""
     return location - torch.empty_like(location).exponential_(generator=generator).log()
 
 
 def _condition_on_max(perturbed: Tensor, maximum: Tensor) -> Tensor:
-    """Numbers (R, V) moved so that the largest of each row is `largest` (R, 1), their distribution otherwise kept.
+    """Condition perturbed sums (R, V) on the largest of each row being `maximum` (R, 1).
 
-    It is -log(e^-largest - e^-max + e^-number), in a form that neither overflows nor cancels (their appendix B).
+    With the row's own largest sum max: -log(e^-maximum - e^-max + e^-perturbed), in a form that neither overflows nor
+    cancels (appendix B of the paper).
     """
     below = perturbed - perturbed.amax(dim=1, keepdim=True)  # <= 0
     v = maximum - perturbed + torch.log1p(-below.exp())  # -inf for the largest itself

@@ -1,14 +1,14 @@
-"""What a search considered, written down while it happens: plain data, to be drawn or stored.
+"""Search traces: a record of every candidate that a search considered, as data that can be stored or plotted.
 
     trace = Trace()
-    beam(step, state, first, size=4, end=END, longest=[20], trace=trace)
-    json.dumps(trace.plain())
+    beam(step, state, prompt, beam_size=4, eos=EOS, max_lengths=[20], trace=trace)
+    json.dumps(trace.to_dict())
 
-Every candidate has a number, and names the candidate that it continues: the beginnings of the sentences come first,
-number s for sentence s, and every lineage ends in one of them. Without a trace a search does none of this.
+Every candidate has a number and the number of its parent, the candidate that it extends. The roots come first: number s
+is the empty hypothesis of sentence s. Without a trace a search records nothing and pays nothing.
 
-A search knows no attention. Whoever wants it recorded gives `look`, which is called after every step of the model and
-tells what each row has just looked at, (R, ...): it is kept under the number of the candidate that the row had read.
+A search sees logits only. To record attention as well, pass `read_attention`. The trace calls it after every step of
+the model; it returns the attention of each row, (R, ...), which is stored under the candidate that the row has read.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,49 +19,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.decode.length_penalty import LengthPenalty, as_function
+from regard.decode.protocol import IntArray
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
 AttentionReader = Callable[[], NDArray[np.floating[Any]]]
-IntArray = NDArray[np.int64]
 
 
 @dataclass
 class Candidate:
-    """A text that a search has considered: its last token, and whose continuation it is."""
+    """A hypothesis that a search considered: its last token and its parent."""
 
     number: int
     sentence: int
     length: int
-    """How many tokens were written with this one; 0 for a beginning."""
+    """Number of tokens, this one included; 0 for a root."""
     parent: int
-    """The number of the candidate that it continues; its own for a beginning."""
+    """The number of the candidate that it extends; its own number for a root."""
     token: int
-    """-1 for a beginning."""
+    """Token id; -1 for a root."""
     logprob: float
     """The token's log-probability."""
     total: float
-    """The log-probability of all its tokens."""
+    """The log-probability of all tokens."""
     score: float
-    """total / place^alpha, by which finished texts are compared."""
+    """total / length ** length_penalty, by which finished hypotheses are compared."""
     status: str
-    """open: it was continued. finished: END or the longest length. dropped: others were better. beaten: it was open
-    when the sentence was done, because nothing could win any more or enough texts were finished."""
+    """open: extended further. finished: eos or the maximum length. dropped: not among the best. beaten: open when the
+    search of its sentence stopped, because it could not win any more or `stop_after` hypotheses were finished."""
 
 
 @dataclass
 class Trace:
-    """A search's notebook; `shown` is how many candidates of a step greedy search writes down (its choice is first)."""
+    """The record of one search."""
 
     candidates_per_step: int = 5
+    """Number of candidates per step that greedy search records, its choice first. Beam search records all it ranks."""
     read_attention: AttentionReader | None = None
+    """Returns the attention of each row in the last step of the model, (R, ...); None: attention is not recorded."""
     candidates: list[Candidate] = field(default_factory=list)
     winners: list[list[int]] = field(default_factory=list)
-    """For each sentence the numbers of what the search gave back, best first."""
+    """For each sentence the numbers of the hypotheses that the search returned, best first."""
     attention_rows: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
-    """What was looked at by the row that had read a candidate, by its number."""
+    """The attention in the step that read a candidate, by the candidate's number."""
 
     def start(self, sentence_count: int) -> IntArray:
-        """The beginnings of so many sentences; their numbers come back."""
+        """Create the roots of the sentences and return their numbers."""
         self.candidates = [
             Candidate(sentence, sentence, 0, sentence, -1, 0.0, 0.0, 0.0, OPEN) for sentence in range(sentence_count)
         ]
@@ -69,13 +71,17 @@ class Trace:
         return np.arange(sentence_count)
 
     def record_step(self, numbers: IntArray) -> None:
-        """The model has taken a step; `read` (R) are the candidates that its rows have just read, -1 for nobody's."""
+        """Store the attention of the model's last step.
+
+        Args:
+            numbers: The candidate that each row has just read, (R); -1 for a row without one.
+        """
         if self.read_attention is not None:
             rows = zip(numbers.tolist(), self.read_attention(), strict=True)
             self.attention_rows |= {number: row for number, row in rows if number >= 0}
 
     def add(self, parent: int, token: int, logprob: float, length_penalty: LengthPenalty, status: str) -> int:
-        """One candidate more; its number comes back."""
+        """Add a candidate and return its number."""
         parent_candidate = self.candidates[parent]
         total, length = parent_candidate.total + logprob, parent_candidate.length + 1
         number = len(self.candidates)
@@ -88,18 +94,18 @@ class Trace:
         return number
 
     def mark_beaten(self, numbers: Iterable[int]) -> None:
-        """These were open, and their sentence is done."""
+        """Set the status of those of these candidates that are open to "beaten"."""
         for number in numbers:
             if self.candidates[number].status == OPEN:
                 self.candidates[number].status = BEATEN
 
     def lineage(self, number: int) -> list[Candidate]:
-        """A candidate and all before it, from the beginning on.
+        """Return a candidate and all its ancestors, the root first.
 
         >>> trace = Trace()
-        >>> begun = trace.start(1)
-        >>> cat = trace.add(trace.add(0, 7, -0.5, 1.0, OPEN), 9, -0.25, 1.0, FINISHED)
-        >>> [one.token for one in trace.lineage(cat)], trace.candidates[cat].score
+        >>> roots = trace.start(1)
+        >>> number = trace.add(trace.add(0, 7, -0.5, 1.0, OPEN), 9, -0.25, 1.0, FINISHED)
+        >>> [candidate.token for candidate in trace.lineage(number)], trace.candidates[number].score
         ([-1, 7, 9], -0.375)
         """
         path = [self.candidates[number]]
@@ -108,14 +114,13 @@ class Trace:
         return path[::-1]
 
     def attention(self, number: int) -> NDArray[np.floating[Any]]:
-        """What was looked at to write each token of a candidate, (place, ...): the rows of all that it continues."""
+        """Return the attention from which each token of a candidate was predicted, (length, ...)."""
         return np.stack([self.attention_rows[candidate.number] for candidate in self.lineage(number)[:-1]])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it in lists, numbers and words: JSON holds it."""
-        attention_lists = {str(number): row.tolist() for number, row in self.attention_rows.items()}
+        """Return the trace as lists, numbers and strings, ready for JSON."""
         return {
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "winners": self.winners,
-            "attention": attention_lists,
+            "attention": {str(number): row.tolist() for number, row in self.attention_rows.items()},
         }

@@ -178,7 +178,7 @@ class DiverseBeam(Search):
             **inputs.shared_arguments,
             groups=self.groups,
             beam_size=self.size,
-            strength=self.strength,
+            diversity_penalty=self.strength,
             length_penalty=self.length_penalty,
         )
         return [sorted((group[0] for group in groups), key=lambda hypothesis: -hypothesis.score) for groups in results]
