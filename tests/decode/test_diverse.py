@@ -71,11 +71,10 @@ def test_without_diversity_penalty_every_group_is_the_beam(length_penalty: float
     for seed in range(10):
         table = TableModel(5, seed)
         settings = {"beam_size": 3, "eos": EOS, "max_lengths": [5, 3], "length_penalty": length_penalty, "n_best": 2}
-        plain = beam(table.step, table.start([0, 1]), make_prompt(2), **settings)  # type: ignore[arg-type]
-        result = diverse_beam(
-            table.step, table.start([0, 1]), make_prompt(2), groups=2, diversity_penalty=0.0, **settings
-        )  # type: ignore[arg-type]
-        assert result == [[hypotheses, hypotheses] for hypotheses in plain]
+        beams = beam(table.step, table.start([0, 1]), make_prompt(2), **settings)  # type: ignore[arg-type]
+        settings |= {"groups": 2, "diversity_penalty": 0.0}
+        result = diverse_beam(table.step, table.start([0, 1]), make_prompt(2), **settings)  # type: ignore[arg-type]
+        assert result == [[hypotheses, hypotheses] for hypotheses in beams]
 
 
 def test_groups_differ() -> None:

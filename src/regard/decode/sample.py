@@ -112,4 +112,7 @@ def sample(
         for sequence, sampled_token in zip(sequences, sampled_step, strict=True):
             if sampled_token is not None:
                 sequence.append(sampled_token)
-    return [make_hypothesis(*zip(*sequence, strict=True), eos, length_penalty) for sequence in sequences]
+    return [
+        make_hypothesis([token for token, _ in sequence], [logprob for _, logprob in sequence], eos, length_penalty)
+        for sequence in sequences
+    ]
