@@ -1,4 +1,4 @@
-"""Things that are no plain files: links out of the folder, pipes that never answer, devices that never end."""
+"""Things that are not regular files: links out of the folder, pipes that never answer, devices that never end."""
 
 import os
 import shutil
@@ -77,13 +77,13 @@ def folder_for_weights(place: Place) -> None:
     (place.folder / "model.safetensors").mkdir()
 
 
-@attack("resume", "no plain file")
+@attack("resume", "not a regular file")
 def journal_linked_out(place: Place) -> None:
     """metrics.jsonl, which training appends to, is a link to somebody's file."""
     _make_link(place.folder / "metrics.jsonl", place.outside / "victim.txt")
 
 
-@attack("resume", "no plain file")
+@attack("resume", "not a regular file")
 def timing_linked_to_a_new_file(place: Place) -> None:
     """timing.jsonl is a link to a file that does not exist yet."""
     _make_link(place.folder / "timing.jsonl", place.outside / "new.txt")
@@ -96,20 +96,20 @@ def journal_hard_linked(place: Place) -> None:
     (place.folder / "metrics.jsonl").hardlink_to(place.outside / "victim.txt")
 
 
-@attack("resume", "no plain file")
+@attack("resume", "not a regular file")
 def checkpoints_linked_out(place: Place) -> None:
     """The checkpoints, which training removes when they are old, are those of another run."""
     shutil.move(place.folder / "checkpoints", place.outside / "checkpoints")
     _make_link(place.folder / "checkpoints", place.outside / "checkpoints")
 
 
-@attack("resume", "no plain file")
+@attack("resume", "not a regular file")
 def older_model_linked_out(place: Place) -> None:
     """best.old, which a start removes or renames, is a link to a folder outside."""
     _make_link(place.folder / "best.old", place.outside)
 
 
-@attack("resume", "no plain file")
+@attack("resume", "not a regular file")
 def pipe_for_corpus_facts(place: Place) -> None:
     """corpus.json is a named pipe that nobody writes."""
     _make_pipe(place.folder / "corpus.json")

@@ -12,7 +12,7 @@ from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
 WEIGHTS = "model.safetensors"
-NOT_WHOLE = "no whole safetensors file"
+NOT_WHOLE = "safetensors file is damaged"
 FIT = "weights do not fit the model|parameters"
 
 

@@ -64,8 +64,8 @@ def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
 
 def test_the_vocabulary_of_another_model_is_refused() -> None:
     settings = make_translator_settings(**{"source.vocabulary": make_tokenizer().size + 1})
-    with pytest.raises(RegardError, match="the vocabulary has"):
+    with pytest.raises(RegardError, match="the tokenizer has"):
         Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     settings_of_writer = make_generator_settings(**{"tokens.vocabulary": make_tokenizer().size + 1})
-    with pytest.raises(RegardError, match="the vocabulary has"):
+    with pytest.raises(RegardError, match="the tokenizer has"):
         TextGenerator(make_decoder_only(settings_of_writer), make_tokenizers(), settings_of_writer)

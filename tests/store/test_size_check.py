@@ -35,7 +35,7 @@ def test_a_model_must_fit_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     size = check_fits_memory(settings, where="model.toml")
     assert size == BYTES_PER_PARAMETER * count_parameters(settings)
     monkeypatch.setattr(limits, "total_memory", lambda: size - 1)
-    with pytest.raises(RegardError, match=f"needs {size:,} bytes of memory, and this machine has {size - 1:,}"):
+    with pytest.raises(RegardError, match=f"needs {size:,} bytes of memory; this machine has {size - 1:,}"):
         check_fits_memory(settings, where="model.toml")
 
 

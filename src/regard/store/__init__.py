@@ -1,1 +1,1 @@
-"""Folders of models and of runs: written whole, verified on reading, free of code."""
+"""Model folders and run folders: written atomically, verified on reading, without executable code."""

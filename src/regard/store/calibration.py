@@ -1,7 +1,6 @@
-"""A fitted temperature, kept in a model's folder: one number in `calibration.json`.
+"""A fitted temperature, stored in a model folder as `calibration.json`.
 
-The folder of a model is sealed, so the number is not put into it: a new folder is written, the same model with the
-number, sealed again.
+A model folder is sealed, so the temperature is not added to it: the model is copied to a new folder with the file.
 """
 
 import json
@@ -16,7 +15,14 @@ CALIBRATION_FILE = "calibration.json"
 
 
 def write_temperature(model: Path, path: Path, temperature: float, tokens: int) -> None:
-    """Copy a model's folder to `path` with the temperature that was fitted on so many tokens."""
+    """Copy a model folder to `path` with a fitted temperature.
+
+    Args:
+        model: The model folder, or the folder of a run (its best model).
+        path: The new folder.
+        temperature: The fitted temperature.
+        tokens: The number of tokens that it was fitted on.
+    """
     model = find_model(model)
     verify(model)
     if path.exists():
@@ -30,14 +36,14 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
 
 
 def read_temperature(folder: Path) -> float:
-    """The temperature of a model's folder, which was verified; 1 if none was fitted."""
+    """Read the temperature of a verified model folder; 1 if none was fitted."""
     path = folder / CALIBRATION_FILE
     if not path.exists():
         return 1.0
     try:
         temperature = read_json(path)["temperature"]
     except (DamagedError, KeyError, TypeError) as error:
-        raise DamagedError("This is no fitted temperature.", where=str(path), fix="Fit it again.") from error
+        raise DamagedError("The file holds no temperature.", where=str(path), fix="Fit it again.") from error
     if not isinstance(temperature, float) or not 0 < temperature < float("inf"):
-        raise DamagedError(f"There is no temperature of {temperature!r}.", where=str(path), fix="Fit it again.")
+        raise DamagedError(f"A temperature must be above 0, got {temperature!r}.", where=str(path), fix="Fit it again.")
     return temperature

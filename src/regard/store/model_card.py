@@ -1,4 +1,4 @@
-"""The card of a model: what it is, what it was made from, how well it does, in words for people."""
+"""The model card: architecture, data, training and scores, as Markdown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from regard.config.model import AnyModel
 
 @dataclass(frozen=True)
 class Card:
-    """The facts of a card."""
+    """The content of a model card; `str()` renders it."""
 
     settings: AnyModel
     parameters: int
     vocabulary: str
-    data: Mapping[str, int | str]  # what was read, by name
+    data: Mapping[str, int | str]  # what the model was trained on, by name
     training: Mapping[str, int | float | str]
     scores: Mapping[str, float]
     signatures: Mapping[str, str] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""A model as a folder: raw text in, raw text out, and nothing else is needed.
+"""The model folder: everything that turns raw text into raw text.
 
-model.toml          what it is
-model.safetensors   what it has learned
-tokenizer.json      its vocabulary (or source.json and target.json)
-README.md           its card: data, sizes, scores
+model.toml          the architecture
+model.safetensors   the weights
+tokenizer.json      the tokenizer (or source.json and target.json)
+README.md           the model card: data, sizes, scores
 manifest.json       size and sha256 of every file
 """
 
@@ -30,7 +30,7 @@ RUN, BEST = "run.toml", "best"
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model that was read: in evaluation mode, on the CPU."""
+    """A model read from a folder, in evaluation mode on the CPU."""
 
     settings: Settings
     tokenizers: TokenizerPair
@@ -47,7 +47,19 @@ def write_model(
     *,
     replace: bool = False,
 ) -> None:
-    """Write a model folder, whole or not at all; `replace` puts it in the place of an older one."""
+    """Write a model folder atomically.
+
+    Args:
+        path: The folder to create.
+        settings: The architecture.
+        tokenizers: The tokenizers of source and target.
+        weights: The parameters by name, as `get_weights` returns them.
+        card: The text of the model card.
+        replace: Replace an older folder.
+
+    Raises:
+        RegardError: If the folder exists and `replace` is not set, or a vocabulary size does not match.
+    """
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
     with create_folder(path, replace=replace) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
@@ -57,9 +69,14 @@ def write_model(
 
 
 def read_model(path: Path) -> StoredModel:
-    """The model of a folder (or of a run's folder: its best), verified against its manifest."""
+    """Read the model of a folder (for the folder of a run: its best model), verified against its manifest.
+
+    Raises:
+        DamagedError: If a file does not match the manifest.
+        RegardError: If the folder is not a model, does not fit the memory, or its files do not belong together.
+    """
     path = find_model(path)
-    verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # how large the weights may be, the settings tell
+    verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # the settings determine how large the weights may be
     settings = codec.MODEL_FILES.load(path / MODEL)
     tokenizers = TokenizerPair.load(path)
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
@@ -72,38 +89,38 @@ def read_model(path: Path) -> StoredModel:
 
 
 def find_model(path: Path) -> Path:
-    """The model folder that is meant: the folder itself, or `best/` in the folder of a run."""
+    """Return the model folder of a path: the folder itself, or `best/` in the folder of a run."""
     if not path.is_dir():
         raise RegardError("There is no such folder.", where=str(path), fix="Train a model: `regard train --help`.")
     if (path / MODEL).is_file() or (path / MANIFEST).is_file():
         return path
     if not (path / RUN).is_file():
-        raise RegardError("This is neither a model nor a run.", where=str(path), fix=f"A model's folder has {MODEL}.")
+        raise RegardError("This is neither a model nor a run.", where=str(path), fix=f"A model folder has a {MODEL}.")
     if not (path / BEST).is_dir():
-        fix = f"Go on with `regard train --resume {path}`: the first validation writes it."
+        fix = f"Continue with `regard train --resume {path}`: the first validation writes the model."
         raise RegardError("This run has no model yet.", where=str(path), fix=fix)
     return path / BEST
 
 
 def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, where: str) -> None:
-    """A model and vocabularies that do not know the same number of words are not a pair."""
+    """Raise `RegardError` unless the model and its tokenizers have the same vocabulary sizes."""
     for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
         if expected != actual:
             raise RegardError(
-                f"The model reads {expected} words of the {side}, the vocabulary has {actual}.",
+                f"The model has {expected} {side} tokens, the tokenizer has {actual}.",
                 where=where,
-                fix="Use the vocabulary that the model was trained with.",
+                fix="Use the tokenizer that the model was trained with.",
             )
 
 
 def _check_parameter_count(settings: Settings, weights: Path) -> None:
-    """Before a model is built, its file must have as many numbers as it: settings are soon written."""
+    """Compare the number of parameters with the file before building: a small settings file may ask for much memory."""
     expected, stored = count_parameters(settings), count_elements(weights)
     if expected != stored:
         raise RegardError(
-            f"The model has {expected:,} parameters, and the file {stored:,} numbers.",
+            f"The model has {expected:,} parameters, the file has {stored:,}.",
             where=str(weights),
-            fix="Is it another model's file?",
+            fix="Use the weights that belong to this model.toml.",
         )
 
 

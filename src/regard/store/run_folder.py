@@ -44,7 +44,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Nobody else may train in this folder meanwhile; what a killed run left half-made goes or is undone."""
+        """Lock the folder against other processes, and clean up what a killed run left unfinished."""
         self.path.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.path), explain_full_disk(self.path):
             self._check_no_links()
@@ -55,23 +55,23 @@ class RunFolder:
             yield
 
     def _check_no_links(self) -> None:
-        """What a run writes, cuts and removes must be its own, and not lead to somebody's file elsewhere."""
+        """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
         files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
         folders = [
             folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old"))
         ]
         for path in (*files, *_iter_tree(self.tokenizer, self.shards, self.checkpoints, *folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
-                fix = "Put the file or folder itself there; a run as a whole may be linked to."
-                raise RegardError("This is no plain file or folder.", where=str(path), fix=fix)
+                fix = "Replace it by the file or folder itself; only the run folder as a whole may be a link."
+                raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)
         for path in (self.metrics, self.timing, self.log):
             if path.exists() and path.stat().st_nlink > 1:
-                fix = "Copy it: what is appended here would be appended there as well."
+                fix = "Replace it by a copy: the run appends to this file, and would change the other one, too."
                 raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
 
 
 def _iter_tree(*folders: Path) -> Iterator[Path]:
-    """These folders and everything in them; links are not followed."""
+    """Yield these folders and everything in them; links are not followed."""
     for folder in folders:
         yield folder
         for directory, subfolders, files in os.walk(folder):
@@ -79,7 +79,7 @@ def _iter_tree(*folders: Path) -> Iterator[Path]:
 
 
 class Journal:
-    """A file of JSON lines that only grows, and can be cut back to where a checkpoint saw it."""
+    """An append-only JSON Lines file that can be truncated to its size at a checkpoint."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,23 +87,23 @@ class Journal:
         flush_folder(path.parent)
 
     def write(self, **record: Any) -> None:
-        """Append one line; the same record gives the same bytes."""
+        """Append a record as one line; equal records give equal bytes."""
         with self._path.open("ab") as file:
             file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
 
     @property
     def size(self) -> int:
-        """Bytes so far, all of them on disk."""
+        """The size in bytes, after flushing to disk."""
         flush_file(self._path)
         return self._path.stat().st_size
 
     def truncate(self, size: int) -> None:
-        """Forget what was written after a checkpoint: it will be written again."""
+        """Remove what was written after a checkpoint: the resumed run writes it again."""
         if self._path.stat().st_size < size:
             raise RegardError(
-                f"The file has lost lines: {self._path.stat().st_size} bytes, and the checkpoint saw {size}.",
+                f"The file has lost lines: it has {self._path.stat().st_size} bytes; at the checkpoint it had {size}.",
                 where=str(self._path),
-                fix="Bring the file back from a copy: the run's record goes on where the checkpoint saw it end.",
+                fix="Restore the file from a copy: the run appends where the checkpoint ended.",
             )
         with self._path.open("ab") as file:
             file.truncate(size)

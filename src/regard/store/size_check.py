@@ -1,4 +1,4 @@
-"""How large a model would be, asked before it is built: settings can ask for more than any machine has.
+"""The size of a model, computed before it is built: settings can ask for more memory than any machine has.
 
 >>> from regard.config.codec import preset
 >>> count_parameters(preset("tiny"))
@@ -14,11 +14,11 @@ from regard.base.errors import RegardError
 from regard.config.model import AnyModel
 from regard.models.build import build
 
-BYTES_PER_PARAMETER = 4  # bytes of a parameter: they are float32
+BYTES_PER_PARAMETER = 4  # float32
 
 
 def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
-    """How many numbers the model learns. Layers are alike: one of each stack is drawn up, and none is made."""
+    """Count the parameters on the meta device; all layers of a stack are equal, so one of each is built."""
     stacks: dict[str, Any] = {
         name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
     }
@@ -28,7 +28,7 @@ def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
     try:
         with torch.device("meta"):
             model = build(single_layer)
-    except (RuntimeError, OverflowError) as error:  # a size that 64 bits do not hold
+    except (RuntimeError, OverflowError) as error:  # a size that does not fit 64 bits
         raise _too_large_error("more parameters than can be counted", where) from error
     count = 0
     for name, parameter in model.named_parameters():
@@ -39,14 +39,14 @@ def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
 
 
 def check_fits_memory(settings: AnyModel, *, where: str) -> int:
-    """The bytes of the model's parameters, which this machine's memory must hold."""
+    """Return the bytes of the model's parameters; raise `RegardError` if they exceed the memory of this machine."""
     size = count_parameters(settings, where=where) * BYTES_PER_PARAMETER
     if size > limits.total_memory():
-        raise _too_large_error(f"{size:,} bytes of memory, and this machine has {limits.total_memory():,}", where)
+        raise _too_large_error(f"{size:,} bytes of memory; this machine has {limits.total_memory():,}", where)
     return size
 
 
 def _too_large_error(requirement: str, where: str | None) -> RegardError:
     return RegardError(
-        f"The model needs {requirement}.", where=where, fix="Ask for a smaller one, or for a larger machine."
+        f"The model needs {requirement}.", where=where, fix="Use a smaller model, or a machine with more memory."
     )

@@ -261,7 +261,10 @@ def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: 
     data = run.data
     shards, task = make_task(run, shards, tokenizers)
     order_settings = OrderSettings(
-        seed=data.seed, max_tokens=data.batch_tokens, max_length=data.max_length, packed=task.packed,
+        seed=data.seed,
+        max_tokens=data.batch_tokens,
+        max_length=data.max_length,
+        packed=task.packed,
         few_shapes=run.device.cpu_fast_path,
     )
     return Loader(shards, task, order_settings, **options)
