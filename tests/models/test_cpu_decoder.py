@@ -166,6 +166,7 @@ def _prepared_step(model: EncoderDecoder, decoder: LazyCpuDecoder, tokens: Tenso
     model.train(training)
     with decoder.prepared(), torch.no_grad():
         cpu_state, model_state = start_state(model), start_state(model)
+        logits = torch.empty(0)
         for token in tokens.split(1, dim=1):  # two steps: with a single key, queries change nothing
             logits = decoder.step(token, cpu_state)
             torch.testing.assert_close(logits, model.step(token, model_state), atol=CLOSE, rtol=3e-5)

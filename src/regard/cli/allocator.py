@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from regard.base import cpu_fast_path
+
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
 TUNABLES_VARIABLE, RESTART_VARIABLE = "GLIBC_TUNABLES", "REGARD_STARTED_AGAIN"
 
@@ -17,7 +19,12 @@ def tune_allocator() -> None:
     if os.environ.pop(RESTART_VARIABLE, None) is not None:  # this is the second start
         os.environ.pop(TUNABLES_VARIABLE, None)  # it has been read, and programs started from here need none of it
         return
-    if TUNABLES_VARIABLE in os.environ or not _has_glibc() or not is_this_command(sys.orig_argv, sys.argv):
+    if (
+        not cpu_fast_path.is_enabled()
+        or TUNABLES_VARIABLE in os.environ
+        or not _has_glibc()
+        or not is_this_command(sys.orig_argv, sys.argv)
+    ):
         return
     sys.stdout.flush()
     sys.stderr.flush()

@@ -235,6 +235,6 @@ class Device(Frozen):
     logit_rows: Count | None = None
     """Rows of logits that exist at a time; 0 is all of them."""
     cpu_fast_path: bool = True
-    """Use faster CPU implementations (docs/cpu.md); false selects the reference code. Other dropout masks, other batches."""
+    """Use the faster CPU code of docs/cpu.md; false uses the reference code (other dropout masks, other batches)."""
     allocator: Literal["tuned", "plain"] = "tuned"
     """ "tuned" starts the command again with glibc settings that keep large tensors in the heap (Linux)."""

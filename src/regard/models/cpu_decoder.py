@@ -341,7 +341,7 @@ class _PositionTable:
 
 
 def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
-    """Whether this module implements every part of the decoder, and the model is on the CPU; False if the fast path is off."""
+    """Whether the fast path is on, the model is on the CPU, and this module implements every part of its decoder."""
     decoder = model.decoder
     tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
     mask = model.decoder_mask if isinstance(model, EncoderDecoder) else model.mask

@@ -85,7 +85,8 @@ class SelfAttention(Attention):
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        query, key, value = self.project_qkv(x)  # (B, H, T, K), (B, G, T, K), (B, G, T, V)
+        query = self.project_query(x)  # (B, H, T, K)
+        key, value = self.project_key_value(x)  # (B, G, T, K), (B, G, T, V)
         if context.rotary is not None:
             query = context.position.on_heads(query, context.rotary)
             key = context.position.on_heads(key, context.rotary)
@@ -98,10 +99,6 @@ class SelfAttention(Attention):
 
     if TYPE_CHECKING:
         __call__ = forward
-
-    def project_qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values of the same x."""
-        return self.project_query(x), *self.project_key_value(x)
 
 
 class CrossAttention(Attention):

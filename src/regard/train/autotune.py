@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.base import cpu_fast_path
 from regard.base.times import format_duration
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
@@ -57,7 +58,7 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
 
     Without the CPU fast path nothing is timed, and the settings are those of the reference code.
     """
-    if not run.device.cpu_fast_path:
+    if not cpu_fast_path.is_enabled():
         return RUN_FILES.change(run, {"device.attention": "autocast", "device.logit_rows": 0})
     if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
         return run
