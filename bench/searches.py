@@ -1,12 +1,12 @@
-"""Every search on one model: quality, variety and pace on Multi30k's test 2016.
+"""Compare every search on one model: quality, diversity and speed on Multi30k's test 2016.
 
-    python -m bench.searches MODEL [--with OTHER] [--sentences 1000]
+    python -m bench.searches MODEL [--with SECOND_MODEL] [--sentences 1000]
     python -m bench.searches MODEL --quick        # 50 sentences
 
 MODEL is a run of examples/multi30k (lower-cased, tokenised text). Quality is the BLEU (`tokenize=none`) and chrF of the
-first text of each sentence; where a search finds several, distinct-2 (different pairs of words among all texts) and
-self-BLEU (how alike the five texts of a sentence are) tell their variety. Pace is sentences a CPU second, one thread,
-one pass; the last line is JSON: how many times the pace of a beam of 5 each search has.
+first hypothesis of each sentence. Diversity, for searches that return several hypotheses, is distinct-2 (distinct word
+bigrams among all hypotheses) and self-BLEU (similarity of the five hypotheses of a sentence). Speed is sentences per
+CPU-second, one thread, one pass. The last line is JSON: the speed of each search relative to a beam of 5.
 """
 
 import argparse
@@ -32,29 +32,29 @@ from regard.pipeline.translator import Translator
 
 CORPUS = "../shared/data/multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"
 BASELINE = "beam 5"
-SEARCHES: dict[str, tuple[Search, int]] = {  # and how many texts of each sentence are looked at
+SEARCHES: dict[str, tuple[Search, int]] = {  # with the number of hypotheses to evaluate
     "greedy": (Beam(1), 1),
     BASELINE: (Beam(5), 5),
-    "beam 5, first 5 finished": (Beam(5, stop_after=5), 5),
-    "beam 5, alpha 0": (Beam(5, length_penalty=0.0), 5),
+    "beam 5, stop after 5 finished": (Beam(5, stop_after=5), 5),
+    "beam 5, length penalty 0": (Beam(5, length_penalty=0.0), 5),
     "beam 5, GNMT 1.0": (Beam(5, length_penalty=gnmt(1.0)), 5),
     "beam 20": (Beam(20), 5),
     "diverse beam, 5 groups": (DiverseBeam(5), 5),
     "stochastic beam 5": (StochasticBeam(5), 5),
     "sampling": (Sampling(5), 5),
-    "sampling, T 0.5": (Sampling(5, Filters(temperature=0.5)), 5),
+    "sampling, temperature 0.5": (Sampling(5, Filters(temperature=0.5)), 5),
     "sampling, top-k 10": (Sampling(5, Filters(top_k=10)), 5),
     "sampling, top-p 0.9": (Sampling(5, Filters(top_p=0.9)), 5),
     "sampling, min-p 0.1": (Sampling(5, Filters(min_p=0.1)), 5),
-    "sampling, typical 0.9": (Sampling(5, Filters(typical_p=0.9)), 5),
-    "least risk of 8": (MinimumBayesRisk(8), 1),
-    "least risk of 32": (MinimumBayesRisk(32), 1),
+    "sampling, typical-p 0.9": (Sampling(5, Filters(typical_p=0.9)), 5),
+    "MBR, 8 samples": (MinimumBayesRisk(8), 1),
+    "MBR, 32 samples": (MinimumBayesRisk(32), 1),
 }
 
 
 @dataclass(frozen=True)
 class SearchScores:
-    """What one search did."""
+    """Quality, diversity and speed of one search."""
 
     bleu: float
     chrf: float
@@ -64,14 +64,14 @@ class SearchScores:
 
 
 def main() -> None:
-    """Print the table, then the paces as JSON."""
+    """Print the table, then the relative speeds as JSON."""
     restart_with_tuned_malloc()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--with", dest="other", type=Path)
-    parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--only", default="", help="searches with this in their name, and a beam of 5")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("model", type=Path, help="model folder")
+    parser.add_argument("--with", dest="second_model", type=Path, help="second model folder, for an ensemble")
+    parser.add_argument("--sentences", type=int, default=1000, help="number of sentences")
+    parser.add_argument("--only", default="", help="run only searches whose name contains this, and a beam of 5")
+    parser.add_argument("--quick", action="store_true", help="50 sentences")
     options = parser.parse_args()
     torch.set_num_threads(1)
     count = 50 if options.quick else options.sentences
@@ -83,9 +83,12 @@ def main() -> None:
         if name != BASELINE and options.only not in name:
             continue
         scores[name] = _print_scores(name, measure_search(translator, search, n_best, sources, references))
-    if options.other is not None:
-        ensemble = EnsembleTranslator([translator, _load_translator(options.other)])
-        for name, model in (("the other alone, beam 5", ensemble.members[1]), ("both together, beam 5", ensemble)):
+    if options.second_model is not None:
+        ensemble = EnsembleTranslator([translator, _load_translator(options.second_model)])
+        for name, model in (
+            ("second model alone, beam 5", ensemble.members[1]),
+            ("ensemble of both, beam 5", ensemble),
+        ):
             scores[name] = _print_scores(name, measure_search(model, Beam(5), 5, sources, references))
     print(
         json.dumps(
@@ -100,12 +103,12 @@ def main() -> None:
 def measure_search(
     translator: Translator, search: Search, n_best: int, sources: list[str], references: list[str]
 ) -> SearchScores:
-    """One pass over the corpus."""
+    """Translate the corpus once and score the result."""
     start_time = time.process_time()
     translations = translator.translate(sources, search=search, n_best=n_best, seed=1)
     speed = len(sources) / (time.process_time() - start_time)
     outputs = [translation.text for translation in translations]
-    if isinstance(search, Sampling) and not search.reranks:  # the likeliest of five is no usual draw: take any
+    if isinstance(search, Sampling) and not search.reranks:  # the likeliest of five is not a fair sample
         outputs = [
             min((translation, *translation.alternatives), key=lambda candidate: hash(candidate.tokens)).text
             for translation in translations
@@ -136,14 +139,14 @@ def _print_scores(name: str, scores: SearchScores) -> SearchScores:
 def _load_translator(folder: Path) -> Translator:
     translator = load(folder)
     if not isinstance(translator, Translator):
-        sys.exit(f"{folder} does not translate.")
+        sys.exit(f"{folder} is not a translation model.")
     return translator
 
 
 def _read_lines(language: str) -> list[str]:
     path = ROOT / CORPUS.format(language)
     if not path.exists():
-        sys.exit(f"{path.name} is not here: the benchmark reads Multi30k.")
+        sys.exit(f"{path} does not exist: the benchmark reads Multi30k from there.")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return file.read().splitlines()
 

@@ -1,12 +1,12 @@
-"""Fair times on an unquiet machine: all contestants in one process, in turns, by the CPU time of the process.
+"""Fair timing on a noisy machine: all contestants run in one process, in turns, and are compared by CPU time.
 
-    again_with_tuned_malloc()                       # first thing in a benchmark's `main`
-    times = race({"ours": step, "theirs": other}, seconds=60)
-    print(table(times, ours="ours"))
+    restart_with_tuned_malloc()                     # first line of a benchmark's `main`
+    times = race({"ours": our_step, "theirs": their_step}, seconds=60)
+    print(format_table(times, ours="ours"))
     ratio(times["theirs"], times["ours"])           # > 1: ours is faster
 
-Seconds measured minutes apart differ by a third on shared machines, CPU seconds too. Turns a second apart
-do not, so the figure to trust is the ratio within a round; its median over the rounds is what `ratio` gives.
+Times measured minutes apart differ by a third on shared machines, CPU times too. Turns a second apart do not. So the
+reliable figure is the ratio within a round; `ratio` returns its median over the rounds.
 """
 
 import gc
@@ -17,15 +17,15 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-# Large tensors come from the heap and stay there: else every step faults its pages in anew (a third of the time
-# where there are logits over a large vocabulary). glibc only; elsewhere the variable means nothing.
+# Keeps large tensors on the heap. Otherwise every step faults its pages in again (a third of the time where there are
+# logits over a large vocabulary). glibc only; other C libraries ignore the variable.
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
 
 Times = dict[str, list[float]]  # CPU milliseconds of each round, by contestant
 
 
 def restart_with_tuned_malloc() -> None:
-    """Start this very command again under the tuned allocator; glibc reads its settings only at the start."""
+    """Re-execute this command with the tuned allocator; glibc reads its settings only at process start."""
     if sys.platform.startswith("linux") and os.environ.get("GLIBC_TUNABLES") != TUNABLES:
         sys.stdout.flush()
         environment = {**os.environ, "GLIBC_TUNABLES": TUNABLES}
@@ -33,10 +33,18 @@ def restart_with_tuned_malloc() -> None:
 
 
 def race(steps: Mapping[str, Callable[[], object]], *, seconds: float, min_rounds: int = 3, warm_up: int = 2) -> Times:
-    """Run every step once a round, in an order drawn anew for each round, until the (wall) seconds are spent.
+    """Run every step once per round, in a random order, until `seconds` of wall time have passed.
 
-    The time of the `warm_up` rounds counts towards `seconds`: the heap grows in them until all find room.
-    Python's garbage collector rests while the clock runs.
+    Python's garbage collector is off during the timed rounds.
+
+    Args:
+        steps: The function to time, by contestant.
+        seconds: Wall time, the warm-up included.
+        min_rounds: Minimum number of timed rounds.
+        warm_up: Number of rounds that are not timed; the heap grows to its final size in them.
+
+    Returns:
+        CPU milliseconds of each round, by contestant.
     """
     deadline = time.perf_counter() + seconds
     for _ in range(warm_up):
@@ -64,7 +72,7 @@ def race(steps: Mapping[str, Callable[[], object]], *, seconds: float, min_round
 
 
 def ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
-    """The median over all rounds of their time / our time.
+    """Return the median over all rounds of their time / our time.
 
     >>> ratio([2.0, 6.0, 4.0], [1.0, 2.0, 2.0])
     2.0
@@ -73,7 +81,7 @@ def ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    """First quartile, median, third quartile.
+    """Return first quartile, median and third quartile.
 
     >>> quartiles([5.0, 1.0, 4.0, 2.0, 3.0])
     (2.0, 3.0, 4.0)
@@ -85,7 +93,7 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def format_table(times: Times, *, ours: str) -> str:
-    """One line for each contestant: its time, its ratio to ours, both with quartiles, and the ratio of the best."""
+    """Format one line per contestant: time and ratio to ours, both with quartiles, and the ratio of the best times."""
     lines = [f"{'':<12}{'CPU ms/step':>12}{'quartiles':>18}{'ratio':>9}{'quartiles':>15}{'best':>8}{'rounds':>8}"]
     for name, values in times.items():
         low, middle, high = quartiles(values)

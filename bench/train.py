@@ -8,7 +8,7 @@
 Against bare loops over batches that lie ready:
 
 tiny           Transformer-tiny (4+4 layers, width 128, dropout 0.3, label smoothing 0.1) on Multi30k en-de, one byte
-               BPE of 10,000 for both, batches of 4096 tokens; `together2` accumulates two of them in an update.
+               BPE of 10,000 for both, batches of 4096 tokens; `accumulate2` accumulates two of them in an update.
 shakespeare    nanoGPT's shape for CPUs: 4 layers, 4 heads, width 128, 12 rows of 64 characters, no dropout;
                `6x384` is 6 layers, 6 heads, width 384, 16 rows of 256.
 
@@ -66,7 +66,7 @@ from regard.config.run import Run
 from regard.models.build import build
 from regard.train.fit import _resolve
 
-CONTESTS = ("tiny", "together2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
+CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4
 CHECKED_UPDATES = 2  # updates
 

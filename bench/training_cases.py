@@ -1,4 +1,4 @@
-"""The models, corpora and batches that `bench.train` races with, and Regard's own loop over them."""
+"""The models, corpora and batches of `bench.train`, and Regard's own training loop over them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +25,13 @@ class TrainingCase:
 
     name: str
     corpus: str
-    seconds: float  # of the heat against bare; the other one takes half of it
+    seconds: float  # of the heat against the bare loop; the other heat takes half of it
     changes: dict[str, Any] = field(default_factory=dict)
-    heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # who runs against ours, in turn
-    updates: int = 100  # that all go through before they begin again
+    heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # the opponents of each heat
+    updates: int = 100  # number of different updates; all loops cycle through them
 
     def run(self, precision: str = "float32") -> Run:
-        """The settings of a run."""
+        """Return the settings of the run."""
         return RUN_FILES.parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
 
 
@@ -69,7 +69,7 @@ CORPORA: dict[str, dict[str, Any]] = {
 
 
 def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> TrainingCase:
-    """Translation."""
+    """Create a translation case: Transformer-tiny on Multi30k."""
     changes = {
         "data.batch_tokens": tokens,
         "train.update_tokens": accumulate * tokens,
@@ -78,13 +78,13 @@ def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> T
     }
     if accumulate == 1:
         return TrainingCase("tiny", "multi30k_tok", seconds, changes)
-    return TrainingCase(f"together{accumulate}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
+    return TrainingCase(f"accumulate{accumulate}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
 
 
 def make_shakespeare_case(
     seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64
 ) -> TrainingCase:
-    """Characters."""
+    """Create a character-level language modelling case: tinyshakespeare."""
     rows = 12 if context == 64 else 16
     changes = {
         "model.width": width,
@@ -102,16 +102,16 @@ def make_shakespeare_case(
 
 
 def read_corpus(run: Run, corpus: str) -> RunData:
-    """A corpus as tokens."""
+    """Prepare a corpus, or read it from the cache."""
     run_folder = RunFolder(CACHE_FOLDER / corpus)
     if not run_folder.shards.is_dir():
-        print(f"preparing {corpus}, once")
+        print(f"Preparing {corpus} (only the first time).")
     run_folder.path.mkdir(parents=True, exist_ok=True)
     return prepare_data(run, run_folder, lambda _: None)
 
 
 def make_regard_loop(case: TrainingCase, run: Run, data: RunData, folder: Path) -> RegardLoop:
-    """Regard's trainer in a new folder."""
+    """Create Regard's training loop in a new folder."""
     folder.mkdir(parents=True)
     events: list[Event] = []
     return RegardLoop(Trainer(run, RunFolder(folder), data, events.append), events, case.updates)
