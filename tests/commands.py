@@ -1,4 +1,4 @@
-"""The `regard` command inside this process: what a user meets, without paying for the import of torch each time."""
+"""Run the `regard` command inside this process, without importing torch each time."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from regard.cli import main
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended and what it printed."""
+    """Exit code and output of a command."""
 
     code: int
     output: str
@@ -21,12 +21,12 @@ class CommandResult:
 
 
 def run_command(*arguments: str, columns: int = 100) -> CommandResult:
-    """Run `regard arguments...` on a terminal of some width, without colours."""
+    """Run `regard arguments...` on a terminal of this width, without colours."""
     output, errors, code = io.StringIO(), io.StringIO(), 0
-    plain = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
     with (
         mock.patch.object(sys, "argv", ["regard", *arguments]),
-        mock.patch.dict(os.environ, plain),
+        mock.patch.dict(os.environ, environment),
         redirect_stdout(output),
         redirect_stderr(errors),
     ):
@@ -38,7 +38,7 @@ def run_command(*arguments: str, columns: int = 100) -> CommandResult:
 
 
 def run_command_line(text: str, columns: int = 100) -> CommandResult:
-    """Run a whole command line, as a page shows it."""
+    """Run a command line as a page shows it."""
     name, *arguments = shlex.split(text)
     assert name == "regard", f"only `regard` can be run here, not `{name}`"
     return run_command(*arguments, columns=columns)

@@ -1,10 +1,10 @@
-"""How many cases a property is tried with: HYPOTHESIS_PROFILE=long for 10,000 instead of 500."""
+"""Number of Hypothesis examples per property: 500, or 10,000 with HYPOTHESIS_PROFILE=long."""
 
 import os
 
 from hypothesis import HealthCheck, settings
 
-QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]  # a busy machine is no fault
-settings.register_profile("ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=QUIET)
-settings.register_profile("long", max_examples=10_000, deadline=None, suppress_health_check=QUIET)
+SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]  # a busy machine is not a failure
+settings.register_profile("ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=SUPPRESSED)
+settings.register_profile("long", max_examples=10_000, deadline=None, suppress_health_check=SUPPRESSED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -1,7 +1,7 @@
-"""Docs stay true: every docstring example runs, and so does every code block of README and docs.
+"""Every docstring example runs, and so does every code block of README and docs.
 
-A `python` block is run, blocks of one page after each other in one name space. A `console` block is a session: each
-`$ regard ...` line is run, and what follows it must be what it prints ("..." stands for anything).
+The `python` blocks of a page run one after another in one namespace. A `console` block is a session: each
+`$ regard ...` line runs, and the lines after it must be its output ("..." stands for anything).
 """
 
 import doctest
@@ -45,9 +45,9 @@ def test_code_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             case "console":
                 check_session(code)
             case "toml" | "bash" | "text":
-                pass  # to read, or commands that set up a machine
+                pass  # not run: settings, output, or commands that set up a machine
             case _:
-                pytest.fail(f"{page.name}: nobody knows how to check a `{language}` block")
+                pytest.fail(f"{page.name}: no check for `{language}` blocks")
 
 
 def check_session(code: str) -> None:
@@ -57,3 +57,14 @@ def check_session(code: str) -> None:
         rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         printed = done.output + done.errors
         assert doctest.OutputChecker().check_output(expected, printed, rules), printed
+
+
+def test_glossary_names_exist() -> None:
+    """Each row of the glossary names a file that contains the first of our terms."""
+    rows = [line.split(" | ") for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if len(row) == 4 and ".py`" in row[3]]
+    assert len(rows) >= 60
+    for *_, ours, where in rows:
+        source = (ROOT / "src" / "regard" / where.strip(" `|")).read_text(encoding="utf-8")
+        for name in re.findall(r"`([A-Za-z_.]+)[`(]", ours)[:1]:
+            assert name.rpartition(".")[2] in source, (name, where)
