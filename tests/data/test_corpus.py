@@ -29,7 +29,7 @@ def test_a_corpus_is_its_sources_one_after_another(tmp_path: Path) -> None:
 def test_names_are_unique() -> None:
     there, back = Tmx(path="a.tmx", languages=("en", "de")), Tmx(path="a.tmx", languages=("de", "en"))
     assert Corpus([there, back, there]).names == ("a.tmx", "a.tmx (2)", "a.tmx (3)")
-    with pytest.raises(RegardError, match="Two sources are called 'news'"):
+    with pytest.raises(RegardError, match="Two sources have the name 'news'"):
         Corpus([Lines(source="a", name="news"), Lines(source="b", name="news")])
 
 

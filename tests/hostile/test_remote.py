@@ -38,7 +38,7 @@ def test_names_never_lead_out_of_the_cache(store: Path, tmp_path: Path, name: st
     (store.parent / "evil.json").write_bytes((store / "good.json").read_bytes())
     _write(store, {name: sha256(store / "good.json")})
     before = snapshot(tmp_path)
-    with pytest.raises(DamagedError, match="no name of a shard") as raised:
+    with pytest.raises(DamagedError, match="not a valid shard name") as raised:
         RemoteShards(store.as_uri(), tmp_path / "cache")
     assert raised.value.where == store.as_uri()
     assert snapshot(tmp_path) == before

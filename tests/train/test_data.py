@@ -1,21 +1,32 @@
 """From files to vocabularies and shards: found again whole, and never mixed up."""
 
 import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO, NoReturn
 
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.config.run import Run
+from regard.base.extras import import_optional
+from regard.config.run import Lines, Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
+from regard.data.readers import text_files
 from regard.data.shards.prepare import prepare
+from regard.data.shards.remote import RemoteShards
 from regard.store.run_folder import RunFolder
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train import data as module
+from regard.train.auto.configure import configure
+from regard.train.auto.corpus_stats import collect_stats
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.events import Event, Message, Stage
+from regard.train.fit import fit
 from tests.train.runs import make_small_run, write_corpus
 
 
@@ -37,17 +48,26 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert second.train.identity == first.train.identity
 
 
-def test_a_corpus_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stage", ["learning", "saving"])
+def test_a_corpus_that_changes_while_it_is_read_is_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """With statistics, the checksums are there before the vocabulary is learned; without, before it is saved."""
     files = write_corpus(tmp_path / "corpus")
     run = make_small_run("translate", files)
 
-    def interrupt(_: Event) -> None:
-        raise KeyboardInterrupt  # learning the vocabulary
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
 
     (tmp_path / "run").mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        prepare_data(run, RunFolder(tmp_path / "run"), interrupt)
-    assert not (tmp_path / "run" / "tokenizer").exists()
+    folder, file_infos = RunFolder(tmp_path / "run"), collect_stats(run.data.train).file_infos
+    with monkeypatch.context() as patched:
+        if stage == "saving":
+            patched.setattr(TokenizerPair, "save", interrupt)
+        arguments = (interrupt, file_infos) if stage == "learning" else ((lambda _: None), None)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_data(run, folder, *arguments)
+    assert not folder.tokenizer.exists()
     check_corpus(run, RunFolder(tmp_path / "run"))
     Path(files["all.en"]).write_text("something else\n" * 200)
     with pytest.raises(RegardError, match="other content"):
@@ -95,7 +115,7 @@ def test_a_flipped_bit_in_a_shard_is_noticed_and_can_be_mended(tmp_path: Path) -
     path.write_bytes(content)
     with pytest.raises(DamagedError, match="other content") as caught:
         read_data(run, tmp_path / "run")
-    assert "made again" in (caught.value.fix or "")
+    assert "writes it again" in (caught.value.fix or "")
     shutil.rmtree(path.parent)
     assert read_data(run, tmp_path / "run").train.identity == before
 
@@ -134,7 +154,8 @@ def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.
     monkeypatch.setattr(module, "SAMPLE_CHARACTERS", 100)
     events: list[Event] = []
     texts = [f"{number:010}" for number in range(1000)]
-    numbers = [int(text) for text in module._subsample(texts, events.append)]
+    sampler = module._Subsampler(events.append)
+    numbers = [int(text) for text in texts if sampler.should_keep(text)]
     assert numbers[:10] == list(range(10))
     assert {later - number for number, later in pairwise(numbers)} >= {1, 2, 4, 8, 16}
     assert len(numbers) < 80
@@ -142,7 +163,8 @@ def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.
     assert [event.text for event in events if isinstance(event, Message)] == [
         "More than 100 characters: the vocabulary is learned from a sample of the rest."
     ]
-    assert list(module._subsample(texts[:9], events.append)) == texts[:9]
+    sampler = module._Subsampler(events.append)
+    assert all(map(sampler.should_keep, texts[:9]))
     assert len(events) == 1
 
 
@@ -152,6 +174,135 @@ def test_defects_of_a_split_corpus_are_reported_once(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n", 3))
     events: list[Event] = []
     read_data(make_small_run("translate", files), tmp_path / "run", events)
-    (message,) = [event.text for event in events if isinstance(event, Message) and event.text.startswith("Met in")]
-    assert message.startswith("Met in train: ")
+    (message,) = [event.text for event in events if isinstance(event, Message) and event.text.startswith("Defects")]
+    assert message.startswith("Defects in the train corpus: ")
     assert "3" in message
+
+
+@contextmanager
+def count_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Count the bytes that are read of each corpus file."""
+    counts: Counter[str] = Counter()
+    read_chunk = text_files.read_chunk
+
+    def count(file: BinaryIO, path: str) -> bytes:
+        chunk = read_chunk(file, path)
+        counts[path] += len(chunk)
+        return chunk
+
+    with monkeypatch.context() as patched:
+        for reader in ("regard.data.readers.text_files", "regard.data.corpus"):
+            patched.setattr(f"{reader}.read_chunk", count)
+        yield counts
+
+
+LARGE = 15_000  # pairs: each file is larger than several chunks of `text_files.READ_BYTES`
+
+
+def count_passes(counts: Counter[str], files: dict[str, str]) -> dict[str, float]:
+    """Divide the bytes read by the size of the file, without the one chunk that is checked for NUL."""
+    passes = {}
+    for name in ("all.en", "all.de"):
+        size = Path(files[name]).stat().st_size
+        assert size > 4 * text_files.READ_BYTES
+        passes[name] = (counts[files[name]] - text_files.READ_BYTES) / size
+    return passes
+
+
+@pytest.mark.parametrize(("joint", "most"), [(True, 3), (False, 4)])
+def test_auto_settings_read_a_corpus_three_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool, most: int
+) -> None:
+    """Statistics and checksums, vocabulary, shards with validation examples; one more for a second vocabulary."""
+    files = write_corpus(tmp_path / "corpus", LARGE)
+    changes: dict[str, object] = {"tokenizer.vocabulary": 300, "device.name": "cpu", "train.updates": 1}
+    if not joint:
+        changes |= {
+            "tokenizer.joint": False,
+            "model.target": {"kind": "tokens", "vocabulary": 300},
+            "model.head.tied": False,
+        }
+    with count_reads(monkeypatch) as counts:
+        source = Lines(source=files["all.en"], target=files["all.de"])
+        auto_run = configure(source, preset="tiny", changes=changes)
+        (tmp_path / "run").mkdir()
+        run_data = prepare_data(auto_run.run, RunFolder(tmp_path / "run"), lambda _: None, auto_run.file_infos)
+    assert run_data.validation is not None
+    assert run_data.examples
+    assert all(passes <= most for passes in count_passes(counts, files).values()), counts
+    check_corpus(auto_run.run, RunFolder(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(("joint", "most"), [(True, 2), (False, 3)])
+def test_a_run_file_reads_a_corpus_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool, most: int
+) -> None:
+    """The checksums are computed while the vocabulary is learned."""
+    files = write_corpus(tmp_path / "corpus", LARGE)
+    changes: dict[str, object] = {"tokenizer.joint": joint}
+    if not joint:
+        changes |= {"model.target": {"kind": "tokens", "vocabulary": 300}, "model.head.tied": False}
+    run = make_small_run("translate", files, changes)
+    with count_reads(monkeypatch) as counts:
+        read_data(run, tmp_path / "run")
+    assert all(passes <= most for passes in count_passes(counts, files).values()), counts
+    check_corpus(run, RunFolder(tmp_path / "run"))
+    with count_reads(monkeypatch) as counts:
+        read_data(run, tmp_path / "run")
+    assert not counts
+
+
+def test_one_pass_writes_what_two_passes_write(tmp_path: Path) -> None:
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"))
+    run_data = read_data(run, tmp_path / "run")
+    for name, part in zip(("train", "validation"), train_validation_split(Corpus(run.data.train), 0.1, 1), strict=True):
+        prepare(part, run_data.tokenizers, tmp_path / "apart" / name, Defects())
+        pairs = [(example.source, example.target) for _, example in part.examples(Defects())]
+        if name == "validation":
+            assert [(example.source, example.target) for example in run_data.examples] == pairs
+        paths = sorted((tmp_path / "apart" / name).iterdir())
+        assert [path.name for path in paths] == sorted(
+            path.name for path in (tmp_path / "run" / "shards" / name).iterdir()
+        )
+        assert all(path.read_bytes() == (tmp_path / "run" / "shards" / name / path.name).read_bytes() for path in paths)
+
+
+def test_a_part_that_is_missing_is_written_alone(tmp_path: Path) -> None:
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"))
+    before = read_data(run, tmp_path / "run")
+    assert before.validation is not None
+    kept = tmp_path / "run" / "shards" / "train" / "corpus.json"
+    modified = kept.stat().st_mtime_ns
+    shutil.rmtree(tmp_path / "run" / "shards" / "validation")
+    RunFolder(tmp_path / "run").examples.unlink()
+    after = read_data(run, tmp_path / "run")
+    assert after.validation is not None
+    assert after.validation.identity == before.validation.identity
+    assert after.examples == before.examples
+    assert kept.stat().st_mtime_ns == modified
+
+
+@pytest.mark.parametrize("task", ["translate", "fill"])
+def test_training_reads_remote_shards_through_the_cache(tmp_path: Path, task: str) -> None:
+    """`data.prepared` is a URL: tokenizers and shards are downloaded, and training is that of a local folder."""
+    store = import_optional("fsspec", "formats", "Opening a URL").filesystem("memory")
+    files = write_corpus(tmp_path / "corpus")
+    run = make_small_run(task, files)
+    run_data = read_data(run, tmp_path / "made")
+    out = tmp_path / "out"
+    shutil.copytree(tmp_path / "made" / "shards", out)
+    run_data.tokenizers.save(out)
+    for path in out.rglob("*"):
+        if path.is_file():
+            store.pipe_file(f"/{task}/{path.relative_to(out).as_posix()}", path.read_bytes())
+    changes = {"data.prepared": str(out), "data.held_out": 0.0, "train.updates": 6}
+    remote_run = make_small_run(task, files, {**changes, "data.prepared": f"memory://{task}"})
+    fit(make_small_run(task, files, changes), tmp_path / "local")
+    fit(remote_run, tmp_path / "remote")
+    metrics = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("local", "remote")]
+    assert metrics[0] == metrics[1]
+    remote_data = read_data(remote_run, tmp_path / "remote")
+    assert isinstance(remote_data.train, RemoteShards)
+    assert isinstance(remote_data.validation, RemoteShards)
+    assert list((tmp_path / "remote" / "shards" / "train").glob("*.bin"))
+    assert [example.source for example in remote_data.examples] == [example.source for example in run_data.examples]

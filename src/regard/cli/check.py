@@ -97,7 +97,7 @@ def check(
         )
     messages = []  # files first: whoever reads only the top of the table gets them all the same
     if report is not None:
-        name = " · ".join(path for source in corpus.sources for path in _list_paths(source))
+        name = " · ".join(path for source in corpus.sources for path in source.paths)
         content = render_page(name, diagnosis, sample_flagged(diagnosis, corpus), corpus.defects)
         write_atomic(report, content.encode("utf-8", "backslashreplace"))
         messages.append(f"Report: {report}")
@@ -142,11 +142,6 @@ def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
     if not languages:
         raise RegardError("lingua must know the languages.", fix="Give them: --languages en de.")
     return languages
-
-
-def _list_paths(source: AnySource) -> list[str]:
-    fields = ("source", "target") if source.kind == "lines" else ("path",)
-    return [path for path in (getattr(source, field) for field in fields) if path]
 
 
 def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:

@@ -137,7 +137,8 @@ def _start(options: TrainOptions) -> "Finished | None":
     from regard.train.fit import fit  # torch: only when it is needed
 
     with _listeners(options.out, reasons, options.track) as listeners:
-        return fit(run, options.out, listeners=listeners, pause_at=options.pause_at)
+        file_infos = None if auto_run is None else auto_run.file_infos
+        return fit(run, options.out, listeners=listeners, pause_at=options.pause_at, file_infos=file_infos)
 
 
 def _configure(options: TrainOptions, changes: dict[str, Any]) -> "AutoRun":

@@ -38,6 +38,11 @@ class Source(Frozen):
     languages: Languages = ()
     """The languages of source and target."""
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file, folder or URL that this source reads."""
+        return (vars(self)["path"],)
+
 
 class Lines(Source):
     """One sentence a line; with a target, line n of both files is a pair."""
@@ -45,6 +50,11 @@ class Lines(Source):
     kind: Literal["lines"] = "lines"
     source: str
     target: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The source file and, if there is one, the target file."""
+        return (self.source,) if self.target is None else (self.source, self.target)
 
 
 class Table(Source):

@@ -1,14 +1,17 @@
-"""One example as it was read, where it stood, and what was wrong on the way: the words that all of `data` shares."""
+"""The types that all of `data` shares: one example, its location, and the defects that readers count."""
 
+import hashlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.base.errors import RegardError
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a corpus: a file, and a line of it counted from 1 (for formats without lines, a record)."""
+    """A file and a line of it, counted from 1. In formats without lines, `line` counts records."""
 
     file: str
     line: int
@@ -19,22 +22,33 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, a pair, a labelled sentence, tagged words or a document."""
+    """A sentence, a sentence pair, a labelled sentence, a tagged sentence or a document."""
 
     where: Location
     source: str
-    target: str | None = None  # the other side of a pair
-    label: str | None = None  # the class of the whole
-    tags: tuple[str, ...] | None = None  # one for each of the source's words, which spaces separate
-    languages: tuple[str, ...] = ()  # of source and target, where they are known
+    target: str | None = None  # the second side of a pair
+    label: str | None = None  # the class of the whole text
+    tags: tuple[str, ...] | None = None  # one per word of the source; spaces separate words
+    languages: tuple[str, ...] = ()  # of source and target, if known
 
 
 class CorpusError(RegardError):
-    """A corpus that cannot be read as what it says it is; `where` names file and line."""
+    """A corpus does not have the format that its settings declare. `where` names file and line."""
+
+
+class FileInfo(NamedTuple):
+    """Size and sha256 of a file as it is stored."""
+
+    bytes: int
+    sha256: str
 
 
 class Defects:
-    """What readers met and went on from: counted by kind, with the first place of each. Nothing passes silently.
+    """Defects that readers tolerate, counted by kind, with the location of the first of each kind.
+
+    Args:
+        hash_files: Also record size and sha256 of every file that is read to its end, in `file_infos`. This saves
+            reading the corpus once more for its checksums.
 
     >>> defects = Defects()
     >>> defects.add("empty line", Location("a.en", 7))
@@ -43,14 +57,28 @@ class Defects:
     empty line: 2, first at a.en:7
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, hash_files: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.first_location: dict[str, Location] = {}
+        self.file_infos: dict[str, FileInfo] = {}
+        self._hash_files = hash_files
 
     def add(self, kind: str, where: Location, count: int = 1) -> None:
         """Count a defect."""
         self.counts[kind] += count
         self.first_location.setdefault(kind, where)
+
+    def hash_chunks(self, chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
+        """Pass the stored bytes of a file through; after the last chunk, record its `FileInfo` if requested."""
+        if not self._hash_files:
+            yield from chunks
+            return
+        digest, size = hashlib.sha256(), 0
+        for chunk in chunks:
+            digest.update(chunk)
+            size += len(chunk)
+            yield chunk
+        self.file_infos[path] = FileInfo(size, digest.hexdigest())
 
     def __str__(self) -> str:
         return "\n".join(

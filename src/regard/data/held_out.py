@@ -1,8 +1,8 @@
-"""One corpus, two parts: what is learned from, and what is held out to see whether it was learned.
+"""Split one corpus into a training part and a held-out validation part.
 
-Examples are held out by what their source says, so that a sentence that comes twice is never on both sides, and the
-choice stays the same when the corpus grows. Of running text the end is held out, cut at a line; of many short documents
-whole ones, as examples are.
+A hash of the source text decides which part an example belongs to. A sentence that occurs twice is therefore never in
+both parts, and the choice stays the same when the corpus grows. Of running text the end is held out, cut at a line
+break; of many short documents whole documents are held out, like examples.
 """
 
 import hashlib
@@ -11,50 +11,54 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from regard.config.run import AnySource, Documents
+from regard.config.run import Documents
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 
-CUT_DOCUMENTS = 50  # documents of which each is cut, so that something is held out of the smallest corpus
-MIN_HELD_OUT_CHARACTERS = 100  # characters: after those few, a document stays whole of which less would be held out
+CUT_DOCUMENTS = (
+    50  # the first documents of a source, each of which is cut, so that the smallest corpus has a held-out part
+)
+MIN_HELD_OUT_CHARACTERS = 100  # after those documents, a document is cut only if more characters than this are held out
 
 
 class SplitCorpus(Corpus):
-    """The held-out examples of a corpus, or all others."""
+    """The held-out examples of a corpus, or all remaining ones."""
 
     def __init__(self, corpus: Corpus, share: float, seed: int, *, held_out: bool) -> None:
         super().__init__(corpus.sources)
-        self._share, self._seed, self._held_out = share, seed, held_out
+        self._corpus, self._share, self._seed, self._held_out = corpus, share, seed, held_out
 
     def examples(self, defects: Defects) -> Iterator[tuple[int, Example]]:
-        """Every example of this part once, with the index of its source."""
-        for index, group in groupby(super().examples(defects), key=itemgetter(0)):
-            is_running = _is_running_text(self.sources[index])
-            for number, (_, example) in enumerate(group):
-                if is_running and (
-                    number < CUT_DOCUMENTS or self._share * len(example.source) > MIN_HELD_OUT_CHARACTERS
-                ):
-                    if (part := self._split_document(example)) is not None:
-                        yield index, part
-                elif is_held_out(example.source, self._share, self._seed) == self._held_out:
-                    yield index, example
-
-    def _split_document(self, example: Example) -> Example | None:
-        cut = find_end_cut(example.source, self._share)
-        if self._held_out:
-            line = example.where.line + example.source.count("\n", 0, cut)
-            where = Location(example.where.file, line)
-            return replace(example, where=where, source=example.source[cut:]) if cut < len(example.source) else None
-        return replace(example, source=example.source[:cut]) if cut else None
+        """Yield every example of this part once, with the index of its source."""
+        for held_out, index, example in split_examples(self._corpus, self._share, self._seed, defects):
+            if held_out == self._held_out:
+                yield index, example
 
 
 def train_validation_split(corpus: Corpus, share: float, seed: int) -> tuple[SplitCorpus, SplitCorpus]:
-    """The part to learn from, and the part that is held out."""
+    """Return the training part and the held-out part; each reads the files by itself."""
     return SplitCorpus(corpus, share, seed, held_out=False), SplitCorpus(corpus, share, seed, held_out=True)
 
 
+def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) -> Iterator[tuple[bool, int, Example]]:
+    """Read a corpus once and yield (is held out, index of the source, example) for both parts."""
+    for index, group in groupby(corpus.examples(defects), key=itemgetter(0)):
+        has_documents = isinstance(corpus.sources[index], Documents)
+        for number, (_, example) in enumerate(group):
+            if has_documents and (number < CUT_DOCUMENTS or share * len(example.source) > MIN_HELD_OUT_CHARACTERS):
+                cut = find_end_cut(example.source, share)
+                if cut:
+                    yield False, index, replace(example, source=example.source[:cut])
+                if cut < len(example.source):
+                    line = example.where.line + example.source.count("\n", 0, cut)
+                    where = Location(example.where.file, line)
+                    yield True, index, replace(example, where=where, source=example.source[cut:])
+            else:
+                yield is_held_out(example.source, share, seed), index, example
+
+
 def is_held_out(source: str, share: float, seed: int) -> bool:
-    """Whether this text belongs to the held-out share: a function of the text and the seed alone.
+    """Return whether a text belongs to the held-out share. Only the text and the seed decide.
 
     >>> sum(is_held_out(f"sentence {n}", 0.1, seed=1) for n in range(1000))
     114
@@ -64,18 +68,16 @@ def is_held_out(source: str, share: float, seed: int) -> bool:
 
 
 def find_end_cut(text: str, share: float) -> int:
-    r"""Where the held-out end of a text begins: after the line break before the last `share` of it, or after a space.
+    r"""Return where the held-out end of a text begins: after the last line break before it, or else after a space.
 
-    Never more than twice the share is held out: lines may be whole paragraphs.
+    Lines may be whole paragraphs, so a break is used only if at most twice the share is held out.
 
-    >>> find_end_cut("one\ntwo\nthree\nfour\n", 0.3), find_end_cut("one two three four", 0.3), find_end_cut("onetwothreefour", 0.3)
-    (8, 8, 10)
+    >>> find_end_cut("one\ntwo\nthree\nfour\n", 0.3)
+    8
+    >>> find_end_cut("one two three four", 0.3), find_end_cut("onetwothreefour", 0.3)
+    (8, 10)
     """
     cut = round(len(text) * (1 - share))
     ends = (text.rfind(space, 0, cut) + 1 for space in "\n ")
     min_cut = len(text) * (1 - 2 * share)
-    return next((end for end in ends if end and end >= min_cut), cut)  # one endless word is cut where it must be
-
-
-def _is_running_text(source: AnySource) -> bool:
-    return isinstance(source, Documents)
+    return next((end for end in ends if end and end >= min_cut), cut)  # without a break near, cut inside a word

@@ -1,44 +1,53 @@
-"""From the files of a run to vocabularies and shards in its folder. All of it can be killed and done again.
+"""Prepare what a run reads: tokenizers, token shards, validation examples, batches.
 
-What is there already is kept if it was made from the same: a resumed run opens its shards and reads no text.
+`prepare_data` writes them into the run's folder. Every step can be killed and repeated: files that an earlier start
+finished from the same text are reused, so a resumed run opens its shards and reads no text.
+
+A fresh run reads a corpus at most three times with a joint vocabulary, four times with two: once for the statistics
+and checksums (`regard.train.auto.corpus_stats`), once per vocabulary, and once for all shards and validation examples.
+A run from a run file has no statistics; it computes the checksums while it learns the vocabulary.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
+from regard.base.plural import pluralize
 from regard.config.run import Run
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.tasks import Task, TaskName, build_task
 from regard.data.corpus import Corpus
-from regard.data.example import Defects, Example
-from regard.data.held_out import SplitCorpus, train_validation_split
-from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare
-from regard.data.shards.shard import Shards, split_long
+from regard.data.example import Defects, Example, FileInfo
+from regard.data.held_out import split_examples, train_validation_split
+from regard.data.readers.text_files import is_url
+from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
+from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
+from regard.data.shards.shard import Shards
 from regard.store.run_folder import RunFolder
-from regard.text.learn import learn, learn_pair
+from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import Listener, Message, Stage
 
-MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, to be translated and shown
+MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
 MAX_LINE_BYTES = 2 * limits.DOCUMENT  # bytes of one of them
-MAX_TEXT_CHARACTERS = 10_000  # characters of a text that is written on, of which the first are shown
-SAMPLE_CHARACTERS = 100_000_000  # characters of a side: what comes after them tells a vocabulary little that is new
-MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which starting worker processes takes longer than the work
+MAX_TEXT_CHARACTERS = 10_000  # characters of a running text that are kept
+SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
+MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
+
+PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
 
 
 @dataclass(frozen=True)
 class ValidationExample:
-    """A validation example as its authors wrote it."""
+    """A validation example as raw text."""
 
     source: str
     target: str | None
@@ -48,7 +57,7 @@ class ValidationExample:
 
 @dataclass(frozen=True)
 class RunData:
-    """What a run reads."""
+    """Everything that training reads."""
 
     tokenizers: TokenizerPair
     train: Shards
@@ -56,163 +65,217 @@ class RunData:
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
 
 
-def prepare_data(run: Run, folder: RunFolder, emit: Listener) -> RunData:
-    """Everything as tokens, made now or found where an earlier start left it."""
+def prepare_data(
+    run: Run, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
+) -> RunData:
+    """Prepare tokenizers, shards and validation examples in the run's folder, or open those of an earlier start.
+
+    Args:
+        run: The run's settings.
+        folder: The run's folder.
+        emit: Hears which stage begins, and of defects in the text.
+        file_infos: Size and sha256 of corpus files, if something has computed them already.
+
+    Raises:
+        RegardError: If a part of the corpus is empty, or the shards do not belong to the tokenizers.
+    """
     if run.data.prepared is not None:
-        return _open_prepared(run, Path(run.data.prepared))
-    if not folder.corpus.is_file():  # before anything is made of the files: a change from here on is noticed
-        file_info = {name: list(info) for name, info in _make_full_corpus(run).hash_files().items()}
-        content = (json.dumps(file_info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
-        if len(content) > limits.DOCUMENT:
-            what = f"The corpus has {len(file_info):,} files: the names of so many are not read again."
-            raise RegardError(what, where=str(folder.corpus), fix="Join them into fewer.")
-        write_atomic(folder.corpus, content)
-    parts = _split_corpus(run)
-    tokenizers = _make_tokenizers(run, parts["train"], folder, emit)
-    shards = {name: _make_shards(name, part, tokenizers, folder, emit) for name, part in parts.items()}
-    if "validation" in parts:
-        _save_examples(parts["validation"], folder.examples)
+        return _open_prepared(run, run.data.prepared, folder)
+    corpus = _make_full_corpus(run)
+    if not folder.corpus.is_file():
+        corpus.check_regular_files()
+        if file_infos or folder.tokenizer.is_dir():  # before the text is used: a change from here on is detected
+            _save_file_infos(folder.corpus, corpus, file_infos or {})
+    tokenizers = _make_tokenizers(run, folder, emit)
+    shards = _make_shards(run, tokenizers, folder, emit)
     return RunData(tokenizers, shards["train"], shards.get("validation"), _read_examples(folder.examples))
 
 
 def check_corpus(run: Run, folder: RunFolder) -> None:
-    """Raise unless the files of the corpus are what they were when the run began."""
+    """Raise CorpusError unless the files of the corpus are those that the run began with."""
     if run.data.prepared is None and folder.corpus.is_file():
-        _make_full_corpus(run).check_unchanged(_read_file_info(folder.corpus))
+        _make_full_corpus(run).check_unchanged(_read_file_infos(folder.corpus))
 
 
-def _read_file_info(path: Path) -> dict[str, Sequence[int | str]]:
-    """Size and sha256 of each file when the run began."""
-    file_info = read_json(path)
-    if not isinstance(file_info, dict) or not all(
-        isinstance(info, list) and len(info) == 2 for info in file_info.values()
+def _save_file_infos(path: Path, corpus: Corpus, computed: Mapping[str, FileInfo]) -> None:
+    file_infos = {file: list(info) for file, info in corpus.hash_files(computed).items()}
+    content = (json.dumps(file_infos, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    if len(content) > limits.DOCUMENT:
+        what = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of their names is too large to load."
+        raise RegardError(what, where=str(path), fix="Join them into fewer files.")
+    write_atomic(path, content)
+
+
+def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
+    """Read size and sha256 of each file as they were when the run began."""
+    file_infos = read_json(path)
+    if not isinstance(file_infos, dict) or not all(
+        isinstance(info, list) and len(info) == 2 for info in file_infos.values()
     ):
-        fix = "Bring the file back from a copy, or remove it if you know that the corpus is what it was."
-        raise DamagedError("This does not say what the files of the corpus were.", where=str(path), fix=fix)
-    return file_info
+        fix = "Restore the file from a backup, or remove it if you know that the corpus is unchanged."
+        raise DamagedError("The list of corpus files is damaged.", where=str(path), fix=fix)
+    return file_infos
 
 
 def _make_full_corpus(run: Run) -> Corpus:
     return Corpus((*run.data.train, *run.data.validation))
 
 
-def _split_corpus(run: Run) -> dict[str, Corpus]:
-    train = Corpus(run.data.train)
-    if run.data.validation:
-        return {"train": train, "validation": Corpus(run.data.validation)}
-    if run.data.held_out:
-        training_part, held_out = train_validation_split(train, run.data.held_out, run.data.seed)
-        return {"train": training_part, "validation": held_out}
-    return {"train": train}
+def _is_split(run: Run) -> bool:
+    """Return whether the validation part is held out from the training corpus."""
+    return not run.data.validation and bool(run.data.held_out)
 
 
-def _make_tokenizers(run: Run, train: Corpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
+def _make_tokenizers(run: Run, folder: RunFolder, emit: Listener) -> TokenizerPair:
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
     emit(Stage("learning the vocabulary"))
-    is_translation = run.model.family == "encoder_decoder" and run.model.task == "translate"
+    train = Corpus(run.data.train)
+    if _is_split(run):
+        train, _ = train_validation_split(train, run.data.held_out, run.data.seed)
+    defects = Defects(hash_files=not folder.corpus.is_file())
 
-    def iter_texts(pick: Callable[[Example], str | None]) -> Iterator[str]:
-        return _subsample((text for _, example in train.examples(Defects()) if (text := pick(example))), emit)
+    def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
+        samplers = [(side, _Subsampler(emit)) for side in sides]
+        for _, example in train.examples(defects):
+            for side, sampler in samplers:
+                if (text := side(example)) and sampler.should_keep(text):
+                    yield text
 
-    sources, targets = iter_texts(lambda example: example.source), iter_texts(lambda example: example.target)
-    tokenizers = (
-        learn_pair(sources, targets, run.tokenizer)
-        if is_translation
-        else TokenizerPair.joint(learn(sources, run.tokenizer))
-    )
+    settings = run.tokenizer
+    if run.model.family != "encoder_decoder" or run.model.task != "translate":
+        tokenizers = TokenizerPair.joint(learn(iter_texts(_get_source), settings))
+    elif settings.joint:
+        tokenizers = TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
+    else:
+        tokenizers = TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
+    if not folder.corpus.is_file():  # before the vocabulary is saved: later changes of the text are detected
+        _save_file_infos(folder.corpus, _make_full_corpus(run), defects.file_infos)
     with create_folder(folder.tokenizer) as path:
         tokenizers.save(path)
     return tokenizers
 
 
-def _subsample(texts: Iterable[str], emit: Listener) -> Iterator[str]:
-    """All texts of the first PLENTY characters, every second one of as many again, every fourth one, and so on."""
-    step, remaining = 1, SAMPLE_CHARACTERS
-    for index, text in enumerate(texts):
-        if index % step == 0:
-            yield text
-            remaining -= len(text)
-            if remaining <= 0:
-                if step == 1:
-                    emit(
-                        Message(
-                            f"More than {SAMPLE_CHARACTERS:,} characters: the vocabulary is learned from a sample of the rest."
-                        )
-                    )
-                step, remaining = 2 * step, SAMPLE_CHARACTERS
+def _get_source(example: Example) -> str:
+    return example.source
 
 
-def _make_shards(name: str, corpus: Corpus, tokenizers: TokenizerPair, folder: RunFolder, emit: Listener) -> Shards:
-    path = folder.shards / name
-    if not (path / CORPUS_FILE).is_file():
-        defects, done_shards = Defects(), list[ShardDone]()
+def _get_target(example: Example) -> str | None:
+    return example.target
+
+
+class _Subsampler:
+    """Keeps all of the first SAMPLE_CHARACTERS, every second text of as many again, then every fourth, and so on."""
+
+    def __init__(self, emit: Listener) -> None:
+        self._emit = emit
+        self._index, self._step, self._remaining = -1, 1, SAMPLE_CHARACTERS
+
+    def should_keep(self, text: str) -> bool:
+        """Return whether the next text belongs to the sample."""
+        self._index += 1
+        if self._index % self._step:
+            return False
+        self._remaining -= len(text)
+        if self._remaining <= 0:
+            if self._step == 1:
+                message = (
+                    f"More than {SAMPLE_CHARACTERS:,} characters: the vocabulary is learned from a sample of the rest."
+                )
+                self._emit(Message(message))
+            self._step, self._remaining = 2 * self._step, SAMPLE_CHARACTERS
+        return True
+
+
+def _make_shards(run: Run, tokenizers: TokenizerPair, folder: RunFolder, emit: Listener) -> dict[str, Shards]:
+    """Open the shards of every part; write those that are missing, in one pass over each corpus."""
+    train, examples = Corpus(run.data.train), _ExampleFile(folder.examples)
+    if _is_split(run):
+        defects = Defects()
+        split = split_examples(train, run.data.held_out, run.data.seed, defects)
+        parts = (("validation" if held_out else "train", index, example) for held_out, index, example in split)
+        names = ["train", "validation"]
+        _write_parts(train, parts, names, examples, tokenizers, folder, defects, emit)
+    else:
+        corpora = {"train": train} | ({"validation": Corpus(run.data.validation)} if run.data.validation else {})
+        names = list(corpora)
+        for name, corpus in corpora.items():
+            defects = Defects()
+            parts = ((name, index, example) for index, example in corpus.examples(defects))
+            _write_parts(corpus, parts, [name], examples, tokenizers, folder, defects, emit)
+    return {name: _open_part(folder.shards / name, tokenizers) for name in names}
+
+
+def _write_parts(
+    corpus: Corpus,
+    parts: PartExamples,
+    names: Sequence[str],
+    examples: "_ExampleFile",
+    tokenizers: TokenizerPair,
+    folder: RunFolder,
+    defects: Defects,
+    emit: Listener,
+) -> None:
+    """Write the missing parts of a corpus as shards, and its validation examples, in one pass; read nothing if none."""
+    missing = [name for name in names if not (folder.shards / name / CORPUS_FILE).is_file()]
+    needs_examples = "validation" in names and not examples.path.is_file()
+    if not missing and not needs_examples:
+        return
+    if needs_examples:
+        parts = examples.collect(parts)
+    if missing:
+        samples = dict.fromkeys(missing, 0)
 
         def report(done: ShardDone) -> None:
-            done_shards.append(done)
-            emit(Stage(f"cutting {name} into tokens", f"{sum(shard.samples for shard in done_shards):,} samples"))
+            name = done.folder.name
+            samples[name] += done.samples
+            emit(Stage(f"tokenizing the {name} corpus", pluralize(samples[name], "sample")))
 
-        prepare(corpus, tokenizers, path, defects, workers=_count_workers(corpus), report=report)
-        if not done_shards:
-            what = f"There is nothing in the {name} part of the corpus."
-            raise RegardError(what, fix="Give more text, or a larger data.held_out, or a validation corpus.")
-        is_reported = (
-            isinstance(corpus, SplitCorpus) and name == "validation"
-        )  # both parts are read from the same files
-        if defects.counts and not is_reported:
-            emit(Message(f"Met in {name}: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
-    try:
-        shards = open_corpus(path, verify=True)
-    except DamagedError as error:
-        fix = f"Remove {path} and resume: it is made again from the text."
-        raise DamagedError(error.what, where=error.where, fix=fix) from error
-    _check_tokenizers(shards, tokenizers, path)
-    return shards
-
-
-def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair, folder: Path) -> None:
-    size = max(tokenizers.source.size, tokenizers.target.size)
-    for shard in shards.shards:
-        if shard.tokens.max(initial=0) >= size:
-            what = f"Shard {shard.name} has tokens that the vocabulary of {size:,} does not know."
-            raise DamagedError(what, where=str(folder), fix="Make it again from the text.")
-    made_from = shards.shards[0].made_from
-    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
-        if made_from.get(side, tokenizer.fingerprint) != tokenizer.fingerprint:
-            raise RegardError(
-                f"The shards were made with another vocabulary of the {side}.",
-                where=str(folder),
-                fix="Bring back the vocabulary that they were made with.",
-            )
-
-
-def _count_workers(corpus: Corpus) -> int:
-    paths = [Path(path) for path in corpus.list_files()]
-    size = sum(path.stat().st_size for path in paths if path.is_file())  # of a URL nobody knows
-    return 1 if size < MIN_PARALLEL_BYTES else _count_cores()
-
-
-def _count_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _save_examples(corpus: Corpus, path: Path) -> None:
-    if path.is_file():
-        return
-    examples = islice((example for _, example in corpus.examples(Defects())), MAX_EXAMPLES)
-    texts = (
-        (
-            raw_example.source if raw_example.target is not None else raw_example.source[:MAX_TEXT_CHARACTERS],
-            raw_example,
+        prepare_parts(
+            ((folder.shards / name, index, example) for name, index, example in parts if name in missing),
+            corpus,
+            tokenizers,
+            [folder.shards / name for name in missing],
+            workers=_count_workers(corpus),
+            report=report,
         )
-        for raw_example in examples
-    )
-    lines = (
-        json.dumps([text, raw_example.target, raw_example.label, raw_example.languages], ensure_ascii=False)
-        for text, raw_example in texts
-    )
-    write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+        if empty := [name for name, count in samples.items() if not count]:
+            what = f"The {empty[0]} part of the corpus is empty."
+            raise RegardError(what, fix="Give more text, a larger data.held_out, or a validation corpus.")
+        if defects.counts:
+            emit(Message(f"Defects in the {names[0]} corpus: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
+    else:
+        for _ in parts:
+            if examples.is_full:
+                break
+    if needs_examples:
+        examples.save()
+
+
+class _ExampleFile:
+    """Collects the first validation examples as raw text and writes them as JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: list[str] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether MAX_EXAMPLES are collected."""
+        return len(self._lines) >= MAX_EXAMPLES
+
+    def collect(self, parts: PartExamples) -> PartExamples:
+        """Pass examples through, and keep the first of the validation part."""
+        for name, index, example in parts:
+            if name == "validation" and not self.is_full:
+                source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
+                fields = [source, example.target, example.label, example.languages]
+                self._lines.append(json.dumps(fields, ensure_ascii=False) + "\n")
+            yield name, index, example
+
+    def save(self) -> None:
+        """Write the collected examples."""
+        write_atomic(self.path, "".join(self._lines).encode("utf-8", "surrogatepass"))
 
 
 def _read_examples(path: Path) -> tuple[ValidationExample, ...]:
@@ -223,41 +286,92 @@ def _read_examples(path: Path) -> tuple[ValidationExample, ...]:
             lines = iter(partial(file.readline, MAX_LINE_BYTES + 1), b"")
             return tuple(_parse_example(json.loads(line.decode("utf-8", "surrogatepass"))) for line in lines)
     except (ValueError, TypeError, RecursionError) as error:
-        fix = "Remove the file and resume: it is made again from the text."
+        fix = "Remove the file and resume: Regard writes it again from the text."
         raise DamagedError(f"A validation example is damaged: {error}.", where=str(path), fix=fix) from error
 
 
 def _parse_example(fields: list[Any]) -> ValidationExample:
     source, target, label, languages = fields
     if not (isinstance(source, str) and isinstance(target, str | None) and isinstance(languages, list)):
-        raise TypeError("it is no text")
+        raise TypeError("a field has the wrong type")
     return ValidationExample(source, target, label, languages)
 
 
-def _open_prepared(run: Run, folder: Path) -> RunData:
-    """A folder of `regard prepare`: its text is not there any more, so the examples come back from their tokens."""
-    tokenizers, corpus = TokenizerPair.load(folder), Corpus(run.data.train)
-    train = open_corpus(folder / "train", dict(zip(corpus.names, corpus.weights, strict=True)))
-    validation = open_corpus(folder / "validation") if (folder / "validation").is_dir() else None
+def _open_part(path: Path, tokenizers: TokenizerPair) -> Shards:
+    try:
+        shards = open_corpus(path, verify=True)
+    except DamagedError as error:
+        fix = f"Remove {path} and resume: Regard writes it again from the text."
+        raise DamagedError(error.what, where=error.where, fix=fix) from error
+    _check_tokenizers(shards, tokenizers, str(path))
+    return shards
+
+
+def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair, where: str) -> None:
+    """Raise unless the shards were made with these tokenizers and hold only their tokens."""
+    size = max(tokenizers.source.size, tokenizers.target.size)
+    for shard in shards.shards:
+        if shard.tokens.max(initial=0) >= size:
+            what = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
+            raise DamagedError(what, where=where, fix="Prepare it again from the text.")
+    made_from = shards.shards[0].made_from
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        if made_from.get(side, tokenizer.fingerprint) != tokenizer.fingerprint:
+            raise RegardError(
+                f"The shards were made with another vocabulary for the {side}.",
+                where=where,
+                fix="Restore the vocabulary that they were made with.",
+            )
+
+
+def _count_workers(corpus: Corpus) -> int:
+    paths = [Path(path) for path in corpus.list_files()]
+    size = sum(path.stat().st_size for path in paths if path.is_file())  # the size of a URL is unknown
+    return 1 if size < MIN_PARALLEL_BYTES else _count_cores()
+
+
+def _count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
+    """Open the output of `regard prepare`, a folder or a URL. Its text is gone: examples are decoded from tokens."""
+    corpus = Corpus(run.data.train)
+    weights = dict(zip(corpus.names, corpus.weights, strict=True))
+    train: Shards
+    validation: Shards | None = None
+    if is_url(location):
+        url = location.rstrip("/")
+        tokenizers = download_tokenizers(url, folder.tokenizer)
+        train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights)
+        if RemoteFolder(f"{url}/validation").has(CORPUS_FILE):
+            validation = RemoteShards(f"{url}/validation", folder.shards / "validation")
+    else:
+        prepared = Path(location)
+        tokenizers = TokenizerPair.load(prepared)
+        train = open_corpus(prepared / "train", weights)
+        if (prepared / "validation").is_dir():
+            validation = open_corpus(prepared / "validation")
     for shards in (train, *(() if validation is None else (validation,))):
-        _check_tokenizers(shards, tokenizers, folder)
+        _check_tokenizers(shards, tokenizers, location)
     return RunData(tokenizers, train, validation, tuple(_decode_examples(validation, tokenizers)) if validation else ())
 
 
 def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[ValidationExample]:
     shard = shards.shards[0]
-    offsets = shard.offsets()
+    offsets, shard_tokens = shard.offsets(), shards.load_tokens(0)
     for sample in range(min(len(shard), MAX_EXAMPLES)):
-        source_length, *other_lengths = shard.lengths[:, sample].tolist()
+        source_length, *target_lengths = shard.lengths[:, sample].tolist()
         start = int(offsets[sample])
-        tokens = shards.load_tokens(0)[start : start + source_length + sum(other_lengths)].tolist()
+        tokens = shard_tokens[start : start + source_length + sum(target_lengths)].tolist()
         target = tokenizers.target.decode(tokens[source_length:]) if shard.streams[1:] == ("target",) else None
         languages = shard.languages[shard.column("languages")[sample]]
         yield ValidationExample(tokenizers.source.decode(tokens[:source_length]), target, languages=languages)
 
 
 def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: Any) -> Loader:
-    """The batches of a part of the corpus, as the run's task and budget make them; `options` are those of `Loader`."""
+    """Make the loader of a part of the corpus for the run's task and token budget; `options` are those of `Loader`."""
     data = run.data
     shards, task = make_task(run, shards, tokenizers)
     order_settings = OrderSettings(
@@ -271,23 +385,25 @@ def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: 
 
 
 def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shards, Task]:
-    """The task, and the shards it reads: long texts of which gaps are filled are cut into rows."""
+    """Make the run's task, and the shards that it reads: masked-token tasks split long texts into rows.
+
+    Raises:
+        RegardError: If the model's task cannot be trained, or not on this corpus.
+    """
     kind = run.model.task
     if kind == "transcribe" or kind == "caption" or kind == "embed":  # mypy narrows by ==, not by `in`
         trainable = ", ".join(get_args(TaskName))
         raise RegardError(f"Training for the task '{kind}' does not exist yet.", fix=f"Choose one of: {trainable}.")
     if run.model.family == "decoder_only" and kind == "classify":
-        raise RegardError("A decoder cannot be trained to classify yet.", fix="Use an encoder-only model.")
+        raise RegardError("A decoder-only model cannot be trained to classify yet.", fix="Use an encoder-only model.")
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     if kind in ("fill", "restore") and shards.streams == ("source",):
-        weights = {shard.source: weight for shard, weight in zip(shards.shards, shards.weights, strict=True)}
-        row_length = min(run.data.max_length, run.data.batch_tokens) - 2  # what frames it must fit in, too
-        shards = Shards([split_long(shard, row_length) for shard in shards.shards], weights)
+        shards = shards.split_long(min(run.data.max_length, run.data.batch_tokens) - 2)  # 2 special tokens are added
     has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
     if has_language_tags and not all(shards.languages):
         raise RegardError(
-            "The vocabulary has tags of languages, and a source does not say which it is in.",
+            "The vocabulary has language tags, but a source does not declare its languages.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
     task = build_task(

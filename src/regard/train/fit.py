@@ -22,7 +22,7 @@ from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
-from regard.data.example import CorpusError
+from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
 from regard.data.shards.shard import Shards
 from regard.models.build import build
@@ -45,7 +45,14 @@ CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
 
-def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at: int | None = None) -> Finished:
+def fit(
+    run: Run,
+    folder: Path,
+    *,
+    listeners: Sequence[Listener] = (),
+    pause_at: int | None = None,
+    file_infos: Mapping[str, FileInfo] | None = None,
+) -> Finished:
     """Train a new model in a new folder.
 
     Args:
@@ -53,6 +60,7 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
         folder: The run folder; it must be empty or missing.
         listeners: Called with every event.
         pause_at: Save and stop after this update; `resume` continues.
+        file_infos: Size and sha256 of corpus files, if something has computed them already.
 
     Returns:
         How and where the run ended.
@@ -72,7 +80,7 @@ def fit(run: Run, folder: Path, *, listeners: Sequence[Listener] = (), pause_at:
     with handle_signals() as stop_request, run_folder.lock():
         RUN_FILES.save(run, run_folder.run)
         with cpu_fast_path.only_if(run.device.cpu_fast_path):
-            return _run(run, run_folder, listeners, pause_at, stop_request)
+            return _run(run, run_folder, listeners, pause_at, stop_request, file_infos)
 
 
 def resume(
@@ -148,7 +156,12 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
 
 
 def _run(
-    run: Run, folder: RunFolder, listeners: Sequence[Listener], pause_at: int | None, stop_request: StopRequest
+    run: Run,
+    folder: RunFolder,
+    listeners: Sequence[Listener],
+    pause_at: int | None,
+    stop_request: StopRequest,
+    file_infos: Mapping[str, FileInfo] | None = None,
 ) -> Finished:
     def emit(event: Event) -> None:
         for listener in listeners:
@@ -158,7 +171,7 @@ def _run(
 
     run = resolve_device(run)
     try:
-        run_data = prepare_data(run, folder, emit)
+        run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
         if run.device.threads is not None:
             torch.set_num_threads(run.device.threads)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -97,13 +97,18 @@ def test_a_small_corpus_needs_no_files(tmp_path: Path) -> None:
         assert (in_memory_shard.table == stored_shard.table).all()
 
 
+def read_chunks(corpus: Corpus, folder: Path) -> Iterator[Chunk]:
+    examples = ((folder, index, example) for index, example in corpus.examples(Defects()))
+    return make_chunks(examples, corpus.names, 500)
+
+
 def test_chunks_do_not_depend_on_who_reads_them(tmp_path: Path) -> None:
     sources = write_corpus(tmp_path, 50)
     corpus = Corpus(sources)
-    chunk_list = list(make_chunks(corpus.examples(Defects()), corpus.names, 500))
+    chunk_list = list(read_chunks(corpus, tmp_path))
     assert [chunk.name for chunk in chunk_list if chunk.source == "b"][:2] == ["001-000000", "001-000001"]
     assert sum(len(deserialize_examples(chunk.text)) for chunk in chunk_list) == 100
-    assert chunk_list == list(make_chunks(corpus.examples(Defects()), corpus.names, 500))
+    assert chunk_list == list(read_chunks(corpus, tmp_path))
 
 
 def test_finished_shards_are_kept_and_others_made_anew(tmp_path: Path) -> None:
@@ -165,9 +170,9 @@ def test_damage_is_found_when_it_is_opened(tmp_path: Path) -> None:
 
 def test_an_error_in_a_worker_arrives_whole(tmp_path: Path) -> None:
     mixed = [Example(Location("x", 1), "a b", "c"), Example(Location("x", 2), "a b")]
-    chunk_list = iter([Chunk("000-000000", "x", serialize_examples(mixed))])
+    chunk_list = iter([Chunk(tmp_path, "000-000000", "x", serialize_examples(mixed))])
     with pytest.raises(CorpusError, match="has no target, unlike those before it") as caught:
-        list(_write_shards(chunk_list, TOKENIZERS, tmp_path, workers=2))
+        list(_write_shards(chunk_list, TOKENIZERS, workers=2))
     assert caught.value.where == "x:2"
 
 
@@ -330,7 +335,7 @@ def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
 
     def kill_workers() -> Generator[Chunk, None, None]:
-        for number, chunk in enumerate(make_chunks(corpus.examples(Defects()), corpus.names, 500)):
+        for number, chunk in enumerate(read_chunks(corpus, tmp_path / "out")):
             if number == 2:
                 for child in list_children(os.getpid()):
                     if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():  # no tracker of resources
@@ -338,4 +343,4 @@ def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
             yield chunk
 
     with closing(kill_workers()) as chunk_stream, pytest.raises(WorkerError, match="worker process died"):
-        list(_write_shards(chunk_stream, TOKENIZERS, tmp_path / "out", workers=2))
+        list(_write_shards(chunk_stream, TOKENIZERS, workers=2))

@@ -165,7 +165,7 @@ def test_long_documents_can_be_cut() -> None:
     assert pieces.tokens.tolist() == text.tokens.tolist()
     assert [pieces.locate(number).line for number in range(len(pieces))] == [1, 1, 1, 2, 3, 4, 4]
     assert Shards([pieces]).identity not in (Shards([text]).identity, Shards([split_long(text, 5)]).identity)
-    with pytest.raises(RegardError, match="Only running text"):
+    with pytest.raises(RegardError, match="Only samples with a single stream"):
         split_long(make_shard([([1], [2])]), 4)
 
 
@@ -174,5 +174,5 @@ def test_shards_of_two_vocabularies_do_not_mix() -> None:
         make_shard([([1], [2])], made_from={"source": "a"}),
         make_shard([([1], [2])], made_from={"source": "b"}),
     )
-    with pytest.raises(RegardError, match="different vocabularies"):
+    with pytest.raises(RegardError, match="different tokenizers"):
         Shards([first, second])

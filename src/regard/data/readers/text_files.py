@@ -120,12 +120,14 @@ def open_binary(path: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def read_decompressed(path: str) -> Iterator[bytes]:
+def read_decompressed(path: str, defects: Defects | None = None) -> Iterator[bytes]:
     """Read the bytes of a file in chunks, decompressed if its name ends in .gz, .xz or .zst."""
     compression = _detect_compression(path)
     with open_binary(path) as file:
         state_before = _file_state(path, file)
         chunks = iter(partial(read_chunk, file, path), b"")
+        if defects is not None:
+            chunks = defects.hash_chunks(chunks, path)
         yield from _decompress(chunks, path, compression) if compression else chunks
         if _file_state(path, file) != state_before:
             raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is complete.")
@@ -150,7 +152,7 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
     """
     number = 1
     try:
-        for chunk in iter_chunks(path):
+        for chunk in iter_chunks(path, defects):
             text, decode_error = _decode(chunk, path, number)
             if number == 1 and text.startswith(BOM):
                 text = text.removeprefix(BOM)
@@ -205,11 +207,11 @@ def _has_odd_characters(chunk: bytes, text: str) -> bool:
     return not text.isascii() and any(pattern.search(chunk) for pattern in _ODD_MULTIBYTE)
 
 
-def iter_chunks(path: str) -> Iterator[bytes]:
+def iter_chunks(path: str, defects: Defects | None = None) -> Iterator[bytes]:
     """Read complete lines, many per chunk; the last chunk may lack its newline."""
     pending: list[bytes] = []
     size = 0
-    for chunk in read_decompressed(path):
+    for chunk in read_decompressed(path, defects):
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*pending, chunk[:end]))

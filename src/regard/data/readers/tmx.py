@@ -105,7 +105,7 @@ def read_units(path: str, defects: Defects) -> Iterator[Unit]:
     """Read the units of one file."""
     reader = _UnitReader(path, defects)
     try:
-        for chunk in read_decompressed(path):
+        for chunk in read_decompressed(path, defects):
             reader.feed(chunk)
             yield from reader.units
             reader.units.clear()

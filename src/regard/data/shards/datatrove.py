@@ -1,11 +1,12 @@
-"""The same preparation on many machines: steps for a datatrove pipeline (extra `cluster`).
+"""Prepare a corpus on many machines: steps for a datatrove pipeline (extra `cluster`).
 
-A task of the pipeline reads some of the sources and writes their shards; tasks know nothing of each other, so they run
-as processes here, or as a Slurm array or on Ray elsewhere. Between `Read` and `Write` any of datatrove's filters may
-stand. Shards are named after their source, so the folder is, byte for byte, what `regard prepare` makes, whatever the
-number of tasks. `Seal` runs once at the end, when every source has its receipt.
+A task of the pipeline reads some of the sources and writes their shards. Tasks are independent: they run as local
+processes, as a Slurm array, or on Ray. Any of datatrove's filters may stand between `ReadSources` and `WriteShards`.
+Shards are named after their source, so the folder is byte-identical to that of `regard prepare`, whatever the number of
+tasks. `SealCorpus` runs once at the end, when every source has its receipt.
 
-Steps are plain callables, which datatrove takes as well as its own; only `Read` imports it, to make its documents.
+Steps are callables, which datatrove accepts like its own classes. Only `ReadSources` imports datatrove, for its
+document class.
 """
 
 import json
@@ -23,7 +24,6 @@ from regard.data.example import Defects, Example, Location
 from regard.data.readers import read
 from regard.data.shards.prepare import (
     SHARD_CHARACTERS,
-    ShardDone,
     make_chunks,
     use_one_thread,
     write_corpus,
@@ -31,18 +31,18 @@ from regard.data.shards.prepare import (
 )
 from regard.text.tokenizer_pair import TokenizerPair
 
-Documents = Iterable[Any]  # of datatrove
+Documents = Iterable[Any]  # datatrove's documents
 
 
 @dataclass(frozen=True)
 class ReadSources:
-    """The examples of every `world_size`-th source, as documents."""
+    """Read every `world_size`-th source and yield its examples as documents."""
 
     sources: tuple[AnySource, ...]
     name = "Regard: read"
 
     def __call__(self, data: Documents | None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
-        """What came before, if anything, then the sources of this task."""
+        """Yield the incoming documents, if any, then those of this task's sources."""
         yield from data or ()
         document = _import_datatrove().Document
         for index in range(rank, len(self.sources), world_size):
@@ -54,7 +54,7 @@ class ReadSources:
 
 @dataclass(frozen=True)
 class WriteShards:
-    """Documents of `Read` -> shards, and a receipt for every source of this task."""
+    """Write the documents of `ReadSources` as shards, and a receipt for every source of this task."""
 
     sources: tuple[AnySource, ...]
     tokenizer_folder: str  # a folder with tokenizer.json, or source.json and target.json
@@ -63,14 +63,15 @@ class WriteShards:
     name = "Regard: write shards"
 
     def __call__(self, data: Documents, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
-        """Nothing comes after."""
+        """Write; yield nothing: this step is the last of its pipeline."""
         names, folder = Corpus(self.sources).names, Path(self.folder)
         tokenizers = TokenizerPair.load(Path(self.tokenizer_folder))
         folder.mkdir(parents=True, exist_ok=True)
         receipts: dict[int, dict[str, str]] = {index: {} for index in range(rank, len(names), world_size)}
         with use_one_thread():
-            for chunk in make_chunks(map(_to_example, data), names, self.shard_size):
-                done = write_shard(chunk, tokenizers, folder)
+            examples = ((folder, *_to_example(document)) for document in data)
+            for chunk in make_chunks(examples, names, self.shard_size):
+                done = write_shard(chunk, tokenizers)
                 receipts[names.index(chunk.source)][done.name] = done.sha256
         for index, shards in receipts.items():
             write_atomic(_receipt_path(folder, index), json.dumps(shards, sort_keys=True).encode())
@@ -79,7 +80,7 @@ class WriteShards:
 
 @dataclass(frozen=True)
 class SealCorpus:
-    """When all tasks are done: name all shards in `corpus.json`. One task."""
+    """Write `corpus.json` with the names of all shards. Run it as one task, after all others."""
 
     sources: tuple[AnySource, ...]
     folder: str
@@ -88,21 +89,20 @@ class SealCorpus:
     def __call__(
         self,
         data: Documents | None = None,
-        rank: int = 0,  # noqa: ARG002 - the signature of all steps
+        rank: int = 0,  # noqa: ARG002 - datatrove calls every step with these
         world_size: int = 1,  # noqa: ARG002
     ) -> Iterator[Any]:
-        """What came before goes on as it is."""
+        """Finish the folder, then yield the incoming documents unchanged."""
         corpus, folder = Corpus(self.sources), Path(self.folder)
         receipts = [_receipt_path(folder, index) for index in range(len(corpus.names))]
         if missing := [name for name, path in zip(corpus.names, receipts, strict=True) if not path.is_file()]:
             raise RegardError(
                 f"{len(missing)} of {len(receipts)} sources are not written yet; the first is {missing[0]}.",
                 where=self.folder,
-                fix="Run the tasks that failed again: finished ones are skipped.",
+                fix="Run the failed tasks again: datatrove skips finished ones.",
             )
         shards = {name: sha256 for path in receipts for name, sha256 in json.loads(path.read_bytes()).items()}
-        done_shards = [ShardDone(name, sha256, 0, 0, 0, reused=True) for name, sha256 in shards.items()]
-        write_corpus(folder, done_shards, dict(zip(corpus.names, corpus.weights, strict=True)))
+        write_corpus(folder, shards, dict(zip(corpus.names, corpus.weights, strict=True)))
         for path in receipts:
             path.unlink()
         yield from data or ()
@@ -128,4 +128,6 @@ def _import_datatrove() -> Any:
     try:
         return import_module("datatrove.data")
     except ImportError as error:
-        raise RegardError("The cluster step needs datatrove.", fix="pip install 'regard[cluster]'") from error
+        raise RegardError(
+            "Reading on a cluster needs datatrove, which is not installed.", fix="pip install 'regard[cluster]'"
+        ) from error

@@ -1,10 +1,11 @@
-"""A corpus -> a folder of token shards, in parallel, and on from where it was killed.
+"""Write a corpus as a folder of token shards, with several processes, and continue after a kill.
 
-One process reads; the text goes in chunks of about `size` characters to worker processes, each of which cuts its chunk
-into tokens and writes one shard. What is in which shard depends on the text alone, not on the number of workers. A
-shard records the sha256 of its text and of its vocabulary: a shard that is there already, was made from the same,
-and is undamaged, is kept. So after any number of kills the folder is, byte for byte, what one quiet run makes, and a
-text or vocabulary that changed meanwhile is noticed. `corpus.json`, written last, names all shards with their sha256.
+One process reads the text and passes it in chunks of about `shard_size` characters to worker processes. A worker
+tokenizes its chunk and writes one shard. The text alone decides what each shard holds, not the number of workers. A
+shard records the sha256 of its text and of its tokenizers; an existing shard is reused if it was made from the same
+text and tokenizers and is undamaged. So after any number of kills the folder is byte-identical to that of an
+uninterrupted run, and a text or tokenizer that changed meanwhile is detected. `corpus.json`, written last, names all
+shards with their sha256.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from multiprocessing.connection import wait
 from operator import itemgetter
@@ -30,33 +31,35 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json, write_atomic
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.shards.shard import FORMAT, Shards, load_shard, save_shard
+from regard.data.shards.shard import FORMAT, Shard, Shards, load_shard, save_shard
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, tokenize_examples
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 CORPUS_FILE = "corpus.json"
-SHARD_CHARACTERS = 8_000_000  # characters of text a shard
+SHARD_CHARACTERS = 8_000_000  # characters of text per shard
 _SHARD_FILE = re.compile(r"\d{3,}-\d{6,}\.(bin|idx|json)")
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The text of one shard."""
+    """The text of one shard, and the folder that the shard is written to."""
 
+    folder: Path
     name: str
     source: str
-    text: bytes  # as `packed_text` writes it
+    text: bytes  # as `serialize_examples` returns it
 
     @property
     def sha256(self) -> str:
-        """The fingerprint of the text."""
+        """The sha256 of the text."""
         return hashlib.sha256(self.text).hexdigest()
 
 
 class ShardDone(NamedTuple):
-    """One shard that is finished: what was counted in it, and whether it was there already."""
+    """A finished shard: where it is, its counts, and whether an earlier run had written it."""
 
+    folder: Path
     name: str
     sha256: str
     samples: int
@@ -66,7 +69,7 @@ class ShardDone(NamedTuple):
 
 
 class WorkerFailure(NamedTuple):
-    """An error in a worker, in words: exceptions do not travel well between processes."""
+    """The fields of a RegardError in a worker: exceptions with several arguments do not unpickle."""
 
     what: str
     where: str | None
@@ -86,35 +89,76 @@ def prepare(
     shard_size: int = SHARD_CHARACTERS,
     report: Report = lambda _: None,
 ) -> list[ShardDone]:
-    """Write a corpus as shards into a folder, or finish what an earlier call began; `report` hears of each shard."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / CORPUS_FILE).unlink(missing_ok=True)  # from here on the folder is unfinished
-    for leftover in folder.glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+    """Write a corpus as shards into a folder, or finish what an earlier call began.
+
+    Args:
+        corpus: The text; its files are read once.
+        tokenizers: Encode source and target.
+        folder: Created if missing. Shards in it that are still right are reused.
+        defects: Counts the defects that the readers tolerate.
+        workers: Number of processes that tokenize; 1 tokenizes in this process.
+        shard_size: Characters of text per shard.
+        report: Called with every finished shard, in order.
+    """
+    examples = ((folder, index, example) for index, example in corpus.examples(defects))
+    return prepare_parts(examples, corpus, tokenizers, [folder], workers=workers, shard_size=shard_size, report=report)
+
+
+def prepare_parts(
+    examples: Iterable[tuple[Path, int, Example]],
+    corpus: Corpus,
+    tokenizers: TokenizerPair,
+    folders: Sequence[Path],
+    *,
+    workers: int = 1,
+    shard_size: int = SHARD_CHARACTERS,
+    report: Report = lambda _: None,
+) -> list[ShardDone]:
+    """Write several parts of a corpus in one pass over its text, each as `prepare` would write it.
+
+    Args:
+        examples: Each with the folder of its part (one of `folders`) and the index of its source in `corpus`.
+        corpus: Gives the names and weights of the sources.
+        folders: One per part; a part may be without examples.
+        tokenizers, workers, shard_size, report: As in `prepare`.
+    """
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CORPUS_FILE).unlink(missing_ok=True)  # from here on the folder is unfinished
+        for leftover in folder.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
     done_shards = []
-    for done in _write_shards(
-        make_chunks(corpus.examples(defects), corpus.names, shard_size), tokenizers, folder, workers
-    ):
+    for done in _write_shards(make_chunks(examples, corpus.names, shard_size), tokenizers, workers):
         report(done)
         done_shards.append(done)
-    write_corpus(folder, done_shards, dict(zip(corpus.names, corpus.weights, strict=True)))
+    for folder in folders:
+        shards = {done.name: done.sha256 for done in done_shards if done.folder == folder}
+        write_corpus(folder, shards, dict(zip(corpus.names, corpus.weights, strict=True)))
     return done_shards
 
 
-def write_corpus(folder: Path, done_shards: Iterable[ShardDone], weights: Mapping[str, float]) -> None:
-    """Seal the folder: name its shards in `corpus.json`, and remove those of an earlier corpus."""
-    shards = {done.name: done.sha256 for done in sorted(done_shards)}
+def write_corpus(folder: Path, shards: Mapping[str, str], weights: Mapping[str, float]) -> None:
+    """Write `corpus.json` (sha256 by shard, weight by source), which finishes a folder; remove older shards."""
     for path in folder.iterdir():
         if _SHARD_FILE.fullmatch(path.name) and path.stem not in shards:
             path.unlink()
-    content = {"format": FORMAT, "shards": shards, "weights": dict(weights)}
+    content = {"format": FORMAT, "shards": dict(shards), "weights": dict(weights)}
     write_atomic(
         folder / CORPUS_FILE, (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     )
 
 
 def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, verify: bool = False) -> Shards:
-    """The shards of a folder; `weights` by source replace those that it was prepared with."""
+    """Open the shards of a folder.
+
+    Args:
+        folder: A folder that `prepare` finished.
+        weights: By source name; they replace those of the preparation.
+        verify: Read everything and compare the sha256, instead of sizes only.
+
+    Raises:
+        DamagedError: If the folder is unfinished or damaged.
+    """
     path = folder / CORPUS_FILE
     try:
         content = read_json(path, "Run `regard prepare` again.")
@@ -122,13 +166,13 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
         stored_weights = {str(source): float(weight) for source, weight in content["weights"].items()}
     except FileNotFoundError:
         raise DamagedError(
-            "The corpus was never finished.", where=str(path), fix="Run `regard prepare` again: it goes on."
+            "The corpus was never finished.", where=str(path), fix="Run `regard prepare` again: it continues."
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", where=str(path), fix="Run `regard prepare` again.") from error
     if unknown_sources := sorted((weights or {}).keys() - stored_weights.keys()):
-        what = f"The shards have no source '{unknown_sources[0]}'; theirs are: {', '.join(sorted(stored_weights))}."
-        raise RegardError(what, where=str(path), fix="Name the sources as when they were prepared.")
+        what = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored_weights))}."
+        raise RegardError(what, where=str(path), fix="Use the names that the sources had when they were prepared.")
     shard_list = [
         load_shard(folder, name, expected_sha256=sha256, verify=verify) for name, sha256 in sorted(shards.items())
     ]
@@ -136,11 +180,12 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
 
 
 def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair, defects: Defects) -> Shards:
-    """A small corpus without files: the same samples in the same order as `prepare` would write, a shard a source."""
+    """Tokenize a small corpus without writing files: the samples and order of `prepare`, one shard per source."""
     shards = [
         tokenize_examples(
             [example for _, example in group],
-            *_source_and_target(tokenizers),
+            tokenizers.source,
+            tokenizers.target,
             name=f"{index:03}",
             origin=corpus.names[index],
         )
@@ -150,84 +195,90 @@ def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair, defects: Defect
 
 
 def make_chunks(
-    examples: Iterable[tuple[int, Example]], names: Sequence[str], shard_size: int = SHARD_CHARACTERS
+    examples: Iterable[tuple[Path, int, Example]], names: Sequence[str], shard_size: int = SHARD_CHARACTERS
 ) -> Iterator[Chunk]:
-    """The text of examples that come with the index of their source, in pieces of `size` characters or a little more.
+    """Collect examples into chunks of `shard_size` characters or a little more.
 
-    No piece has text of two sources, and pieces are numbered within their source.
+    Every chunk has text of one part (folder) and one source only; chunks are numbered within part and source. The
+    chunks of a part do not depend on the examples of other parts.
     """
-    for index, group in groupby(examples, key=itemgetter(0)):
-        batch: list[Example] = []
-        number = n_characters = 0
-        for _, example in group:
-            batch.append(example)
-            n_characters += len(example.source) + len(example.target or "")
-            if n_characters >= shard_size:
-                yield Chunk(f"{index:03}-{number:06}", names[index], serialize_examples(batch))
-                batch, n_characters, number = [], 0, number + 1
-        if batch:
-            yield Chunk(f"{index:03}-{number:06}", names[index], serialize_examples(batch))
+    for index, group in groupby(examples, key=itemgetter(1)):
+        buffers: dict[Path, _Buffer] = {}
+        for folder, _, example in group:
+            buffer = buffers.setdefault(folder, _Buffer())
+            buffer.examples.append(example)
+            buffer.characters += len(example.source) + len(example.target or "")
+            if buffer.characters >= shard_size:
+                yield buffer.make_chunk(folder, index, names[index])
+                buffers[folder] = _Buffer(number=buffer.number + 1)
+        for folder, buffer in buffers.items():
+            if buffer.examples:
+                yield buffer.make_chunk(folder, index, names[index])
 
 
-def write_shard(chunk: Chunk, tokenizers: TokenizerPair, folder: Path) -> ShardDone:
-    """Cut a chunk into tokens and write it, unless that has been done."""
-    if (done := _find_finished(chunk, tokenizers, folder)) is not None:
-        return done
-    return _tokenize_and_save(chunk, tokenizers, folder)
+@dataclass
+class _Buffer:
+    """The examples of a chunk that is not full yet."""
+
+    number: int = 0
+    characters: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+    def make_chunk(self, folder: Path, index: int, source: str) -> Chunk:
+        return Chunk(folder, f"{index:03}-{self.number:06}", source, serialize_examples(self.examples))
 
 
-def _find_finished(chunk: Chunk, tokenizers: TokenizerPair, folder: Path) -> ShardDone | None:
-    """The shard of this chunk, if it is there, whole and made from the same."""
+def write_shard(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone:
+    """Tokenize a chunk and write its shard, unless the shard exists already."""
+    return _find_finished(chunk, tokenizers) or _tokenize_and_save(chunk, tokenizers)
+
+
+def _find_finished(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone | None:
+    """Return the existing shard of this chunk if it is undamaged and made from the same text and tokenizers."""
     try:
-        shard = load_shard(folder, chunk.name, verify=True)
+        shard = load_shard(chunk.folder, chunk.name, verify=True)
     except DamagedError:
         return None
-    made_from = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
-    expected = {kind: fingerprint for kind, fingerprint in made_from.items() if kind in shard.streams} | {
-        "text": chunk.sha256
-    }
-    if shard.made_from != expected or shard.source != chunk.source:
+    fingerprints = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
+    expected = {kind: fingerprint for kind, fingerprint in fingerprints.items() if kind in shard.streams}
+    if shard.made_from != {**expected, "text": chunk.sha256} or shard.source != chunk.source:
         return None
-    return ShardDone(chunk.name, shard.sha256, len(shard), shard.tokens.size, len(chunk.text), reused=True)
+    return _describe_shard(chunk, shard, shard.sha256, reused=True)
 
 
-def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair, folder: Path) -> ShardDone:
+def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone:
     shard = tokenize_examples(
         deserialize_examples(chunk.text),
-        *_source_and_target(tokenizers),
+        tokenizers.source,
+        tokenizers.target,
         name=chunk.name,
         origin=chunk.source,
         text_sha256=chunk.sha256,
     )
-    return ShardDone(
-        chunk.name, save_shard(shard, folder), len(shard), shard.tokens.size, len(chunk.text), reused=False
-    )
+    return _describe_shard(chunk, shard, save_shard(shard, chunk.folder), reused=False)
 
 
-def _source_and_target(tokenizers: TokenizerPair) -> tuple[Tokenizer, Tokenizer]:
-    return tokenizers.source, tokenizers.target
+def _describe_shard(chunk: Chunk, shard: Shard, sha256: str, *, reused: bool) -> ShardDone:
+    return ShardDone(chunk.folder, chunk.name, sha256, len(shard), shard.tokens.size, len(chunk.text), reused)
 
 
 class WorkerError(RegardError):
-    """A process that cut text into tokens is gone: memory ran out, or somebody ended it."""
+    """A worker process died: it ran out of memory, or was killed."""
 
 
-def _write_shards(
-    chunks: Iterator[Chunk], tokenizers: TokenizerPair, folder: Path, workers: int
-) -> Iterator[ShardDone]:
-    """Every chunk as a shard, in order; at most a few chunks are in memory."""
+def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair, workers: int) -> Iterator[ShardDone]:
+    """Write every chunk as a shard, in order. At most `workers + 2` chunks are in memory."""
     with use_one_thread():
         if workers == 1:
-            yield from (write_shard(chunk, tokenizers, folder) for chunk in chunks)
+            yield from (write_shard(chunk, tokenizers) for chunk in chunks)
             return
         contents = tokenizers.source.content, tokenizers.target.content
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context, _init_worker, (*contents, str(folder))) as pool:
+        with ProcessPoolExecutor(workers, context, _init_worker, contents) as pool:
             pending: deque[Future[ShardDone | WorkerFailure] | ShardDone] = deque()
             try:
                 for chunk in chunks:
-                    finished_shard = _find_finished(chunk, tokenizers, folder)
-                    pending.append(finished_shard or pool.submit(_write_in_worker, chunk))
+                    pending.append(_find_finished(chunk, tokenizers) or pool.submit(_write_in_worker, chunk))
                     if len(pending) > workers + 1:
                         yield _unwrap(pending.popleft())
                 while pending:
@@ -235,8 +286,8 @@ def _write_shards(
             except BrokenProcessPool as error:
                 raise WorkerError(
                     "A worker process died; perhaps there was not enough memory.",
-                    fix="Run it again: finished shards are kept. `regard prepare` can do with fewer --workers. "
-                    'A script of your own must begin its work under `if __name__ == "__main__":`.',
+                    fix="Run it again, with `regard prepare` and fewer --workers if need be: finished shards are "
+                    'reused. In your own script, start the work under `if __name__ == "__main__":`.',
                 ) from error
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -252,7 +303,7 @@ def _unwrap(pending: Future[ShardDone | WorkerFailure] | ShardDone) -> ShardDone
 
 @contextlib.contextmanager
 def use_one_thread() -> Iterator[None]:
-    """Keep `tokenizers` from starting threads of its own: our processes share the work already."""
+    """Keep the `tokenizers` library from starting threads: the worker processes share the work already."""
     names = ("TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS")
     saved_environment = {name: os.environ.get(name) for name in names}
     os.environ.update({"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"})
@@ -263,22 +314,19 @@ def use_one_thread() -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-_worker_state: tuple[TokenizerPair, Path] | None = None  # a worker's own
+_worker_tokenizers: TokenizerPair | None = None  # set in worker processes only
 
 
-def _init_worker(source: bytes, target: bytes, folder: str) -> None:
-    global _worker_state
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent hears it, and decides for all
-    source_tokenizer = Tokenizer(source)
-    _worker_state = (
-        TokenizerPair(source_tokenizer, source_tokenizer if target == source else Tokenizer(target)),
-        Path(folder),
-    )
+def _init_worker(source: bytes, target: bytes) -> None:
+    global _worker_tokenizers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent decides for all
+    tokenizer = Tokenizer(source)
+    _worker_tokenizers = TokenizerPair(tokenizer, tokenizer if target == source else Tokenizer(target))
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
 def _exit_with_parent() -> None:
-    """A parent that is killed cannot tell its workers: they watch it, so that none is left behind."""
+    """Exit when the parent process ends: a killed parent cannot stop its workers itself."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -286,8 +334,8 @@ def _exit_with_parent() -> None:
 
 
 def _write_in_worker(chunk: Chunk) -> ShardDone | WorkerFailure:
-    assert _worker_state is not None  # noqa: S101 - `_begin` ran
+    assert _worker_tokenizers is not None  # noqa: S101 - `_init_worker` ran
     try:
-        return _tokenize_and_save(chunk, *_worker_state)
+        return _tokenize_and_save(chunk, _worker_tokenizers)
     except RegardError as error:
         return WorkerFailure(error.what, error.where, error.fix)

@@ -1,19 +1,20 @@
-"""Tokens at rest: a shard is `.bin` (token ids), `.idx` (lengths and where each sample stood) and `.json`.
+"""The shard format: `.bin` (token ids), `.idx` (lengths and origin of each sample) and `.json` (description).
 
-`.bin` holds sample after sample, and of a sample stream after stream: source, then target or tags. `.idx` is a table
-of 32-bit numbers, column after column: the length of each stream, then file, line, languages and label of each
-sample. `.json` is written last, so a shard is whole or absent: it has the sha256 of both, that of the vocabulary
-and of the text they were made from, and the names that the numbers stand for. Small corpora are the same thing
-without files: a shard's arrays may be in memory as well as mapped from disk.
+`.bin` holds sample after sample, and within a sample stream after stream: source, then target or tags. `.idx` is a
+table of 32-bit integers, column after column: the length of each stream, then file, line, languages and label of each
+sample. `.json` is written last, so a shard is either complete or absent. It holds the sha256 of both files, of the
+tokenizers and of the text, and the names that the integers of `.idx` stand for. A shard's arrays may also live in
+memory: small corpora need no files.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,12 @@ from regard.data.example import Location
 
 Tokens = NDArray[np.uint16] | NDArray[np.uint32]
 FORMAT = 1
-SHARD_NAME = re.compile(r"\w[\w-]*")  # of a shard: never a path to elsewhere
+SHARD_NAME = re.compile(r"\w[\w-]*")  # a file name, never a path into another folder
 
 
 @dataclass(frozen=True)
 class _ShardInfo:
-    """What `.json` says."""
+    """The content of `.json`."""
 
     format: int
     source: str
@@ -52,7 +53,7 @@ _SHARD_INFO = TypeAdapter(_ShardInfo)
 
 @dataclass(frozen=True)
 class Shard:
-    """Some samples as token ids, without special tokens: tasks add those they need."""
+    """Samples as token ids, without special tokens: tasks add those that they need."""
 
     name: str
     source: str  # the corpus source that the samples came from
@@ -61,28 +62,28 @@ class Shard:
     table: NDArray[np.uint32]  # (columns, samples): lengths of the streams, file, line, languages, label
     files: tuple[str, ...]
     languages: tuple[tuple[str, ...], ...]
-    labels: tuple[str, ...] = ()  # of samples or of tags; both count from 1, and 0 is none
-    made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the vocabularies and of the text
-    sha256: str = ""  # of `.json`, and through it of everything
+    labels: tuple[str, ...] = ()  # of samples or of tags; numbered from 1, and 0 means none
+    made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the tokenizers and of the text
+    sha256: str = ""  # of `.json`, which holds the sha256 of the other two files
 
     def __len__(self) -> int:
         return self.table.shape[1]
 
     @property
     def lengths(self) -> NDArray[np.uint32]:
-        """(streams, samples)."""
+        """Tokens of each stream and sample: (streams, samples)."""
         return self.table[: len(self.streams)]
 
     def offsets(self) -> NDArray[np.int64]:
-        """Where each sample begins in the tokens, and the end."""
+        """Return where each sample begins in `tokens`, and the end of the last: (samples + 1,)."""
         return np.concatenate(([0], np.cumsum(self.lengths.sum(axis=0, dtype=np.int64))))
 
     def column(self, name: str) -> NDArray[np.uint32]:
-        """One of "file", "line", "languages" and "label"."""
+        """Return the column "file", "line", "languages" or "label": (samples,)."""
         return self.table[len(self.streams) + COLUMNS.index(name)]
 
     def locate(self, sample: int) -> Location:
-        """The file and line that a sample was read from."""
+        """Return the file and line that a sample was read from."""
         return Location(self.files[self.column("file")[sample]], int(self.column("line")[sample]))
 
 
@@ -90,7 +91,7 @@ COLUMNS = ("file", "line", "languages", "label")
 
 
 def save_shard(shard: Shard, folder: Path) -> str:
-    """Write the three files, `.json` last; the same samples give the same bytes. Returns the sha256 of `.json`."""
+    """Write the three files, `.json` last, and return the sha256 of `.json`. Equal samples give equal bytes."""
     parts = {"bin": shard.tokens.tobytes(), "idx": np.ascontiguousarray(shard.table).tobytes()}
     for suffix, content in parts.items():
         write_atomic(folder / f"{shard.name}.{suffix}", content)
@@ -115,20 +116,30 @@ def save_shard(shard: Shard, folder: Path) -> str:
 def load_shard(
     folder: Path, name: str, *, expected_sha256: str | None = None, verify: bool = False, without_tokens: bool = False
 ) -> Shard:
-    """Map a shard from disk. Sizes are always checked; `thorough` reads everything and compares the sha256.
+    """Memory-map a shard from disk. Sizes and the table are always checked.
 
-    `expected` is the sha256 that `.json` must have; `without_tokens` leaves `.bin` for later.
+    Args:
+        folder: Where the three files are.
+        name: The file name without suffix.
+        expected_sha256: The sha256 that `.json` must have.
+        verify: Read `.bin` and `.idx` and compare their sha256, too.
+        without_tokens: Do not open `.bin`; `tokens` is empty.
+
+    Raises:
+        DamagedError: If a file is missing, unfinished or damaged.
     """
     path = folder / f"{name}.json"
     if not SHARD_NAME.fullmatch(name):
-        raise DamagedError(f"There is no shard of the name {name[:80]!r}.", where=str(folder), fix=_PREPARE_AGAIN)
+        raise DamagedError(f"{name[:80]!r} is not a valid shard name.", where=str(folder), fix=_PREPARE_AGAIN)
     try:
         content = read_regular_file(path, limits.DOCUMENT)
     except FileNotFoundError:
         raise DamagedError("The shard was never finished.", where=str(path), fix=_PREPARE_AGAIN) from None
     digest = hashlib.sha256(content).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
-        raise DamagedError("The shard is not the one that the corpus names.", where=str(path), fix=_PREPARE_AGAIN)
+        raise DamagedError(
+            "The shard is not the one that the corpus names (sha256 differs).", where=str(path), fix=_PREPARE_AGAIN
+        )
     try:
         document = parse_json(content)
         if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
@@ -145,7 +156,7 @@ def load_shard(
         for suffix, part_sha256 in info.sha256.items():
             part = folder / f"{name}.{suffix}"
             if sha256(part) != part_sha256:
-                raise DamagedError("The file has other content.", where=str(part), fix=_PREPARE_AGAIN)
+                raise DamagedError("The file has other content (sha256 differs).", where=str(part), fix=_PREPARE_AGAIN)
     shard = Shard(
         name=name,
         source=info.source,
@@ -163,18 +174,18 @@ def load_shard(
 
 
 def _check_table(shard: Shard, count: int, path: Path) -> None:
-    """Lengths that add up to the tokens, and numbers that stand for something."""
+    """Check that the lengths add up to the number of tokens, and that every index is within its list."""
     bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
     wrong = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if wrong or int(shard.lengths.sum(dtype=np.int64)) != count:
         raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
 
 
-_PREPARE_AGAIN = "Run `regard prepare` again: it keeps what is good and makes the rest anew."
+_PREPARE_AGAIN = "Run `regard prepare` again: it reuses good shards and rewrites the rest."
 
 
 def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
-    """A file as an array that stays on disk until it is read."""
+    """Memory-map a file as an array; raise DamagedError if its size is wrong."""
     expected_bytes = count * np.dtype(dtype).itemsize
     actual_bytes = path.stat().st_size if path.is_file() else -1
     if actual_bytes != expected_bytes:
@@ -186,9 +197,11 @@ def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
 
 
 def split_long(shard: Shard, max_length: int) -> Shard:
-    """The same text in samples of at most `longest` tokens: for documents that are read as a whole, not packed."""
+    """Return the same text as samples of at most `max_length` tokens, for tasks that do not pack documents."""
     if shard.streams != ("source",):
-        raise RegardError("Only running text can be cut.", where=shard.name, fix="Set long samples aside instead.")
+        raise RegardError(
+            "Only samples with a single stream can be split.", where=shard.name, fix="Exclude long samples."
+        )
     lengths = shard.lengths[0].astype(np.int64)
     n_pieces = np.maximum(-(-lengths // max_length), 1)
     table = np.repeat(shard.table, n_pieces, axis=1)
@@ -199,22 +212,22 @@ def split_long(shard: Shard, max_length: int) -> Shard:
 
 
 class Shards:
-    """A corpus of shards: samples are numbered through, and each source has a weight."""
+    """The shards of a corpus. Samples are numbered across shards, and each source has a weight."""
 
     def __init__(self, shards: Sequence[Shard], weights: dict[str, float] | None = None) -> None:
         if not shards:
-            raise RegardError("The corpus has no samples.", fix="Name at least one source with text in it.")
+            raise RegardError("The corpus has no samples.", fix="Give at least one source with text.")
         for shard in shards:
             if shard.streams != shards[0].streams:
                 first_streams, shard_streams = " and ".join(shards[0].streams), " and ".join(shard.streams)
                 raise RegardError(
                     f"{shards[0].source} has {first_streams}, but {shard.source} has {shard_streams}.",
-                    fix="Sources of different kinds cannot be mixed: train on one after the other.",
+                    fix="Sources of different kinds cannot be mixed: train on one kind at a time.",
                 )
             if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
-                    f"{shards[0].source} and {shard.source} were made with different vocabularies.",
-                    fix="Prepare the whole corpus with one.",
+                    f"{shards[0].source} and {shard.source} were made with different tokenizers.",
+                    fix="Prepare the whole corpus with one tokenizer.",
                 )
         self.shards = tuple(shards)
         self.streams = shards[0].streams
@@ -229,11 +242,11 @@ class Shards:
         return int(self.sample_offsets[-1])
 
     def load_tokens(self, number: int) -> Tokens:
-        """The tokens of a shard."""
+        """Return the tokens of a shard."""
         return self.shards[number].tokens
 
     def iter_pairs(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Source and target of every sample, as ids and in the order of the shards: for other people's trainers."""
+        """Yield the source and target ids of every sample in stored order, for trainers other than Regard's."""
         for number, shard in enumerate(self.shards):
             tokens, offsets = self.load_tokens(number), shard.offsets()[:-1]
             for start, (source_length, target_length) in zip(
@@ -243,19 +256,30 @@ class Shards:
                 yield ids[:source_length], ids[source_length:]
 
     def use_labels(self, labels: tuple[str, ...]) -> None:
-        """Number the labels as another corpus does: those that a model knows."""
+        """Use the label numbers of a model instead of the corpus's own.
+
+        Raises:
+            RegardError: If the corpus has a label that is not among `labels`.
+        """
         if unknown_labels := set(self.labels) - set(labels):
             label_list = ", ".join(sorted(unknown_labels)[:5])
             raise RegardError(
-                f"The model was never told these labels: {label_list}.", fix="Train with examples of them."
+                f"The model does not have these labels: {label_list}.", fix="Train with examples of them."
             )
         self.labels = labels
 
+    def split_long(self, max_length: int) -> Self:
+        """Return the same corpus with samples of at most `max_length` tokens; tokens are loaded from where they are."""
+        weights = {shard.source: weight for shard, weight in zip(self.shards, self.weights, strict=True)}
+        result = copy(self)
+        Shards.__init__(result, [split_long(shard, max_length) for shard in self.shards], weights)
+        return result
+
     def prefetch(self, numbers: Sequence[int]) -> None:
-        """These shards will be read next: nothing to do where they are at hand."""
+        """Announce the shards that are read next; local shards need no preparation."""
 
     def locate(self, sample: int) -> Location:
-        """The file and line that a sample was read from."""
+        """Return the file and line that a sample was read from."""
         shard = int(np.searchsorted(self.sample_offsets, sample, side="right")) - 1
         return self.shards[shard].locate(sample - int(self.sample_offsets[shard]))
 
@@ -265,7 +289,7 @@ def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
 
 
 def _content_fingerprint(shard: Shard) -> str:
-    """A fingerprint of what a shard holds; one that is in memory is hashed as it is."""
+    """Return the sha256 of a shard; one in memory has none yet and is hashed here."""
     if shard.sha256:
         return shard.sha256
     digest = hashlib.sha256(json.dumps([shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]).encode())

@@ -1,4 +1,4 @@
-"""Examples -> a shard of token ids."""
+"""Tokenize examples into a shard of token ids."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from regard.data.example import CorpusError, Example, Location
 from regard.data.shards.shard import Shard, Tokens
 from regard.text.tokenizer import Tokenizer
 
-BATCH_CHARACTERS = 1 << 18  # characters: encodings take a hundred times the memory of their text
+BATCH_CHARACTERS = 1 << 18  # characters encoded at a time: encodings take 100 times the memory of their text
 TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
 
@@ -25,9 +25,18 @@ def tokenize_examples(
     origin: str = "",
     text_sha256: str = "",
 ) -> Shard:
-    """Cut examples that are alike (all pairs, all tagged, or neither) into tokens, as one shard.
+    """Tokenize examples of one kind (all pairs, all tagged, or neither) into one shard.
 
-    `origin` names their corpus source, `text` is the sha256 of their text, both for the record.
+    Args:
+        examples: All from the same source of the corpus.
+        source: Tokenizer of the source side.
+        target: Tokenizer of the target side.
+        name: The shard's name.
+        origin: The name of the corpus source; stored with the shard.
+        text_sha256: The sha256 of the serialized examples; stored with the shard.
+
+    Raises:
+        CorpusError: If examples of different kinds are mixed, or tags do not fit the words.
     """
     needs_uint32 = max(source.size, target.size) > 1 << 16
     dtype = np.dtype("<u4" if needs_uint32 else "<u2")
@@ -64,7 +73,7 @@ def tokenize_examples(
 
 
 def serialize_examples(examples: Iterable[Example]) -> bytes:
-    """Examples as bytes: the same text always gives the same bytes."""
+    """Serialize examples; the same examples always give the same bytes."""
     rows = [
         (
             example.where.file,
@@ -81,7 +90,7 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
 
 
 def deserialize_examples(content: bytes) -> list[Example]:
-    """The examples that `packed_text` wrote."""
+    """Return the examples that `serialize_examples` wrote."""
     return [
         Example(Location(file, line), source, target, label, None if tags is None else tuple(tags), tuple(languages))
         for file, line, source, target, label, tags, languages in json.loads(content.decode("utf-8", "surrogatepass"))
@@ -93,7 +102,7 @@ def _encode(tokenizer: Tokenizer, texts: list[str], dtype: np.dtype[Any]) -> Tok
 
 
 def _concatenate(parts: Iterable[list[list[int]]], dtype: np.dtype[Any]) -> TokenStream:
-    """Lists of ids as one array and its lengths, part by part: Python's numbers take twenty times the room."""
+    """Join lists of ids into one array and its lengths, part by part: Python integers take 20 times the memory."""
     tokens: list[NDArray[Any]] = [np.zeros(0, dtype)]
     lengths: list[NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
     for part in parts:
@@ -104,7 +113,7 @@ def _concatenate(parts: Iterable[list[list[int]]], dtype: np.dtype[Any]) -> Toke
 
 
 def _interleave(streams: list[TokenStream]) -> Tokens:
-    """Of every sample one stream after another."""
+    """Store the streams of every sample one after another."""
     if len(streams) == 1:
         return streams[0][0]
     (first_tokens, first_lengths), (second_tokens, second_lengths) = streams
@@ -130,14 +139,14 @@ def _batch_texts(texts: list[str]) -> Iterator[list[str]]:
 
 
 def _check_all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example], bool]) -> bool:
-    """Whether the examples have a target (or tags); a mixture is refused with the first that differs."""
+    """Return whether the examples have a target (or tags); raise at the first that differs from those before it."""
     for example in examples:
         if has(example) != has(examples[0]):
             kind = "has no" if has(examples[0]) else "has"
             raise CorpusError(
                 f"This example {kind} {what}, unlike those before it.",
                 where=str(example.where),
-                fix="All examples of a source must be of one kind.",
+                fix="Give all examples of a source the same fields.",
             )
     return bool(examples) and has(examples[0])
 
@@ -148,16 +157,18 @@ def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[i
 
 
 def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
-    """For each piece 1 + the tag of the word that begins with it, or 0 where none does."""
+    """Return for each token 1 + the tag of the word that begins with it, or 0 if no word does."""
     encoding = tokenizer.encode(example.source)
     first_tokens, tags = first_token_of_words(example.source, encoding.offsets), example.tags or ()
     if len(first_tokens) != len(tags):
-        raise CorpusError(f"{len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where))
+        raise CorpusError(
+            f"The sentence has {len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where)
+        )
     if first_tokens.size and (first_tokens[-1] >= len(encoding.ids) or (np.diff(first_tokens) <= 0).any()):
         raise CorpusError(
-            "Two words share a piece, so one of them has no place for its tag.",
+            "Two words share a token, so one of them has no token for its tag.",
             where=str(example.where),
-            fix="Tag with a vocabulary whose pieces do not cross spaces.",
+            fix="Use a tokenizer whose tokens do not cross spaces.",
         )
     numbers = np.zeros(len(encoding.ids), np.int64)
     numbers[first_tokens] = [1 + labels.index(tag) for tag in tags]
@@ -165,7 +176,7 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
 
 
 def first_token_of_words(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """Of every word, the first piece that reaches into it; spaces separate words.
+    """Return for every word the index of the first token that overlaps it; spaces separate words.
 
     >>> first_token_of_words("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
     array([0, 2])
@@ -175,7 +186,7 @@ def first_token_of_words(text: str, spans: Sequence[tuple[int, int]]) -> NDArray
 
 
 def _word_starts(text: str) -> NDArray[np.int64]:
-    """Where words begin: characters after a space, or at the start."""
+    """Return where words begin: at characters after a space, or at the start."""
     return np.array(
         [i for i, character in enumerate(text) if character != " " and (i == 0 or text[i - 1] == " ")], np.int64
     )

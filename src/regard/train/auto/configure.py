@@ -16,6 +16,7 @@ from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
 from regard.config.toml_file import to_dict
+from regard.data.example import FileInfo
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
 from regard.train.auto.hyperparameters import (
     FEW_VALIDATIONS,
@@ -61,6 +62,7 @@ class AutoRun:
     reasons: tuple[str, ...]
     stats: CorpusStats
     typical_length: int  # tokens per row, used to estimate costs
+    file_infos: Mapping[str, FileInfo]  # size and sha256 of the corpus files: `fit` need not compute them again
 
 
 def configure(
@@ -193,7 +195,9 @@ class CorpusPlan:
         }
         run = codec.RUN_FILES.parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
         reasons.insert(0, self._explain_preset(recipe, run.model))
-        return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length)
+        validation_infos = self.validation_stats.file_infos if self.validation_stats is not None else {}
+        file_infos = {**self.stats.file_infos, **validation_infos}
+        return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
         """Choose updates and tokens per update from the recipe, unless the user requested them."""

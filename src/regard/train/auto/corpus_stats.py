@@ -1,31 +1,31 @@
-"""What a corpus holds, counted in one reading: the figures that decide which model suits it."""
+"""Statistics of a corpus, collected in one pass together with its checksums: they decide the model and its settings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Documents, Lines
+from regard.config.run import AnySource, Documents
 from regard.data.corpus import Corpus
-from regard.data.example import CorpusError, Defects, Example
+from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
 Content = Literal["pairs", "text", "labels", "tags"]
-MAX_DISTINCT_WORDS = 1_000_000  # different words that are told apart: beyond, it makes no difference
-SNIFF_BYTES = 8192  # bytes at the start of a file that show whether it is text
+MAX_DISTINCT_WORDS = 1_000_000  # counted per side; more would change no setting
+SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass
 class SideStats:
-    """One side of a corpus."""
+    """Statistics of the source side or the target side."""
 
     characters: int = 0
     bytes: int = 0
     max_bytes: int = 0  # bytes of the longest example
-    alphabet: set[str] = field(default_factory=set)  # the different characters
-    distinct_words: set[str] = field(default_factory=set)  # the different words, WORDS at most
+    alphabet: set[str] = field(default_factory=set)  # distinct characters
+    distinct_words: set[str] = field(default_factory=set)  # at most about MAX_DISTINCT_WORDS
 
     def add(self, text: str) -> None:
         """Count a text."""
@@ -40,7 +40,7 @@ class SideStats:
 
 @dataclass
 class CorpusStats:
-    """The figures of a corpus."""
+    """Statistics of a corpus."""
 
     content: Content
     examples: int = 0
@@ -48,15 +48,16 @@ class CorpusStats:
     target: SideStats = field(default_factory=SideStats)
     labels: set[str] = field(default_factory=set)  # of whole examples, or the tags of words
     languages: tuple[str, ...] = ()
+    file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
 
     @property
     def mean_length(self) -> float:
-        """Characters of a usual source."""
+        """Mean number of characters of a source text."""
         return self.source.characters / max(1, self.examples)
 
     @property
     def distinct_word_count(self) -> int:
-        """Different words, on both sides together."""
+        """Number of distinct words on both sides together."""
         return len(self.source.distinct_words | self.target.distinct_words)
 
     def add(self, example: Example) -> None:
@@ -72,21 +73,30 @@ class CorpusStats:
 
 
 def collect_stats(sources: Sequence[AnySource]) -> CorpusStats:
-    """Read every example once. What cannot be learned from (nothing, a picture, one side only) is refused."""
+    """Read every example once and collect statistics and checksums.
+
+    Raises:
+        RegardError: If there is nothing to learn from: no text, a binary file, or one side of a pair is empty.
+        CorpusError: If examples of different kinds are mixed.
+    """
+    Corpus(sources).check_regular_files()
     for source in sources:
         _check_not_binary(source)
-    examples = (example for _, example in Corpus(sources).examples(Defects()))  # the run itself reports the defects
+    defects = Defects(hash_files=True)  # the defects are reported when the shards are written
+    examples = (example for _, example in Corpus(sources).examples(defects))
     first_example = next(examples, None)
     where = " and ".join(_list_paths(sources))
     if first_example is None:
-        raise RegardError("There is nothing in this corpus.", where=where, fix="Give files with text.")
+        raise RegardError("The corpus is empty.", where=where, fix="Give files with text.")
     stats = CorpusStats(_detect_content(first_example))
     for example in chain((first_example,), examples):
         if _detect_content(example) != stats.content:
-            what = f"The corpus begins with {_CONTENT_NAMES[stats.content]} and goes on with {_CONTENT_NAMES[_detect_content(example)]}."
-            raise CorpusError(what, where=str(example.where), fix="Train on one kind of examples at a time.")
+            first_kind, kind = _CONTENT_NAMES[stats.content], _CONTENT_NAMES[_detect_content(example)]
+            what = f"The corpus begins with {first_kind} and continues with {kind}."
+            raise CorpusError(what, where=str(example.where), fix="Train on one kind of example at a time.")
         stats.add(example)
     _check_not_empty(stats, sources)
+    stats.file_infos = defects.file_infos
     return stats
 
 
@@ -112,26 +122,19 @@ def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
 
 
 def _check_not_binary(source: AnySource) -> None:
-    """A picture, a spreadsheet or an archive is met before its first line is taken for a sentence."""
-    for path in _list_paths([source]):
+    """Reject images, spreadsheets and archives before their first line passes for a sentence."""
+    for path in source.paths:
         for file in list_files(path, Defects()):
             head = next(read_decompressed(file), b"")[:SNIFF_BYTES]
             if b"\0" in head and not head.startswith(_UTF16_BOMS) and source.kind not in ("parquet", "gettext", "tmx"):
-                fix = "Give plain text in UTF-8; save a document or spreadsheet as text first."
-                raise CorpusError("This is not a text file: it holds NUL bytes.", where=file, fix=fix)
+                fix = "Give UTF-8 text; export a document or spreadsheet as text first."
+                raise CorpusError("This is not a text file: it contains NUL bytes.", where=file, fix=fix)
 
 
 def _list_paths(sources: Sequence[AnySource]) -> list[str]:
-    return [path for source in sources for path in _iter_paths(source)]
-
-
-def _iter_paths(source: AnySource) -> Iterator[str]:
-    if isinstance(source, Lines):
-        yield from (path for path in (source.source, source.target) if path is not None)
-    else:
-        yield source.path
+    return [path for source in sources for path in source.paths]
 
 
 def is_running_text(stats: CorpusStats, sources: Sequence[AnySource]) -> bool:
-    """Whether the text is documents, and not one short text a line."""
+    """Return whether the text is documents, not one short text per line."""
     return stats.content == "text" and all(isinstance(source, Documents) for source in sources)
