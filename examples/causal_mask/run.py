@@ -28,6 +28,7 @@ from regard.data.batches.batch import Batch
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data
@@ -158,7 +159,7 @@ def train_model(run: Run, data: RunData, folder: Path, sources: Sequence[str], *
         tokens = sum(batch.label_count for batch in batches)
         parallel_loss = sum(trainer.objective(batch).total.item() for batch in batches)
         stepwise_loss = sum(compute_stepwise_loss(model, batch) for batch in batches)
-    translations = Translator(model, data.tokenizers, run.model).translate(sources, beam_size=1)  # type: ignore[arg-type]
+    translations = Translator(model, data.tokenizers, run.model).translate(sources, Beam(1))  # type: ignore[arg-type]
     outputs = [translation.text for translation in translations]
     accuracy = sum(is_correct(output, sentence) for output, sentence in zip(outputs, sources, strict=True)) / len(
         sources

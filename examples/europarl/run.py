@@ -20,6 +20,7 @@ import torch
 from regard.data.readers.text_files import read_decompressed
 from regard.measure.bleu_chrf import bleu, chrf
 from regard.pipeline.load import load
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
 
@@ -87,7 +88,7 @@ def score_test(data: Path, run: Path) -> dict[str, Any]:
     sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     translator = load(run)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
-    hypotheses = [translation.text for translation in translator.translate(sources, beam_size=BEAM)]
+    hypotheses = [translation.text for translation in translator.translate(sources, Beam(BEAM))]
     (run.parent / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
     scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
     return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}

@@ -25,6 +25,7 @@ import torch
 from regard.data.readers.text_files import read_decompressed
 from regard.measure.bleu_chrf import BleuTokenizer, bleu, chrf
 from regard.pipeline.load import load
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
 
@@ -107,9 +108,7 @@ def write_diversified_corpus(data: Path, out: Path, teachers: list[Path]) -> lis
             out / f"by-{teacher.parent.name}-{teacher.name}.de"
         )  # translating takes minutes: a second start finds it
         if not translation_path.is_file():
-            translations = _load_translator(teacher).translate(
-                sources, beam_size=BEAM, length_penalty=TEACHER_LENGTH_PENALTY
-            )
+            translations = _load_translator(teacher).translate(sources, Beam(BEAM, TEACHER_LENGTH_PENALTY))
             translation_path.write_text(
                 "".join(f"{translation.text}\n" for translation in translations), encoding="utf-8"
             )
@@ -152,8 +151,7 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
             translator = _load_translator(run / name)
             for length_penalty in LENGTH_PENALTIES:
                 outputs = [
-                    translation.text
-                    for translation in translator.translate(sources, beam_size=BEAM, length_penalty=length_penalty)
+                    translation.text for translation in translator.translate(sources, Beam(BEAM, length_penalty))
                 ]
                 validation_bleu[name, length_penalty] = bleu(outputs, references, tokenize=tokenize).value
     name, length_penalty = max(validation_bleu, key=lambda choice: validation_bleu[choice])
@@ -164,10 +162,7 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
     translator, tests = _load_translator(run / name), {}
     for test in TESTS:
         sources, references = (_read_lines(data, test, language) for language in LANGUAGES)
-        outputs = [
-            translation.text
-            for translation in translator.translate(sources, beam_size=BEAM, length_penalty=length_penalty)
-        ]
+        outputs = [translation.text for translation in translator.translate(sources, Beam(BEAM, length_penalty))]
         score = bleu(outputs, references, tokenize=tokenize)
         tests[test] = {"bleu": score.value, "chrf": chrf(outputs, references).value, "signature": score.signature}
         print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)

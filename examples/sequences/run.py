@@ -103,7 +103,7 @@ def evaluate(translator: Translator, pairs: Pairs) -> dict[str, float]:
     for source, target in pairs:
         references_by_source[source].append(target)
     references = [tuple(targets) for targets in references_by_source.values()]
-    outputs = [translation.text for translation in translator.translate(list(references_by_source), beam_size=5)]
+    outputs = [translation.text for translation in translator.translate(list(references_by_source))]
     return {
         "exact match": exact_match(outputs, references).value,
         "error rate": wer(outputs, references).value,

@@ -12,6 +12,7 @@ from regard.pipeline.evaluate import summarize_likelihood
 from regard.pipeline.load import load
 from regard.pipeline.probes import PROFESSIONS
 from regard.pipeline.scorer import Scorer
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -63,7 +64,7 @@ def evaluate_json(folder: Path, *arguments: str) -> dict:  # type: ignore[type-a
 def translate_sources(folder: Path, name: str) -> list[str]:
     translator = load(folder / name)
     assert isinstance(translator, Translator)
-    return [translation.text for translation in translator.translate(SOURCES, beam_size=1)]
+    return [translation.text for translation in translator.translate(SOURCES, Beam(1))]
 
 
 def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Documents: every sentence is translated, and the white space is the document's own."""
+"""Documents: every sentence is translated, and the white space stays."""
 
-from regard.pipeline.documents import translate_document
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
@@ -9,9 +9,9 @@ def test_a_document_keeps_its_white_space() -> None:
     settings = make_translator_settings()
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     text = "\n  A bee. C dee!  E\n\nF.\n"
-    document = translate_document(translator, text, beam=1, longest=5)
+    document = translator.translate_document(text, Beam(1), max_length=5)
     assert document.sources == ("", "A bee.", "C dee!", "E", "F.")
     spaces = ["\n  ", " ", "  ", "\n\n", "\n"]
-    one_by_one = [translator.translate([source], beam_size=1, max_length=5)[0].text for source in document.sources]
+    one_by_one = [translator.translate([source], Beam(1), max_length=5)[0].text for source in document.sources]
     assert document.text == "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
-    assert translate_document(translator, "").text == ""
+    assert translator.translate_document("").text == ""

@@ -16,7 +16,6 @@ from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.fill_mask import FillMask
-from regard.pipeline.limits import max_positions
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -104,14 +103,14 @@ def test_texts_get_labels_and_probabilities(models: dict[str, Path]) -> None:
     assert results[0].probability == max(results[0].probabilities.values())
     with pytest.raises(RegardError, match="not 'tag'"):
         classifier.tag(["good dog"])
-    with pytest.raises(RegardError, match="1 texts and 2 others"):
+    with pytest.raises(RegardError, match="1 text and 2 second texts"):
         classifier.classify(["good"], pairs=["dog", "cat"])
 
 
 def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
     classifier = regard.load(models["classify"])
     assert isinstance(classifier, Classifier)
-    limit = max_positions(classifier.settings.encoder)
+    limit = classifier.settings.encoder.max_positions
     assert limit is not None
     long = "good dog " * limit
     beginning = classifier.tokenizers.source.decode(classifier.tokenizers.source.encode_ids([long])[0][: limit - 2])
@@ -139,7 +138,7 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
 
 
 def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
-    filled = run_command("fill", str(models["fill"]), "red dog ___ blue cat", "--best", "2")
+    filled = run_command("fill", str(models["fill"]), "red dog ___ blue cat", "--n-best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")
@@ -196,7 +195,7 @@ def test_encoders_want_lists_and_gaps_that_can_be_found(models: dict[str, Path])
         classifier.classify("good dog")
     with pytest.raises(RegardError, match="a list is expected"):
         fill_mask.fill("red dog ___")
-    with pytest.raises(RegardError, match="cannot be found"):
+    with pytest.raises(RegardError, match="mark of a gap is empty"):
         fill_mask.fill(["red dog ___"], gap="")
     (filled,) = fill_mask.fill(["red dog ___"], n_best=100_000)
     assert len(filled.gaps[0]) == fill_mask.tokenizers.source.size

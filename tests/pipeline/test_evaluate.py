@@ -141,7 +141,7 @@ def test_men_and_women_are_counted() -> None:
 def test_other_languages_are_skipped_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "PROFESSIONS", PROFESSIONS[:1])
     assert probe(make_fake_translator(str.upper, "en", "de"), ["two dogs"]).gender is not None
-    for languages, reason in ((("de", "en"), "de to en"), ((), "does not name"), (("en", "fr"), "en to fr")):
+    for languages, reason in ((("de", "en"), "de to en"), ((), "no named languages"), (("en", "fr"), "en to fr")):
         found = probe(make_fake_translator(str.upper, *languages), ["two dogs"])
         assert found.gender is None
         assert reason in (found.skipped or "")

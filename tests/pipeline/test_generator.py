@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.decode.filters import Filters
 from regard.models.decoder_only import DecoderOnly
 from regard.models.state import DecodingState
 from regard.pipeline.generator import TextGenerator
@@ -27,7 +28,7 @@ def test_greedy_generates_what_the_model_says(kind: AnyTokenizer) -> None:
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
     for prompt in ("Two young", "A", "Ein kleines"):
-        text = "".join(text_generator.stream(prompt, max_new_tokens=8, temperature=0))
+        text = "".join(text_generator.stream(prompt, max_new_tokens=8, filters=Filters(temperature=0)))
         ids = [trained_tokenizer.specials.bos, *trained_tokenizer.encode(prompt).ids]
         banned = sorted(
             trained_tokenizer.specials.control - {trained_tokenizer.specials.eos, trained_tokenizer.specials.unk}
@@ -45,7 +46,7 @@ def test_greedy_generates_what_the_model_says(kind: AnyTokenizer) -> None:
 def test_a_seed_decides_and_no_seed_is_free() -> None:
     text_generator = make_text_generator()
     texts = [
-        "".join(text_generator.stream("A", max_new_tokens=20, temperature=1.5, seed=seed))
+        "".join(text_generator.stream("A", max_new_tokens=20, filters=Filters(temperature=1.5), seed=seed))
         for seed in (1, 1, 2, None, None)
     ]
     assert texts[0] == texts[1]
@@ -92,7 +93,7 @@ def test_learned_positions_end_somewhere() -> None:
     prompt_length = 1 + len(make_tokenizer().encode("Two young").ids)
     max_new_tokens = 16 - prompt_length + 1
     assert "".join(text_generator.stream("Two young", max_new_tokens=max_new_tokens, seed=1))
-    with pytest.raises(RegardError, match=f"Ask for at most {max_new_tokens} tokens"):
+    with pytest.raises(RegardError, match=f"Generate at most {max_new_tokens} tokens"):
         text_generator.stream("Two young", max_new_tokens=max_new_tokens + 1)
     with pytest.raises(RegardError, match="Shorten the prompt"):
         text_generator.stream("Two young men are outside near many bushes, and more", max_new_tokens=1)
@@ -101,6 +102,6 @@ def test_learned_positions_end_somewhere() -> None:
 def test_mistakes_are_reported_at_once() -> None:
     text_generator = make_text_generator()
     with pytest.raises(RegardError, match="temperature of -1"):
-        text_generator.stream("A", temperature=-1.0)
-    with pytest.raises(RegardError, match="0 tokens cannot be written"):
+        text_generator.stream("A", filters=Filters(temperature=-1.0))
+    with pytest.raises(RegardError, match="max_new_tokens must be at least 1, got 0"):
         text_generator.stream("A", max_new_tokens=0)

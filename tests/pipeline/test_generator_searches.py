@@ -28,7 +28,7 @@ def test_a_batch_of_prompts_generates_as_each_alone(size: int) -> None:
     if size == 1:
         for prompt, result in zip(PROMPTS * 3, batched, strict=True):
             assert prompt + result.text == prompt + "".join(
-                text_generator.stream(prompt, max_new_tokens=9, temperature=0)
+                text_generator.stream(prompt, max_new_tokens=9, filters=Filters(temperature=0))
             )
 
 
@@ -38,7 +38,7 @@ def test_a_text_joins_its_prompt_as_the_tokenizer_says(kind: AnyTokenizer) -> No
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
     for prompt in PROMPTS:
-        text = "".join(text_generator.stream(prompt, max_new_tokens=9, temperature=0))
+        text = "".join(text_generator.stream(prompt, max_new_tokens=9, filters=Filters(temperature=0)))
         assert text_generator.generate([prompt], max_new_tokens=9, search=Beam(1))[0].text == text
         assert (
             text_generator.generate_with_draft(
@@ -78,7 +78,7 @@ def test_a_draft_changes_nothing_but_the_speed() -> None:
         result, statistics = text_generator.generate_with_draft(
             draft, prompt, max_new_tokens=12, filters=greedy_filters
         )
-        assert result.text == "".join(text_generator.stream(prompt, max_new_tokens=12, temperature=0))
+        assert result.text == "".join(text_generator.stream(prompt, max_new_tokens=12, filters=Filters(temperature=0)))
         own_result, own_statistics = text_generator.generate_with_draft(
             text_generator, prompt, max_new_tokens=12, filters=greedy_filters
         )
@@ -88,7 +88,7 @@ def test_a_draft_changes_nothing_but_the_speed() -> None:
     tagged_tokenizer = make_tokenizer("en", "de")
     settings = make_generator_settings(**{"tokens.vocabulary": tagged_tokenizer.size})
     stranger = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(tagged_tokenizer), settings)
-    with pytest.raises(RegardError, match="another vocabulary"):
+    with pytest.raises(RegardError, match="vocabularies of the draft and of this model differ"):
         text_generator.generate_with_draft(stranger, "A")
 
 
@@ -98,6 +98,6 @@ def test_mistakes() -> None:
         text_generator.generate(TEXTS[0])
     with pytest.raises(RegardError, match="One phrase was given"):
         text_generator.generate(PROMPTS, forbidden="cat")
-    with pytest.raises(RegardError, match="0 tokens"):
+    with pytest.raises(RegardError, match="max_new_tokens must be at least 1"):
         text_generator.generate(PROMPTS, max_new_tokens=0)
     assert text_generator.generate([]) == []

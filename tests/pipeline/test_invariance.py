@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
@@ -17,8 +18,8 @@ def test_batch_1_is_batch_64(beam: int) -> None:
     settings = make_translator_settings(**{"encoder.layers": 2, "decoder.layers": 2})
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     max_source_length = max(len(source) for source in translator.encode_sources(sentences, None))
-    alone = translator.translate(sentences, beam_size=beam, max_length=6, batch_tokens=1)
-    batched = translator.translate(sentences, beam_size=beam, max_length=6, batch_tokens=64 * beam * max_source_length)
+    alone = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=1)
+    batched = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=64 * beam * max_source_length)
     different = [
         n
         for n, (single, batch_result) in enumerate(zip(alone, batched, strict=True))

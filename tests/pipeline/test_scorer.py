@@ -150,7 +150,7 @@ def test_tags_of_languages_stand_before_the_source() -> None:
     assert row.source[0] == specials.language_id("de")
     assert scorer.make_rows(["Zwei"], ["two"], target_language="en")[0].source[0] == specials.language_id("en")
     assert scorer.make_rows(["Zwei"], ["two"], target_language=["en"])[0].source[0] == specials.language_id("en")
-    with pytest.raises(RegardError, match="2 languages for 1 texts"):
+    with pytest.raises(RegardError, match="2 target languages for 1 text"):
         scorer.make_rows(["Zwei"], ["two"], target_language=["en", "de"])
     many = Scorer(scorer.model, scorer.tokenizers, settings.model_copy(update={"languages": ()}))
     with pytest.raises(RegardError, match="knows several languages"):
@@ -168,10 +168,10 @@ def test_a_model_in_training_is_left_as_it_was() -> None:
 def test_what_cannot_be_scored_is_refused() -> None:
     scorer = make_translation_scorer()
     for arguments, message in (
-        ((TARGETS, None), "4 texts have no sources"),
-        ((TARGETS, SOURCES[:3]), "4 texts have 3 sources"),
+        ((TARGETS, None), "4 texts but no sources"),
+        ((TARGETS, SOURCES[:3]), "4 texts but 3 sources"),
         (("text", SOURCES), "a list is expected"),
-        (([], []), "nothing to score"),
+        (([], []), "no text to score"),
     ):
         with pytest.raises(RegardError, match=message):
             scorer.score(*arguments)
@@ -180,7 +180,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
     few = make_lm_scorer(**{"decoder.position": {"kind": "learned", "length": 8}})
     assert len(few.make_rows(["two men are outside near many bushes"])) > 1
     for window in (1, 9):
-        with pytest.raises(RegardError, match=f"window cannot have {window} tokens"):
+        with pytest.raises(RegardError, match=f"window cannot have {window} token"):
             few.score(["two"], window=window)
     learned = {"kind": "learned", "length": 8}
     for side, message in (("encoder", "source of pair 1"), ("decoder", "text of pair 2")):
@@ -188,7 +188,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
         limited = Scorer(make_encoder_decoder(settings), make_tokenizers(), settings)
         with pytest.raises(RegardError, match=message):
             limited.score(["two", TEXTS[2]], [TEXTS[0], "two"])
-    with pytest.raises(RegardError, match="no temperature of 0"):
+    with pytest.raises(RegardError, match="temperature must be above 0"):
         make_translation_scorer(temperature=0.0)
     restoring = make_translator_settings(task="restore")
     with pytest.raises(RegardError, match="task 'restore'"):
@@ -227,7 +227,7 @@ def test_an_encoder_has_no_texts_to_score(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
-    with pytest.raises(RegardError, match="'encoder_only' gives no text a probability"):
+    with pytest.raises(RegardError, match="'encoder_only' assigns no probability"):
         Scorer.load(tmp_path / "m")
     written = Scorer.from_pipeline(
         TextGenerator(make_decoder_only(make_generator_settings()), make_tokenizers(), make_generator_settings()),

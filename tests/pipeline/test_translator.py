@@ -12,8 +12,8 @@ from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.state import DecodingState
 from regard.pipeline.results import Translation
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
-from regard.pipeline.written import not_text
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.pipeline.factories import (
     TEXTS,
@@ -44,11 +44,9 @@ def is_same(first: list[Translation], second: list[Translation]) -> bool:
 @pytest.mark.parametrize("position", ["sinusoidal", "relative"])
 def test_a_batch_translates_as_each_text_alone(beam: int, position: str) -> None:
     translator = make_translator(**{"encoder.position.kind": position, "decoder.position.kind": position})
-    alone = [translator.translate([text], beam_size=beam, max_length=10)[0] for text in VARIED_TEXTS]
+    alone = [translator.translate([text], Beam(beam), max_length=10)[0] for text in VARIED_TEXTS]
     for batch_tokens in (1, 300, 100_000):
-        assert is_same(
-            translator.translate(VARIED_TEXTS, beam_size=beam, max_length=10, batch_tokens=batch_tokens), alone
-        )
+        assert is_same(translator.translate(VARIED_TEXTS, Beam(beam), max_length=10, batch_tokens=batch_tokens), alone)
     assert len({translation.text for translation in alone}) > 5  # they are not all alike
 
 
@@ -58,7 +56,7 @@ def test_a_translation_says_what_the_model_thinks_of_it(beam: int) -> None:
     translator = make_translator()
     specials = make_tokenizer().specials
     for text, translation in zip(
-        VARIED_TEXTS, translator.translate(VARIED_TEXTS, beam_size=beam, max_length=9), strict=True
+        VARIED_TEXTS, translator.translate(VARIED_TEXTS, Beam(beam), max_length=9), strict=True
     ):
         source = torch.tensor([[*make_tokenizer().encode(text).ids, specials.eos]])
         target = torch.tensor([[specials.bos, *translation.tokens[:-1]]])
@@ -68,7 +66,7 @@ def test_a_translation_says_what_the_model_thinks_of_it(beam: int) -> None:
         assert translation.logprobs == pytest.approx(expected, abs=1e-4)
         assert translation.score == pytest.approx(sum(expected) / len(expected), abs=1e-4)
         if beam == 1:
-            banned = not_text(make_tokenizer(), torch.device("cpu"))
+            banned = torch.tensor(specials.not_text)
             assert logprobs.index_fill(1, banned, -torch.inf).argmax(dim=1).tolist() == list(translation.tokens)
 
 
@@ -95,7 +93,7 @@ def test_the_source_has_special_tokens_as_in_training(tags: tuple[str, ...], mon
 
     monkeypatch.setattr(EncoderDecoder, "start", watched_start)
     monkeypatch.setattr(CpuDecoder, "step", watched_step)
-    translator.translate(VARIED_TEXTS, beam_size=1, max_length=1)
+    translator.translate(VARIED_TEXTS, Beam(1), max_length=1)
     assert sources == expected
     assert prompts == {int(prompt) for prompt in rows.target[:, 0]}
 
@@ -103,19 +101,19 @@ def test_the_source_has_special_tokens_as_in_training(tags: tuple[str, ...], mon
 def test_weights_that_have_changed_are_noticed() -> None:
     """A translator lays weights out anew for its steps, and must not go on with old ones."""
     translator = make_translator()
-    before = translator.translate(VARIED_TEXTS, beam_size=2, max_length=9)
-    assert translator.translate(VARIED_TEXTS, beam_size=2, max_length=9) == before
+    before = translator.translate(VARIED_TEXTS, Beam(2), max_length=9)
+    assert translator.translate(VARIED_TEXTS, Beam(2), max_length=9) == before
     other_model = make_encoder_decoder(translator.settings, 5)
     for training in (False, True):
         translator.model.load_state_dict(other_model.state_dict())
         translator.model.train(training)
         fresh = Translator(other_model, translator.tokenizers, translator.settings)
         assert is_same(
-            translator.translate(VARIED_TEXTS, beam_size=2, max_length=9),
-            fresh.translate(VARIED_TEXTS, beam_size=2, max_length=9),
+            translator.translate(VARIED_TEXTS, Beam(2), max_length=9),
+            fresh.translate(VARIED_TEXTS, Beam(2), max_length=9),
         )
         other_model = make_encoder_decoder(translator.settings, 6)
-    after = translator.translate(VARIED_TEXTS, beam_size=2, max_length=9)
+    after = translator.translate(VARIED_TEXTS, Beam(2), max_length=9)
     assert [translation.text for translation in after] != [translation.text for translation in before]
 
 
@@ -132,7 +130,7 @@ def make_training_rows(tokenizers: TokenizerPair, *, tagged: bool) -> BatchArray
 def test_order_is_kept_and_texts_without_words_stay_empty() -> None:
     translator = make_translator()
     texts = ["", TEXTS[0], " \t ", TEXTS[1], "", TEXTS[0]]
-    translations = translator.translate(texts, beam_size=2, max_length=6)
+    translations = translator.translate(texts, Beam(2), max_length=6)
     assert [translation.text == "" for translation in translations] == [True, False, True, False, True, False]
     assert translations[1] == translations[5]
     assert translations[0].tokens == ()
@@ -149,24 +147,24 @@ def test_default_max_length_is_twice_the_source_plus_50() -> None:
             parameter.mul_(3.0)
     unfinished = 0
     for text in TEXTS[:2]:
-        (translation,) = translator.translate([text], beam_size=1)
+        (translation,) = translator.translate([text], Beam(1))
         tokens = len(make_tokenizer().encode(text).ids) + 1
         assert len(translation.tokens) <= 2 * tokens + 50
         assert translation.ended or len(translation.tokens) == 2 * tokens + 50
         unfinished += not translation.ended
     assert unfinished
-    (short,) = translator.translate(TEXTS[:1], beam_size=3, max_length=4)
+    (short,) = translator.translate(TEXTS[:1], Beam(3), max_length=4)
     assert len(short.tokens) <= 4
 
 
 def test_the_model_is_left_as_it_was() -> None:
     translator = make_translator()
     model = translator.model
-    expected = translator.translate(TEXTS, beam_size=1, max_length=8)
+    expected = translator.translate(TEXTS, Beam(1), max_length=8)
     model.train()
     model.encoder.layers[0].eval()  # a mixture, too
     modes = [module.training for module in model.modules()]
-    assert translator.translate(TEXTS, beam_size=1, max_length=8) == expected  # no dropout
+    assert translator.translate(TEXTS, Beam(1), max_length=8) == expected  # no dropout
     assert [module.training for module in model.modules()] == modes
     with pytest.raises(RegardError):
         translator.translate(["x"], max_length=0)
@@ -181,21 +179,21 @@ def test_special_tokens_are_never_generated(beam: int) -> None:
     specials = make_tokenizer("de", "en").specials
     banned = specials.control - {specials.eos, specials.unk}
     assert len(banned) == 7  # pad, begin, mask, classify, separate, two languages
-    assert set(not_text(translator.tokenizers.target, torch.device("cpu")).tolist()) == banned
+    assert specials.not_text == sorted(banned)
     with torch.no_grad():
         translator.model.target.embedding.weight[sorted(banned)] *= 5.0  # tied: the model would love to write them
-    for translation in translator.translate(VARIED_TEXTS, beam_size=beam, max_length=10):
+    for translation in translator.translate(VARIED_TEXTS, Beam(beam), max_length=10):
         assert not banned & set(translation.tokens)
 
 
 def test_texts_beyond_learned_positions_are_refused_by_name() -> None:
     learned = {"kind": "learned", "length": 12}
     translator = make_translator(**{"encoder.position": learned, "decoder.position": learned})
-    with pytest.raises(RegardError, match=r"Text 2 has \d+ tokens, and the model has learned 12 positions") as raised:
+    with pytest.raises(RegardError, match=r"Text 2 has \d+ tokens, but the model has learned 12 positions") as raised:
         translator.translate(["two", TEXTS[2]])
     assert "Zwei junge" in str(raised.value)
-    assert all(len(translation.tokens) <= 12 for translation in translator.translate(["two", "men"], beam_size=2))
-    with pytest.raises(RegardError, match="cannot have 13 tokens"):
+    assert all(len(translation.tokens) <= 12 for translation in translator.translate(["two", "men"], Beam(2)))
+    with pytest.raises(RegardError, match="max_length cannot be 13"):
         translator.translate(["two"], max_length=13)
 
 
@@ -205,7 +203,7 @@ def test_a_multilingual_model_needs_a_target_language() -> None:
         multilingual.translate(["two"])
     with pytest.raises(RegardError, match="no tag for the language 'fr'"):
         multilingual.translate(["two"], target_language="fr")
-    with pytest.raises(RegardError, match="1 languages for 2 texts"):
+    with pytest.raises(RegardError, match="1 target language for 2 texts"):
         multilingual.translate(["two", "men"], target_language=["de"])
     german, english = (
         multilingual.translate(["two"], target_language=language, max_length=9)[0] for language in ("de", "en")
@@ -221,10 +219,10 @@ def test_a_multilingual_model_needs_a_target_language() -> None:
 def test_progress_is_reported_and_mistakes_are_refused() -> None:
     translator = make_translator()
     reported: list[int] = []
-    translator.translate([*VARIED_TEXTS, ""], beam_size=1, max_length=2, batch_tokens=60, report=reported.append)
+    translator.translate([*VARIED_TEXTS, ""], Beam(1), max_length=2, batch_tokens=60, report=reported.append)
     assert sum(reported) == len(VARIED_TEXTS) + 1
     assert len(reported) > 3
     with pytest.raises(RegardError, match="a list is expected"):
         translator.translate("two men")
-    with pytest.raises(RegardError, match="No beam of 0"):
-        translator.translate(["two"], beam_size=0)
+    with pytest.raises(RegardError, match="at least 1 row per text, got 0"):
+        translator.translate(["two"], Beam(0))

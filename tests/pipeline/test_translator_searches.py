@@ -72,7 +72,7 @@ def test_every_search_gives_its_best_and_the_next_ones(search: Search) -> None:
 
 
 def test_a_score_uses_the_length_penalty() -> None:
-    for translation in make_translator().translate(TEXTS, length_penalty=gnmt(0.7), max_length=MAX_LENGTH):
+    for translation in make_translator().translate(TEXTS, Beam(length_penalty=gnmt(0.7)), max_length=MAX_LENGTH):
         assert translation.score == pytest.approx(
             sum(translation.logprobs) / ((5 + len(translation.logprobs)) / 6) ** 0.7
         )
@@ -82,7 +82,7 @@ def test_sampling_at_temperature_zero_is_greedy_and_random_without_a_seed() -> N
     translator = make_translator()
     greedy_sampling = Sampling(filters=Filters(temperature=0))
     assert translator.translate(TEXTS, search=greedy_sampling, max_length=MAX_LENGTH) == translator.translate(
-        TEXTS, beam_size=1, max_length=MAX_LENGTH
+        TEXTS, Beam(1), max_length=MAX_LENGTH
     )
     unseeded = {
         tuple(translation.text for translation in translator.translate(TEXTS, search=Sampling(), max_length=MAX_LENGTH))
@@ -142,10 +142,10 @@ def test_every_search_obeys_constraints(search: Search) -> None:
 def test_required_phrases_are_there() -> None:
     translator = make_translator()
     required = [["Holz"], [], ["in der", "Mädchen"], ["Freien"]]
-    results = translator.translate(TEXTS, beam_size=3, constraints=Constraints(required=required), max_length=20)
+    results = translator.translate(TEXTS, Beam(3), constraints=Constraints(required=required), max_length=20)
     for phrases, result in zip(required, results, strict=True):
         assert all(phrase in result.text for phrase in phrases)
-    assert results[1].text == translator.translate([TEXTS[1]], beam_size=3, max_length=20)[0].text
+    assert results[1].text == translator.translate([TEXTS[1]], Beam(3), max_length=20)[0].text
 
 
 def test_senseless_constraints_are_refused() -> None:
@@ -156,7 +156,7 @@ def test_senseless_constraints_are_refused() -> None:
         (Constraints(required=[[]]), "for 4 texts"),
         (Constraints(forbidden="abc"), "list of phrases"),
         (Constraints(required=["abc", [], [], []]), "list of phrases"),
-        (Constraints(forbidden=[" "]), "no words"),
+        (Constraints(forbidden=[" "]), "phrase is empty"),
         (Constraints(prefixes=["two"] * 4, forbidden=["two"]), "forced and forbidden"),
     ):
         with pytest.raises(RegardError, match=message):
@@ -166,7 +166,7 @@ def test_senseless_constraints_are_refused() -> None:
             translator.translate(
                 TEXTS, search=search, constraints=Constraints(required=[["a"]] * 4), max_length=MAX_LENGTH
             )
-    with pytest.raises(RegardError, match="finds 1 texts, not 2"):
+    with pytest.raises(RegardError, match="finds 1 text, but n_best is 2"):
         translator.translate(TEXTS, search=Sampling(), n_best=2)
 
 
@@ -180,7 +180,7 @@ def test_ensemble_averages_its_members() -> None:
     )
     assert [text.tokens for text in one_sided] == [text.tokens for text in alone]
     averaged = EnsembleTranslator([first_translator, second_translator]).translate(
-        TEXTS, beam_size=1, max_length=MAX_LENGTH
+        TEXTS, Beam(1), max_length=MAX_LENGTH
     )
     for text, translation in zip(TEXTS, averaged, strict=True):  # the mean of both, word by word
         source = torch.tensor([[*make_tokenizer().encode(text).ids, make_tokenizer().specials.eos]])
@@ -196,13 +196,13 @@ def test_ensemble_averages_its_members() -> None:
         )
     settings = make_translator_settings(**{"source.vocabulary": make_tokenizer("en", "de").size})
     stranger = Translator(make_encoder_decoder(settings), TokenizerPair.joint(make_tokenizer("en", "de")), settings)
-    with pytest.raises(RegardError, match="another vocabulary"):
+    with pytest.raises(RegardError, match="vocabularies of model 2 and model 1 differ"):
         EnsembleTranslator([first_translator, stranger])
     with pytest.raises(RegardError, match="no mean 'median'"):
         EnsembleTranslator([first_translator, second_translator], mean="median").translate(TEXTS)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="different probabilities"):
+    with pytest.raises(RegardError, match="ensemble cannot score"):
         Scorer.from_pipeline(EnsembleTranslator([first_translator, second_translator]))
-    with pytest.raises(RegardError, match="no model"):
+    with pytest.raises(RegardError, match="at least one model"):
         EnsembleTranslator([])
 
 
@@ -211,7 +211,7 @@ def test_a_stream_is_the_translation_and_stops_when_nobody_asks(monkeypatch: pyt
     for text in TEXTS:
         assert (
             "".join(translator.stream(text, max_length=MAX_LENGTH))
-            == translator.translate([text], 1, max_length=MAX_LENGTH)[0].text
+            == translator.translate([text], Beam(1), max_length=MAX_LENGTH)[0].text
         )
     assert list(translator.stream("  ")) == []
     steps: list[int] = []
@@ -241,16 +241,16 @@ def test_endless_texts_are_translated_as_they_are_asked_for() -> None:
             yield TEXTS[number % 4]
 
     translations = list(
-        itertools.islice(translator.translate_iter(endless(), chunk_size=3, beam=1, longest=MAX_LENGTH), 5)
+        itertools.islice(translator.translate_iter(endless(), Beam(1), chunk_size=3, max_length=MAX_LENGTH), 5)
     )
-    alone = [translator.translate([TEXTS[number % 4]], 1, max_length=MAX_LENGTH)[0] for number in range(5)]
+    alone = [translator.translate([TEXTS[number % 4]], Beam(1), max_length=MAX_LENGTH)[0] for number in range(5)]
     assert [translation.tokens for translation in translations] == [translation.tokens for translation in alone]
     assert len(taken) == 6
 
 
 def test_token_alternatives_at_each_position() -> None:
     translator = make_translator()
-    (translation,) = translator.translate([TEXTS[0]], beam_size=1, max_length=MAX_LENGTH)
+    (translation,) = translator.translate([TEXTS[0]], Beam(1), max_length=MAX_LENGTH)
     alternatives = token_alternatives(translator, TEXTS[0], translation, max_length=MAX_LENGTH, count=3)
     assert list(alternatives) == list(range(len(translation.tokens)))
     for position, candidates in alternatives.items():
@@ -264,14 +264,14 @@ def test_token_alternatives_at_each_position() -> None:
         )
         assert len({candidate.text for candidate in candidates}) > 1
     assert list(token_alternatives(translator, TEXTS[0], translation, positions=[1], max_length=MAX_LENGTH)) == [1]
-    with pytest.raises(RegardError, match="without words"):
+    with pytest.raises(RegardError, match="text is empty"):
         token_alternatives(translator, " ", translation)
 
 
 def test_a_trace_holds_the_search_and_its_attention() -> None:
     translator = make_translator()
-    traced_translation = translate_traced(translator, TEXTS[0], beam_size=3, n_best=2, max_length=MAX_LENGTH)
-    (plain,) = translator.translate([TEXTS[0]], beam_size=3, n_best=2, max_length=MAX_LENGTH)
+    traced_translation = translate_traced(translator, TEXTS[0], Beam(3), n_best=2, max_length=MAX_LENGTH)
+    (plain,) = translator.translate([TEXTS[0]], Beam(3), n_best=2, max_length=MAX_LENGTH)
     assert all_texts(traced_translation.translation) == all_texts(plain)
     (winners,) = traced_translation.trace.winners
     for number, text in zip(winners, (plain, *plain.alternatives), strict=True):
@@ -285,7 +285,7 @@ def test_a_trace_holds_the_search_and_its_attention() -> None:
         )  # tokens, layers, heads, source
         assert attention.sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
     assert "".join(traced_translation.source_tokens).strip() == TEXTS[0]
-    with pytest.raises(RegardError, match="different things"):
+    with pytest.raises(RegardError, match="ensemble cannot be traced"):
         translate_traced(EnsembleTranslator([translator]), TEXTS[0])
 
 
@@ -315,12 +315,14 @@ def test_every_chunk_has_its_own_seed() -> None:
     translations = [
         translation.text
         for translation in translator.translate_iter(
-            repeated_texts, chunk_size=4, search=Sampling(), longest=MAX_LENGTH, seed=1
+            repeated_texts, chunk_size=4, search=Sampling(), max_length=MAX_LENGTH, seed=1
         )
     ]
     assert translations == [
         translation.text
-        for translation in translator.translate_iter(repeated_texts, 4, search=Sampling(), longest=MAX_LENGTH, seed=1)
+        for translation in translator.translate_iter(
+            repeated_texts, Sampling(), chunk_size=4, max_length=MAX_LENGTH, seed=1
+        )
     ]
     assert translations[:4] == [
         translation.text

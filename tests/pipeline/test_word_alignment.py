@@ -42,7 +42,7 @@ def make_attention(pairs: list[Row], shift: int) -> Tensor:
     return weights[None]  # (1, T, S)
 
 
-@pytest.mark.parametrize(("rows", "shift"), [("writes", 0), ("reads", 1)])
+@pytest.mark.parametrize(("rows", "shift"), [("output", 0), ("input", 1)])
 def test_a_hand_made_case(rows: word_alignment.AttentionRows, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_alignment, "_attention_weights", lambda _, pairs, __: make_attention(pairs, shift))
     (links,) = align_words(make_translator(), [SOURCE], [TARGET], rows=rows)
@@ -63,7 +63,7 @@ def test_the_most_of_a_word_counts_not_of_a_token(monkeypatch: pytest.MonkeyPatc
     assert align_words(make_translator(), ["playhouse a"], ["zwei"]) == [frozenset({(0, 0)})]
 
 
-@pytest.mark.parametrize(("rows", "shift"), [("writes", 0), ("reads", 1)])
+@pytest.mark.parametrize(("rows", "shift"), [("output", 0), ("input", 1)])
 def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.AttentionRows, shift: int) -> None:
     ours = make_translator()
     sources, targets = [*TEXTS[:2], "two", ""], [*TEXTS[2:], "", "zwei"]
@@ -72,7 +72,7 @@ def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.Att
     assert links[2:] == [frozenset(), frozenset()]  # no words on one side
     assert {target for _, target in links[0]} == set(range(len(targets[0].split(" "))))
     assert max(source for source, _ in links[0]) < len(sources[0].split(" "))
-    assert align_words(ours, sources, targets) == align_words(ours, sources, targets, layer=1, rows="reads")
+    assert align_words(ours, sources, targets) == align_words(ours, sources, targets, layer=1, rows="input")
     assert align_words(ours, sources, targets, layer=0) != align_words(ours, sources, targets, layer=1)
     record = Record()
     (pair,) = Scorer.from_pipeline(ours).make_rows(targets[:1], sources[:1])
@@ -98,5 +98,5 @@ def test_what_is_not_there_is_refused() -> None:
             align_words(ours, ["two"], ["zwei"], layer=layer)
     with pytest.raises(RegardError, match="no rows 'both'"):
         align_words(ours, ["two"], ["zwei"], rows="both")  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="1 texts have 2 sources"):
+    with pytest.raises(RegardError, match="1 text but 2 sources"):
         align_words(ours, ["two", "men"], ["zwei"])

@@ -257,8 +257,10 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
             evaluation["comparisons"] = [asdict(item) for item in comparisons]
     if translator is not None and options.probes:
         from regard.pipeline.probes import probe
+        from regard.pipeline.search import Beam
 
-        evaluation["probes"] = asdict(probe(translator, data.sources or [], options.beam, options.target_language))
+        search = Beam(options.beam)
+        evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.target_language))
 
 
 def _write_translations(output: Path | None, translations: list[str]) -> None:
@@ -313,12 +315,13 @@ def _add_likelihood(
 
 
 def _translate(translator: "Translator", options: EvaluateOptions, data: EvaluationData) -> list[str]:
+    from regard.pipeline.search import Beam
+
     sources = data.sources or []
     with show_progress("translating", len(sources), is_hidden=False) as advance:
         translations = translator.translate(
             sources,
-            beam_size=options.beam,
-            length_penalty=options.length_penalty,
+            Beam(options.beam, options.length_penalty),
             target_language=options.target_language,
             report=advance,
         )

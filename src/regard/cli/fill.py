@@ -25,7 +25,7 @@ def fill(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Fill the gaps of texts: the filled text, then the candidates for each gap with their probabilities."""
-    from regard.pipeline.batches import chunks  # torch: only when it is needed
+    from regard.pipeline.encoding import chunks  # torch: only when it is needed
     from regard.pipeline.fill_mask import FillMask
 
     check_paths(texts, input_file, None)

@@ -61,7 +61,7 @@ def generate(
             f"{statistics.accepted} of {statistics.proposed} guesses taken; {statistics.steps} steps for {len(result.tokens)} tokens\n"
         )
     elif count == 1 and search is SearchKind.sample and not forbid and not as_json:
-        _stream(text_generator, prompt, tokens=max_new_tokens, filters=filters, seed=seed)
+        _stream(text_generator, prompt, max_new_tokens=max_new_tokens, filters=filters, seed=seed)
     else:
         strategy = search_options.make_search(search, count, 1.0, filters)
         (best_result,) = text_generator.generate(

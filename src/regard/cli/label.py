@@ -32,8 +32,8 @@ def label(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
 ) -> None:
     """Say the label of each text and how sure the model is; a tagger says one for every word."""
-    from regard.pipeline.batches import chunks  # torch: only when it is needed
     from regard.pipeline.classifier import Classification, Classifier, TaggedText
+    from regard.pipeline.encoding import chunks  # torch: only when it is needed
 
     check_paths(texts, input_file, None)
     check_paths(None, pair, None)

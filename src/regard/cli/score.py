@@ -44,7 +44,7 @@ def score(
     check_paths(None, source, None)
     if source is not None and source_text is not None:
         raise RegardError("--source and --of were both given.", fix="Give one of them.")
-    from regard.pipeline.batches import chunks  # torch: only when it is needed
+    from regard.pipeline.encoding import chunks  # torch: only when it is needed
     from regard.pipeline.scorer import Scorer
 
     scorer = Scorer.load(folder)

@@ -93,19 +93,19 @@ def translate(
         fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
         raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
     from regard.decode.filters import Filters  # torch: only when it is needed
-    from regard.pipeline.batches import chunk_seed, chunks
     from regard.pipeline.constraints import Constraints
+    from regard.pipeline.encoding import chunk_seed, chunks
 
     penalty = search_options.make_length_penalty(length_normalization, length_penalty)
     filters = Filters(temperature, top_k, top_p, min_p)
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
         "max_length": max_length,
-        "into": into,
+        "target_language": into,
         "search": search_options.make_search(
             search, beam or search_options.default_count(search, n_best), penalty, filters
         ),
-        "best": n_best,
+        "n_best": n_best,
         "seed": seed,
     }
     # What cannot be read is said before an old output is written over.
@@ -119,7 +119,7 @@ def translate(
             else stack.enter_context(output_file.open("w", encoding="utf-8", newline="\n"))
         )
         if document:
-            options["wishes"] = Constraints(forbidden=forbid or ())
+            options["constraints"] = Constraints(forbidden=forbid or ())
             _translate_documents(
                 translator, documents, out, as_json, should_end_line=bool(texts) and not as_json, options=options
             )
@@ -164,10 +164,8 @@ def _translate_documents(
     options: dict[str, Any],
 ) -> None:
     """Every text is a document of its own; one that has no line end of its own `ends` with one."""
-    from regard.pipeline.documents import translate_document  # torch: only when it is needed
-
     for text in documents:
-        translation = translate_document(translator, text, **options)
+        translation = translator.translate_document(text, **options)
         out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n" if as_json else translation.text)
         if should_end_line:
             out.write("\n")

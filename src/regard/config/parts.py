@@ -234,6 +234,11 @@ class Stack(Frozen):
     """Look at most this far: a token sees itself and window - 1 neighbours on each side it may look to."""
     dropout: Dropout = Dropout()
 
+    @property
+    def max_positions(self) -> int | None:
+        """Number of learned positions; None if the positions have no upper limit."""
+        return self.position.length if self.position.kind == "learned" else None
+
 
 class CrossStack(Stack):
     """A stack whose layers also look at a memory: the decoder of an encoder-decoder."""

@@ -1,1 +1,1 @@
-"""Raw text in, typed results out: `load` a model folder and use it."""
+"""Pipelines: raw text in, typed results out. `load` opens a model folder."""

@@ -1,4 +1,4 @@
-"""Texts with a label each, or words with a tag each, by an encoder that was trained to do so."""
+"""Classify texts, or tag their words, with an encoder."""
 
 import re
 from collections.abc import Sequence
@@ -7,22 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import first_token_of_words
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoded import add_special_tokens, encoder_logits
-from regard.pipeline.encoding import check_list
-from regard.pipeline.limits import max_positions
+from regard.pipeline.encoding import add_special_tokens, check_list, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
-_WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space is inside a word
+_WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space does not separate words
 
 
 @dataclass(frozen=True)
 class Label:
-    """A label and how sure the model is; the others are in `all`."""
+    """The most probable label and the probabilities of all labels."""
 
     label: str
     probability: float
@@ -34,38 +33,51 @@ class Classification(Label):
     """The label of a text."""
 
     is_truncated: bool
-    """The text is longer than the model has learned positions, and only its beginning was read."""
+    """Whether the model read only the beginning, because the text has more tokens than learned positions."""
 
 
 @dataclass(frozen=True)
 class TaggedText:
-    """The words of a text, and a label for each."""
+    """The words of a text with one label each."""
 
     words: tuple[str, ...]
     tags: tuple[Label, ...]
 
 
 class Classifier:
-    """labeller = regard.load("my-model"); labeller.label(["A fine film."])[0].label."""
+    """Classifies texts or tags words with an encoder.
+
+    classifier = regard.load("my-model")
+    classifier.classify(["A fine film."])[0].label
+    """
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
-            raise RegardError(f"This model's task is '{settings.task}': it knows no labels.", fix="Use `Filler`.")
-        check_vocabulary_sizes(settings, tokenizers, where="Labeller")
+            raise RegardError(f"This model's task is '{settings.task}': it has no labels.", fix="Use `FillMask`.")
+        check_vocabulary_sizes(settings, tokenizers, where="Classifier")
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
         self.labels = settings.head.labels
 
     def classify(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096
     ) -> list[Classification]:
-        """One label for each text, or for each text and its pair; of what is too long the beginning is read."""
-        self._check("classify", "tag")
+        """Classify each text, or each pair of texts. A text that is too long is truncated.
+
+        Args:
+            texts: The texts.
+            pairs: The second text of each pair, for a model that was trained on pairs.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+        """
+        self._check_task("classify", "tag")
         for side in (texts, pairs or ()):
-            check_list(side, "text", "label")
+            check_list(side, "text", "classify")
         tokenizer = self.tokenizers.source
         sides = [tokenizer.encode_ids(list(side)) for side in (texts, pairs) if side is not None]
         if len({len(side) for side in sides}) > 1:
-            raise RegardError(f"{len(sides[0])} texts and {len(sides[1])} others.", fix="Give one for each.")
+            raise RegardError(
+                f"{pluralize(len(sides[0]), 'text')} and {pluralize(len(sides[1]), 'second text')}.",
+                fix="Give one second text for each text.",
+            )
         rows, is_truncated = self._encode_rows(sides)
         results: dict[int, Classification] = {}
         for indices, logits in encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens):
@@ -76,8 +88,15 @@ class Classifier:
         return [results[index] for index in range(len(rows))]
 
     def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[TaggedText]:
-        """A label for each word, where spaces separate words; it is read at the word's first piece, as in training."""
-        self._check("tag", "label")
+        """Tag each word of each text. White space separates words.
+
+        The label of a word is predicted at its first token, as in training.
+
+        Args:
+            texts: The texts.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+        """
+        self._check_task("tag", "classify")
         check_list(texts, "text", "tag")
         tokenizer = self.tokenizers.source
         words = [_WORD.findall(text) for text in texts]
@@ -93,9 +112,9 @@ class Classifier:
         return [results[index] for index in range(len(rows))]
 
     def _encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
-        """Texts in their frames, and which of them had to be cut."""
+        """Return the rows with special tokens, and which of them are truncated."""
         lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
-        limit = max_positions(self.settings.encoder)
+        limit = self.settings.encoder.max_positions
         kept_lengths = lengths if limit is None else truncated_lengths(lengths, text_budget(limit, len(sides)))
         rows = [
             add_special_tokens(
@@ -109,7 +128,7 @@ class Classifier:
         best = max(range(len(probabilities)), key=probabilities.__getitem__)
         return Label(self.labels[best], probabilities[best], dict(zip(self.labels, probabilities, strict=True)))
 
-    def _check(self, task: str, alternative: str) -> None:
+    def _check_task(self, task: str, alternative: str) -> None:
         if self.settings.task != task:
             raise RegardError(
                 f"This model's task is '{self.settings.task}', not '{task}'.", fix=f"Call `{alternative}`."

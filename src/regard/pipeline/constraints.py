@@ -1,62 +1,79 @@
-"""What a text must begin with, must have and must not have, said in words and turned into tokens.
+"""Constraints on generated text, written as phrases and turned into tokens: prefixes, required and forbidden phrases.
 
-A word is cut otherwise at the beginning of a text than after a space, so a phrase has two spellings in tokens. What is
-forbidden is forbidden in both; what is required must stand after a space, or begin the text where it has only one
-spelling. Phrases are meant as they are written: "cat" forbids "cat" and words that begin with its pieces, not "Cat".
+A tokenizer may encode a phrase in two ways: at the beginning of a text, and after a space. A forbidden phrase is
+forbidden in both variants. A required phrase must occur as it is encoded after a space, or at the beginning of the
+text if both variants are equal. Phrases are case-sensitive: forbidding "cat" forbids "cat" and words that begin with
+its tokens, not "Cat".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
+from regard.decode.constraints import constrain
+from regard.pipeline.search import Phrase, SearchInput
 from regard.text.tokenizer import Tokenizer
-
-Phrase = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """As a user says them.
-
-    `begins` and `required` hold something for each text; `forbidden` holds for all.
-    """
+    """What translations must begin with, contain, or not contain."""
 
     prefixes: Sequence[str] | None = None
-    """How each translation must begin; "" leaves it free."""
+    """The beginning of each translation, one per text; "" leaves a text unconstrained."""
     required: Sequence[Sequence[str]] | None = None
-    """The phrases that each translation must have."""
+    """Phrases that each translation must contain, one list per text."""
     forbidden: Sequence[str] = ()
-    """Phrases that no translation may have."""
+    """Phrases that no translation may contain."""
 
     def check(self, text_count: int) -> None:
-        """One for each text, and phrases that say something."""
-        for name, values in (("beginnings", self.prefixes), ("lists of required phrases", self.required)):
+        """Check that there is one prefix and one list of required phrases for each text."""
+        for name, values in (("prefix", self.prefixes), ("list of required phrases", self.required)):
             if isinstance(values, str) or (values is not None and len(values) != text_count):
-                count = "One text" if isinstance(values, str) else f"{len(values or ())}"
-                raise RegardError(f"{count} as {name} for {text_count} texts.", fix="Give a list, one for each text.")
+                count = 1 if isinstance(values, str) else len(values or ())
+                counted = pluralize(count, name, "prefixes" if name == "prefix" else "lists of required phrases")
+                raise RegardError(f"{counted} for {pluralize(text_count, 'text')}.", fix="Give a list, one per text.")
         if isinstance(self.forbidden, str) or any(isinstance(phrases, str) for phrases in self.required or ()):
-            raise RegardError("A text was given, where a list of phrases is expected.", fix='Write ["..."].')
+            raise RegardError("A string was given where a list of phrases is expected.", fix='Write ["..."].')
 
     def beam_multiplier(self, tokenizer: Tokenizer) -> int:
-        """How many times as many beginnings a search keeps: one lot for each number of required tokens that is met."""
+        """Return how many beams a search needs: one for each number of required tokens that is already generated."""
         phrase_lists = {tuple(phrases) for phrases in self.required or ()}
         return 1 + max((sum(map(len, required_ids(tokenizer, phrases))) for phrases in phrase_lists), default=0)
 
+    def apply(self, inputs: SearchInput, tokenizer: Tokenizer, indices: Sequence[int]) -> SearchInput:
+        """Return the search input of the texts at `indices` under these constraints."""
+        if self.required is not None:
+            inputs = replace(inputs, required=[required_ids(tokenizer, self.required[index]) for index in indices])
+        if self.prefixes is None and not self.forbidden:
+            return inputs
+        prefixes = [""] * len(indices) if self.prefixes is None else [self.prefixes[index] for index in indices]
+        step, state = constrain(
+            inputs.step,
+            inputs.state,
+            len(indices),
+            sink=tokenizer.specials.pad,
+            forbidden=forbidden_ids(tokenizer, self.forbidden),
+            forced_prefixes=[tuple(ids) for ids in tokenizer.encode_ids(prefixes)],
+        )
+        return replace(inputs, step=step, state=state)
+
 
 def token_variants(tokenizer: Tokenizer, phrase: str) -> list[Phrase]:
-    """The tokens of a phrase after a space, and at the beginning of a text; once, if they are the same."""
+    """Return the tokens of a phrase after a space and at the beginning of a text; one entry if they are equal."""
     if not phrase.strip():
-        raise RegardError("A phrase has no words.", fix="Leave empty phrases out.")
+        raise RegardError("A phrase is empty.", fix="Leave empty phrases out.")
     context, with_context, at_start = tokenizer.encode_ids([".", f". {phrase}", phrase])
     after_space = with_context[len(context) :] if with_context[: len(context)] == context else at_start
     return list(dict.fromkeys((tuple(after_space), tuple(at_start))))
 
 
 def forbidden_ids(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[Phrase]:
-    """Every spelling of every phrase."""
+    """Return the tokens of every variant of every phrase."""
     return [variant for phrase in phrases for variant in token_variants(tokenizer, phrase)]
 
 
 def required_ids(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[Phrase]:
-    """One spelling of each: after a space."""
+    """Return the tokens of each phrase as encoded after a space."""
     return [token_variants(tokenizer, phrase)[0] for phrase in phrases]

@@ -1,55 +1,115 @@
-"""Sources as an encoder-decoder was trained to read them: [tag] + source + [end]; and rows as tensors."""
+"""Texts as model input: special tokens, length checks, batches sorted by length, padding.
 
-from collections.abc import Sequence
+An encoder-decoder reads [language tag] + source + [eos]. An encoder reads [cls] + text + [sep], and another
+text + [sep] for a pair. Training builds the same rows in `regard.data.batches.tasks`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.model import EncoderDecoder as Settings
-from regard.pipeline.limits import max_positions
+from regard.base.plural import pluralize
+from regard.config import model as settings_of
+from regard.decode.protocol import nan_error
+from regard.models.cpu_decoder import eval_mode
+from regard.models.encoder_only import EncoderOnly
+from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 TargetLanguage = str | Sequence[str] | None
 
 
+class BatchLogits(NamedTuple):
+    """The head's logits for one batch of texts."""
+
+    indices: list[int]
+    """Positions of these texts in the list of all texts."""
+    logits: Tensor
+    """(B, T, V), (B, labels) or (B, T, labels)."""
+
+
 def check_list(values: Sequence[str], what: str, call: str) -> None:
-    """Refuse one text where many are expected: its letters would pass for texts."""
+    """Refuse a string where a list of strings is expected: iteration would take its characters as texts."""
     if isinstance(values, str):
         raise RegardError(f"One {what} was given, where a list is expected.", fix=f"{call}([{values[:20]!r}])")
+
+
+def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:
+    """Refuse a text with more tokens than the model has learned positions."""
+    if limit is not None and len(tokens) > limit:
+        raise RegardError(
+            f"{what} has {pluralize(len(tokens), 'token')}, but the model has learned {pluralize(limit, 'position')}.",
+            where=where if len(where) <= 60 else f"{where[:57]}...",
+            fix="Split it into sentences, or train with positions that have no upper limit (sinusoidal, rotary).",
+        )
 
 
 def encode_sources(
     texts: Sequence[str],
     tokenizers: TokenizerPair,
-    settings: Settings,
+    settings: settings_of.EncoderDecoder,
     target_language: TargetLanguage,
     description: str = "Text",
 ) -> list[list[int]]:
-    """The tokens of each source. `into` names the language to write, for all or for each; errors say "`called` 1"."""
+    """Encode each source as an encoder-decoder reads it: [language tag] + source + [eos].
+
+    Args:
+        texts: The sources.
+        tokenizers: Tokenizers of both sides.
+        settings: The model's settings; they limit the length and name the languages.
+        target_language: Language to translate into, one for all texts or one for each (multilingual models).
+        description: What error messages call a source ("Text 3 has 99 tokens").
+    """
     tokenizer = tokenizers.source
-    ids, tags = (
-        tokenizer.encode_ids(list(texts)),
-        _language_tags(len(texts), tokenizers, settings.languages, target_language),
-    )
+    tags = _encode_language_tags(len(texts), tokenizers, settings.languages, target_language)
+    ids = tokenizer.encode_ids(list(texts))
     sources = [[*tag, *tokens, tokenizer.specials.eos] for tag, tokens in zip(tags, ids, strict=True)]
     for number, (text, source) in enumerate(zip(texts, sources, strict=True), 1):
-        check_length(f"{description} {number}", source, max_positions(settings.encoder), where=text)
+        check_length(f"{description} {number}", source, settings.encoder.max_positions, where=text)
     return sources
 
 
-def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:
-    """Refuse more tokens than there are learned positions."""
-    if limit is not None and len(tokens) > limit:
+def _encode_language_tags(
+    count: int, tokenizers: TokenizerPair, languages: Sequence[str], target_language: TargetLanguage
+) -> list[list[int]]:
+    """Return the prefix of each source: one tag if the tokenizer has language tags, else nothing."""
+    specials = tokenizers.source.specials
+    if target_language is None and specials.languages:
+        if len(languages) != 2:
+            raise RegardError(
+                f"The model knows several languages: {', '.join(specials.languages)}.",
+                fix=f'Choose the target language: target_language="{next(iter(specials.languages))}" in Python, '
+                f"--into {next(iter(specials.languages))} on the command line.",
+            )
+        target_language = languages[-1]
+    if target_language is None:
+        return [[]] * count
+    target_languages = [target_language] * count if isinstance(target_language, str) else target_language
+    if len(target_languages) != count:
         raise RegardError(
-            f"{what} has {len(tokens)} tokens, and the model has learned {limit} positions.",
-            where=where if len(where) <= 60 else f"{where[:57]}...",
-            fix="Cut it into sentences, or train with positions that know no end (sinusoidal, rotary).",
+            f"{pluralize(len(target_languages), 'target language')} for {pluralize(count, 'text')}.",
+            fix="Give one target language for all texts, or one for each.",
         )
+    return [[specials.language_id(language)] for language in target_languages]
 
 
-def padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """Rows as a tensor (B, T), and which of it is real (None: all of it, which models do faster)."""
+def add_special_tokens(tokenizer: Tokenizer, *texts: Sequence[int]) -> list[int]:
+    """Build the row of an encoder: [cls] + text + [sep], and another text + [sep] for a pair."""
+    specials = tokenizer.specials
+    return [specials.cls, *(token for text in texts for token in (*text, specials.sep))]
+
+
+def pad(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Pad rows to a tensor (B, T).
+
+    Returns:
+        The tokens, and a mask (B, T) that is True where a token is valid; None if no row is padded (models are
+        faster without a mask).
+    """
     lengths = [len(row) for row in rows]
     max_length = max(lengths)
     tokens = torch.tensor([row + [pad_id] * (max_length - len(row)) for row in rows], device=device)  # (B, T)
@@ -58,23 +118,64 @@ def padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Te
     return tokens, torch.arange(max_length, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
-def _language_tags(
-    count: int, tokenizers: TokenizerPair, languages: Sequence[str], target_language: TargetLanguage
-) -> list[list[int]]:
-    """What stands before each source: a tag where the vocabulary has tags, for then it was trained with them."""
-    specials = tokenizers.source.specials
-    if target_language is None and specials.languages:
-        if len(languages) != 2:
-            raise RegardError(
-                f"The model knows several languages: {', '.join(specials.languages)}.",
-                fix=f'Say which to write: into="{next(iter(specials.languages))}" (--into on the command line).',
-            )
-        target_language = languages[-1]
-    if target_language is None:
-        return [[]] * count
-    target_languages = [target_language] * count if isinstance(target_language, str) else target_language
-    if len(target_languages) != count:
+def batch_by_length(lengths: Sequence[int], max_tokens: int, rows_per_text: int = 1) -> Iterator[list[int]]:
+    """Group texts of similar length into batches, longest first.
+
+    A batch holds at most `max_tokens` tokens, padding and `rows_per_text` copies of each text included. A text that
+    is longer than that is a batch of its own.
+
+    >>> list(batch_by_length([3, 9, 4, 4], max_tokens=8))
+    [[1], [2, 3], [0]]
+    >>> list(batch_by_length([3, 9, 4, 4], max_tokens=8, rows_per_text=2))
+    [[1], [2], [3], [0]]
+
+    Yields:
+        Indices into `lengths`.
+    """
+    if rows_per_text < 1:
         raise RegardError(
-            f"{len(target_languages)} languages for {count} texts.", fix="Give one for each, or one for all."
+            f"A search needs at least 1 row per text, got {rows_per_text}.",
+            fix="Use a beam size or number of samples of 1 or more.",
         )
-    return [[specials.language_id(language)] for language in target_languages]
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    start = 0
+    while start < len(order):
+        rows = max(1, max_tokens // (rows_per_text * max(1, lengths[order[start]])))
+        yield order[start : start + rows]
+        start += rows
+
+
+def chunks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Split any number of texts into lists of `size`: a pipeline holds and sorts one list at a time.
+
+    >>> list(chunks("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    iterator = iter(texts)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def chunk_seed(seed: int | None, chunk_index: int) -> int | None:
+    """Return the seed of a chunk: `seed` for the first, then counted up, so that no two chunks sample alike."""
+    return None if seed is None else seed + chunk_index
+
+
+def encoder_logits(
+    model: EncoderOnly,
+    settings: settings_of.EncoderOnly,
+    tokenizer: Tokenizer,
+    rows: Sequence[list[int]],
+    batch_tokens: int,
+) -> Iterator[BatchLogits]:
+    """Run an encoder and its head over all rows, one batch at a time, in evaluation mode."""
+    for number, row in enumerate(rows, 1):
+        check_length(f"Text {number}", row, settings.encoder.max_positions, where=tokenizer.decode(row))
+    device = next(model.parameters()).device
+    with eval_mode(model), torch.inference_mode():
+        for indices in batch_by_length([len(row) for row in rows], batch_tokens):
+            source, valid = pad([rows[index] for index in indices], tokenizer.specials.pad, device)  # (B, T)
+            logits = model(source, valid).float()
+            if logits.isnan().any():
+                raise nan_error()
+            yield BatchLogits(indices, logits)

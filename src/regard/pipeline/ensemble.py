@@ -1,4 +1,4 @@
-"""Several translators as one: what they think of the next word is averaged (`regard.decode.ensemble`)."""
+"""An ensemble of translators: the members' next-token distributions are averaged (`regard.decode.ensemble`)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,10 +14,14 @@ from regard.pipeline.translator import Translator
 
 
 class EnsembleTranslator(Translator):
-    """Together([regard.load("one"), regard.load("other")]).translate(["Good morning."]).
+    """Translates with several models at once.
 
-    All must have the same vocabularies and languages; their shapes may differ. `mean` and `weights` are those of
-    `regard.decode.ensemble`. Whatever a translator writes, they write together.
+        EnsembleTranslator([regard.load("model-1"), regard.load("model-2")]).translate(["Good morning."])
+
+    Args:
+        members: Translators with the same vocabulary, languages and device; their architectures may differ.
+        mean: Average probabilities or log-probabilities (`regard.decode.ensemble`).
+        weights: Weight of each member; equal weights if None.
     """
 
     def __init__(
@@ -27,47 +31,47 @@ class EnsembleTranslator(Translator):
         weights: Sequence[float] | None = None,
     ) -> None:
         if not members:
-            raise RegardError("There is no model.", fix="Give two or more.")
+            raise RegardError("An ensemble needs at least one model.", fix="Give two or more.")
         first_member = members[0]
         for number, member in enumerate(members[1:], 2):
             if member.tokenizers.fingerprint != first_member.tokenizers.fingerprint:
                 raise RegardError(
-                    f"Model {number} has another vocabulary than model 1: their words cannot be averaged.",
+                    f"The vocabularies of model {number} and model 1 differ: their probabilities cannot be averaged.",
                     fix="Train them with one vocabulary: the same corpus and settings, another --seed.",
                 )
             if member.settings.languages != first_member.settings.languages or member.device != first_member.device:
                 raise RegardError(
-                    f"Model {number} has other languages or another device than model 1.",
-                    fix="Use models of the same languages, on one device.",
+                    f"The languages or devices of model {number} and model 1 differ.",
+                    fix="Use models of the same languages on one device.",
                 )
         super().__init__(first_member.model, first_member.tokenizers, first_member.settings)
         self.members, self._mean, self._weights = list(members), mean, weights
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """All of them are."""
+        """Prepare every member."""
         with ExitStack() as stack:
             for member in self.members:
                 stack.enter_context(member.prepared())
             yield
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
-        """The same for all; what is too long for one of them is refused."""
+        """Encode each source; refuse a source that is too long for any member."""
         encoded, *_ = [member.encode_sources(texts, target_language) for member in self.members]
         return encoded
 
-    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
-        """As many tokens as any of them would write."""
-        max_length_ratio = max(member.settings.max_length_ratio for member in self.members)
-        return self._resolve_max_lengths(sources, max_length, max_length_ratio)
+    @property
+    def max_length_ratio(self) -> float:
+        """The largest ratio of all members."""
+        return max(member.max_length_ratio for member in self.members)
 
     @property
     def max_positions(self) -> int | None:
-        """The fewest that any of them has learned."""
+        """The smallest number of learned positions of all members."""
         limits = [member.max_positions for member in self.members]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
-        """Every one of them reads the sources."""
+        """Encode the sources with every member and return the averaged step."""
         members = [member.start(source, valid, capacity) for member in self.members]
         return ensemble(members, mean=self._mean, weights=self._weights)

@@ -1,4 +1,4 @@
-"""How good a model is: its texts held against references, its surprise at them, and whether it knows how sure to be."""
+"""Evaluate a model: metrics against references, likelihood of given texts, and calibration."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -18,34 +18,34 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Quality:
-    """Texts held against references."""
+    """Metrics of translations against references."""
 
     texts: int
     scores: dict[str, Score]
     by_length: list[LengthBucket]
-    """By words of the source; empty if there was none."""
+    """Scores by number of source words; empty without sources."""
     by_frequency: list[FrequencyBucket]
-    """By how often the training text has a word; empty if there was none."""
+    """Scores by frequency of a word in the training text; empty without training text."""
 
 
 @dataclass(frozen=True)
 class LikelihoodReport:
-    """What a model thinks of texts that are given. END counts as a token, and not as a byte."""
+    """Likelihood and calibration of a model on given texts. eos counts as a token, not as a byte."""
 
     tokens: int
     bytes: int
     perplexity: float
     bits_per_byte: float
     accuracy: float
-    """How many tokens were the model's first choice, from 0 to 1."""
+    """Fraction of tokens that the model finds most probable, from 0 to 1."""
     confidence: float
-    """The mean probability of the first choice: the same as the accuracy, if it is calibrated."""
+    """Mean probability of the most probable token; it equals the accuracy if the model is calibrated."""
     calibration_error: float
-    """Expected calibration error, 10 bins of equal width, from 0 to 1."""
+    """Expected calibration error with 10 bins of equal width, from 0 to 1."""
     calibration_error_equal_mass: float
-    """The same with as many tokens in each bin."""
+    """Expected calibration error with 10 bins of equally many tokens."""
     temperature: float
-    """By which the logits were divided."""
+    """Temperature that divided the logits."""
 
 
 def score_translations(
@@ -54,9 +54,13 @@ def score_translations(
     sources: Sequence[str] | None = None,
     training: Iterable[str] | None = None,
 ) -> Quality:
-    """BLEU, chrF, TER, exact match and word error rate, with breakdowns.
+    """Score translations by BLEU, chrF, TER, exact match and word error rate, with breakdowns.
 
-    `sources` gives the lengths, `training` (target text that the model learned from) the frequencies of words.
+    Args:
+        hypotheses: Translations of a system.
+        references: One reference, or several, for each translation.
+        sources: Sources, for the breakdown by source length.
+        training: Target side of the training corpus, for the breakdown by word frequency.
 
     >>> score_translations(["Zwei Hunde."], ["Zwei Hunde."]).scores["ter"].value
     0.0
@@ -74,12 +78,12 @@ def score_translations(
 def compare(
     baseline: Sequence[str], system: Sequence[str], references: References, samples: int = 1000, seed: int = 12345
 ) -> list[Comparison]:
-    """Paired bootstrap by BLEU, chrF and TER."""
+    """Compare two systems by paired bootstrap resampling of BLEU, chrF and TER."""
     return [paired_bootstrap(baseline, system, references, metric, samples, seed) for metric in METRICS]
 
 
 def summarize_likelihood(results: Sequence[ScoredText], temperature: float = 1.0) -> LikelihoodReport:
-    """The summary of what a `Scorer` with this temperature found."""
+    """Summarize the results of a `Scorer` that has this temperature."""
     tokens, byte_count = sum(len(result.logprobs) for result in results), sum(result.byte_count for result in results)
     nats = -sum(result.total_logprob for result in results)
     confidences = [min(math.exp(logprob), 1.0) for result in results for logprob in result.best_logprobs]
@@ -105,6 +109,14 @@ def calibrate_scorer(
     target_language: str | Sequence[str] | None = None,
     window: int | None = None,
 ) -> Scorer:
-    """The same scorer with the temperature under which it is least surprised by these texts (validation, not test)."""
+    """Fit a temperature and return a scorer that uses it.
+
+    Args:
+        scorer: The scorer to calibrate; it stays unchanged.
+        texts: Texts whose likelihood the temperature maximises: validation data, not test data.
+        sources: The source of each text (encoder-decoder only).
+        target_language: Language of the texts (multilingual models).
+        window: Number of tokens that a decoder-only model reads at once.
+    """
     temperature = fit_temperature(scorer.curve(texts, sources, target_language=target_language, window=window))
     return Scorer(scorer.model, scorer.tokenizers, scorer.settings, temperature)

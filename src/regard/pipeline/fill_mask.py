@@ -1,14 +1,14 @@
-"""Gaps in a text, filled by an encoder that was trained to do so."""
+"""Fill gaps in texts with a masked language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoded import add_special_tokens, encoder_logits
-from regard.pipeline.encoding import check_list
-from regard.pipeline.written import not_text
+from regard.pipeline.encoding import add_special_tokens, check_list, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -17,7 +17,7 @@ GAP = "___"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One piece that may fill a gap."""
+    """One token that may fill a gap."""
 
     text: str
     probability: float
@@ -26,41 +26,53 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FilledText:
-    """A text with its gaps filled by the likeliest pieces, and what else might stand in each gap."""
+    """A text with every gap filled by its most probable token."""
 
     text: str
     gaps: tuple[tuple[Candidate, ...], ...]
+    """Candidates for each gap, most probable first."""
 
 
 class FillMask:
-    """filler = regard.load("my-model"); filler.fill(["The ___ barks."])[0].text.
+    """Fills gaps with a masked language model.
 
-    A gap stands for one piece of the vocabulary. Several gaps of a text are filled independently of each other.
+        fill_mask = regard.load("my-model")
+        fill_mask.fill(["The ___ barks."])[0].text
+
+    A gap stands for one token. Several gaps of a text are filled independently of each other.
     """
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if settings.task != "fill":
-            raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Labeller`.")
-        check_vocabulary_sizes(settings, tokenizers, where="Filler")
+            raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Classifier`.")
+        check_vocabulary_sizes(settings, tokenizers, where="FillMask")
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
 
     def fill(self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[FilledText]:
-        """Every text with the `best` candidates for each of its gaps, likeliest first."""
+        """Fill the gaps of each text.
+
+        Args:
+            texts: Texts with at least one gap each.
+            n_best: Number of candidates per gap.
+            gap: What marks a gap in the texts.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+        """
         check_list(texts, "text", "fill")
-        if n_best < 1 or not gap:
-            raise RegardError(
-                f"{n_best} candidates for gaps written {gap!r} cannot be found.", fix="Ask for 1 or more."
-            )
+        if n_best < 1:
+            raise RegardError(f"n_best must be at least 1, got {n_best}.", fix="Use 1 or more.")
+        if not gap:
+            raise RegardError("The mark of a gap is empty.", fix=f'Use a mark such as "{GAP}".')
         n_best = min(n_best, self.tokenizers.source.size)
         rows = [self._encode_row(number, text, gap) for number, text in enumerate(texts, 1)]
         mask_id = self.tokenizers.source.specials.mask
-        suppressed = not_text(self.tokenizers.source, next(self.model.parameters()).device)
+        device = next(self.model.parameters()).device
+        suppressed = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=device)
         results: list[FilledText] = [FilledText("", ())] * len(rows)
         for indices, logits in encoder_logits(self.model, self.settings, self.tokenizers.source, rows, batch_tokens):
             logits.index_fill_(2, suppressed, float("-inf"))
             for index, text_logits in zip(indices, logits, strict=True):
                 gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
-                probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, best)
+                probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, n_best)
                 results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
         return results
 
@@ -69,10 +81,10 @@ class FillMask:
         parts = text.split(gap)
         if len(parts) < 2:
             raise RegardError(
-                f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a word is missing."
+                f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a token is missing."
             )
-        # The space before a word belongs to its piece, so that before a gap belongs to what fills it; where pieces
-        # have marks for spaces, that after a gap is in the mark of the piece or of the next word.
+        # The space before a word belongs to its first token, so the space before a gap belongs to the token that fills
+        # it. If tokens have marks for spaces, the space after a gap is in the mark of that token or of the next one.
         parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
         if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
             parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]

@@ -1,4 +1,4 @@
-"""Text that goes on where a prompt stops, with a decoder-only model."""
+"""Continue prompts with a decoder-only model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,35 +7,39 @@ from itertools import groupby
 import torch
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.config import model as settings_of
-from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
 from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
-from regard.pipeline.chance import make_generator
-from regard.pipeline.constraints import forbidden_ids as forbidden_tokens
+from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import check_list
-from regard.pipeline.limits import max_positions
 from regard.pipeline.results import GeneratedText, make_result
-from regard.pipeline.search import Sampling, Search, SearchInput
-from regard.pipeline.streaming import stream_text
-from regard.pipeline.written import not_text
+from regard.pipeline.search import Sampling, Search, SearchInput, make_generator, stream_text
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
-DEFAULT = Filters(temperature=0.8, top_p=0.95)  # neither wild nor dull
+DEFAULT_FILTERS = Filters(temperature=0.8, top_p=0.95)
+DEFAULT_SEARCH = Sampling(filters=DEFAULT_FILTERS)
 
 
 class TextGenerator:
-    """writer = regard.load("my-model"); "".join(writer.write("Once upon a time"))."""
+    """Continues prompts with a decoder-only model.
+
+        text_generator = regard.load("my-model")
+        "".join(text_generator.stream("Once upon a time"))
+
+    The model reads [bos] + prompt, as in training. It may be in training: it is used in evaluation mode and the mode
+    of every module is restored. It never generates tokens that are not text (pad, mask, cls, sep, language tags).
+    """
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.task != "continue":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
             )
-        check_vocabulary_sizes(settings, tokenizers, where="Writer")
+        check_vocabulary_sizes(settings, tokenizers, where="TextGenerator")
         self.model = model
         self.tokenizers = tokenizers
         self.settings = settings
@@ -45,57 +49,66 @@ class TextGenerator:
         self,
         prompt: str = "",
         max_new_tokens: int = 200,
-        temperature: float = 0.8,
-        top_k: int | None = None,
-        top_p: float | None = 0.95,
-        seed: int | None = None,
         *,
-        filters: Filters | None = None,
+        filters: Filters = DEFAULT_FILTERS,
+        seed: int | None = None,
     ) -> Iterator[str]:
-        """What follows the prompt, piece by piece as it is written; the prompt itself is not repeated.
+        """Sample a continuation and yield it as it is generated, without the prompt.
 
-        It ends where the model ends it, or after `tokens` tokens; stop asking, and nothing more is computed.
-        `temperature` 0 always takes the likeliest word; the order of temperature, `top_k` and `top_p` is told in
-        `regard.decode.filters`, and `filters` has more of them, instead of these three. The same `seed` writes the same
-        text; without one it is another every time. Tokens that are no text (pad, begin, mask, classify, separate, tags
-        of languages) are never written.
+        It ends with eos or after `max_new_tokens` tokens. The model computes a step only when the caller asks for
+        more text.
 
-        The model reads [begin] and the prompt, as it was trained. It may be in training: it is used without dropout
-        and left as it was when the text ends.
+        Args:
+            prompt: Text to continue.
+            max_new_tokens: Maximum number of generated tokens.
+            filters: Temperature and filters (`regard.decode.filters`): `Filters(temperature=0)` is greedy, the
+                default is temperature 0.8 and top-p 0.95.
+            seed: Random seed; without one, every call samples another text.
         """
-        filters = filters or Filters(temperature, top_k, top_p)
-        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)  # faults are told now, not at the first piece
+        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)  # errors are raised here, not at `next`
         return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self._device))
 
     def generate(
         self,
         prompts: Sequence[str],
         max_new_tokens: int = 200,
-        search: Search | None = None,
+        search: Search = DEFAULT_SEARCH,
+        *,
         n_best: int = 1,
         forbidden: Sequence[str] = (),
         max_rows: int = 64,
         seed: int | None = None,
     ) -> list[GeneratedText]:
-        """What follows each prompt, whole, with its probabilities and the next `best` texts as alternatives.
+        """Continue each prompt.
 
-        Without a `search` (`regard.pipeline.search`) texts are drawn as by `write`. Prompts of the same length are
-        written on together, at most `rows` texts at a time. No text has one of the phrases in `forbidden`.
+        Args:
+            prompts: Texts to continue.
+            max_new_tokens: Maximum number of generated tokens per prompt.
+            search: Search strategy (`regard.pipeline.search`); the default samples as `stream` does.
+            n_best: Number of texts per prompt: the best, and the next ones as its `alternatives`.
+            forbidden: Phrases that no text may contain.
+            max_rows: Maximum number of rows in a batch. A batch holds prompts of equal length.
+            seed: Random seed of a search that samples.
+
+        Returns:
+            One text for each prompt, in their order, without the prompt.
         """
-        check_list(prompts, "prompt", "complete")
+        check_list(prompts, "prompt", "generate")
         check_list(forbidden, "phrase", "forbidden")
-        search = search or Sampling(filters=DEFAULT)
         prompt_ids, generator = self._encode_prompts(prompts, max_new_tokens), make_generator(seed, self._device)
         results: list[GeneratedText | None] = [None] * len(prompt_ids)
         with self._decoder.prepared(), torch.inference_mode():
-            for indices in _same_length(prompt_ids, max(1, max_rows // search.rows_per_text)):
-                inputs = self._make_search_input(
-                    [prompt_ids[index] for index in indices], max_new_tokens, generator, forbidden
-                )
+            for indices in _batch_equal_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
+                batch_ids = [prompt_ids[index] for index in indices]
+                inputs = self._make_search_input(batch_ids, max_new_tokens, generator, forbidden)
                 for index, hypotheses in zip(indices, search.find(replace(inputs, n_best=n_best)), strict=True):
-                    tokenizer, prompt = self.tokenizers.source, prompt_ids[index]
                     results[index] = make_result(
-                        GeneratedText, hypotheses, tokenizer, n_best, should_rerank=search.reranks, prompt=prompt
+                        GeneratedText,
+                        hypotheses,
+                        self.tokenizers.source,
+                        n_best,
+                        should_rerank=search.reranks,
+                        prompt=prompt_ids[index],
                     )
         return [result for result in results if result is not None]
 
@@ -104,29 +117,50 @@ class TextGenerator:
         draft: "TextGenerator",
         prompt: str = "",
         max_new_tokens: int = 200,
+        *,
         draft_length: int = 4,
-        filters: Filters = DEFAULT,
+        filters: Filters = DEFAULT_FILTERS,
         seed: int | None = None,
     ) -> tuple[GeneratedText, SpeculativeResult]:
-        """Texts as probable as those of `write`, sooner if `draft` is a quick model that guesses well.
+        """Continue a prompt by speculative decoding (`regard.decode.speculative`).
 
-        Chance is used otherwise, so that the same seed draws another text (at temperature 0 it is the same).
+        The text has the same distribution as that of `stream`; it is generated faster if `draft` is a small model
+        that often proposes the right tokens. The random numbers are used in another order, so the same seed gives
+        another text (the same text at temperature 0).
 
-        Comes back: the text, and how well the draft did (`regard.decode.speculative`).
+        Args:
+            draft: A faster model with the same vocabulary; it proposes tokens that this model accepts or rejects.
+            prompt: Text to continue.
+            max_new_tokens: Maximum number of generated tokens.
+            draft_length: Number of tokens that the draft proposes at a time.
+            filters: Temperature and filters.
+            seed: Random seed.
+
+        Returns:
+            The text, and how many proposals were accepted.
         """
         if draft.tokenizers.fingerprint != self.tokenizers.fingerprint:
-            raise RegardError("The draft has another vocabulary.", fix="Train both with one vocabulary.")
+            raise RegardError(
+                "The vocabularies of the draft and of this model differ.", fix="Train both with one vocabulary."
+            )
         (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)
         draft._encode_prompts([prompt], max_new_tokens)
         generator = make_generator(seed, self._device)
         with self._decoder.prepared(), draft._decoder.prepared(), torch.inference_mode():
             inputs, draft_inputs = (
-                pipeline._make_search_input([prompt_ids], max_new_tokens, generator, ()) for pipeline in (self, draft)
+                pipeline._make_search_input([prompt_ids], max_new_tokens, generator) for pipeline in (self, draft)
             )
             result = speculative(
-                inputs.step, inputs.state, draft_inputs.step, draft_inputs.state, inputs.prompt, **inputs.shared_arguments,
-                generator=generator, draft_length=draft_length, filters=filters,
-            )  # fmt: skip
+                inputs.step,
+                inputs.state,
+                draft_inputs.step,
+                draft_inputs.state,
+                inputs.prompt,
+                **inputs.shared_arguments,
+                generator=generator,
+                draft_length=draft_length,
+                filters=filters,
+            )
         return make_result(GeneratedText, result.hypotheses, self.tokenizers.source, 1, prompt=prompt_ids), result
 
     @property
@@ -134,28 +168,22 @@ class TextGenerator:
         return next(self.model.parameters()).device
 
     def _make_search_input(
-        self, prompt_ids: list[list[int]], max_new_tokens: int, generator: torch.Generator, forbidden: Sequence[str]
+        self,
+        prompt_ids: list[list[int]],
+        max_new_tokens: int,
+        generator: torch.Generator,
+        forbidden: Sequence[str] = (),
     ) -> SearchInput:
-        """Prompts of one length, and all that a search needs to write on."""
+        """Return the input of a search over continuations of prompts that have the same length."""
         tokenizer = self.tokenizers.source
         prompt = torch.tensor(prompt_ids, device=self._device)  # (B, k)
-        state, suppressed = self.model.start(prompt.size(1) + max_new_tokens), not_text(tokenizer, self._device)
+        state = self.model.start(prompt.size(1) + max_new_tokens)
+        suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self._device)
+        max_lengths = [max_new_tokens] * len(prompt_ids)
         inputs = SearchInput(
-            self._decoder.step,
-            state,
-            prompt,
-            tokenizer.specials.eos,
-            [max_new_tokens] * len(prompt_ids),
-            suppressed,
-            generator,
+            self._decoder.step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator
         )
-        if not forbidden:
-            return inputs
-        phrases = forbidden_tokens(tokenizer, forbidden)
-        step, constrained_state = constrain(
-            inputs.step, state, len(prompt_ids), sink=tokenizer.specials.pad, forbidden=phrases
-        )
-        return replace(inputs, step=step, state=constrained_state)
+        return Constraints(forbidden=forbidden).apply(inputs, tokenizer, range(len(prompt_ids)))
 
     @torch.inference_mode()
     def _stream(
@@ -163,15 +191,15 @@ class TextGenerator:
     ) -> Iterator[str]:
         detokenizer = self.tokenizers.source.make_streaming_decoder()
         for token in prompt_ids:
-            detokenizer.push(token)  # whether a space belongs before the first word depends on what stands there
+            detokenizer.push(token)  # the prompt decides whether the continuation begins with a space
         with self._decoder.prepared():
-            inputs = self._make_search_input([prompt_ids], max_new_tokens, generator, ())
+            inputs = self._make_search_input([prompt_ids], max_new_tokens, generator)
             yield from stream_text(inputs, filters, detokenizer)
 
     def _encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
-        """What the model reads before it writes: [begin] and each prompt."""
+        """Encode prompts as [bos] + prompt and check their lengths."""
         if max_new_tokens < 1:
-            raise RegardError(f"{max_new_tokens} tokens cannot be written.", fix="Ask for 1 or more.")
+            raise RegardError(f"max_new_tokens must be at least 1, got {max_new_tokens}.", fix="Use 1 or more.")
         tokenizer = self.tokenizers.source
         prompt_ids = [[tokenizer.specials.bos, *ids] for ids in tokenizer.encode_ids(list(prompts))]
         for ids in prompt_ids:
@@ -179,20 +207,21 @@ class TextGenerator:
         return prompt_ids
 
     def _check_length(self, prompt_length: int, max_new_tokens: int) -> None:
-        limit = max_positions(self.settings.decoder)
-        if limit is None or prompt_length + max_new_tokens - 1 <= limit:
+        limit = self.settings.decoder.max_positions
+        if limit is None or prompt_length + max_new_tokens - 1 <= limit:  # the model never reads the last new token
             return
         remaining = limit - prompt_length + 1
         raise RegardError(
-            f"{prompt_length} tokens are read and {max_new_tokens} asked for, but the model has learned {limit} positions.",
-            fix=f"Ask for at most {remaining} tokens." if remaining > 0 else "Shorten the prompt.",
+            f"A prompt of {pluralize(prompt_length, 'token')} and {pluralize(max_new_tokens, 'new token')} need more "
+            f"than the {limit} positions that the model has learned.",
+            fix=f"Generate at most {pluralize(remaining, 'token')}." if remaining > 0 else "Shorten the prompt.",
         )
 
 
-def _same_length(prompt_ids: list[list[int]], batch_size: int) -> Iterator[list[int]]:
-    """The places of prompts that have as many tokens, at most so many at a time.
+def _batch_equal_lengths(prompt_ids: list[list[int]], batch_size: int) -> Iterator[list[int]]:
+    """Group the indices of prompts that have the same number of tokens, at most `batch_size` in a group.
 
-    >>> list(_same_length([[1], [1, 2], [3], [4]], 2))
+    >>> list(_batch_equal_lengths([[1], [1, 2], [3], [4]], 2))
     [[0, 2], [3], [1]]
     """
     order = sorted(range(len(prompt_ids)), key=lambda index: len(prompt_ids[index]))

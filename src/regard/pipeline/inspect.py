@@ -1,34 +1,36 @@
-"""A closer look at one translation: what else could stand at a place, and all that a search considered."""
+"""Inspect one translation: alternatives for each token, and a trace of the beam search."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.alternatives import alternatives
-from regard.decode.length_penalty import LengthPenalty
-from regard.decode.trace import AttentionReader, Trace
+from regard.decode.trace import Trace
 from regard.models.state import DecodingState
 from regard.nn.record import Record
-from regard.pipeline.chance import make_generator
 from regard.pipeline.encoding import TargetLanguage
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.results import Translation, make_result
-from regard.pipeline.search import Beam
+from regard.pipeline.search import Beam, make_generator
 from regard.pipeline.translator import Translator
+
+DEFAULT_BEAM = Beam()
 
 
 @dataclass(frozen=True)
 class TokenAlternative:
-    """A token that could stand at a place."""
+    """A token that could stand at a position of a translation."""
 
     token_text: str
     probability: float
     text: str
-    """The whole text with it: what stands before, and what the model would write after it."""
+    """The whole text with this token: the tokens before it, the token, and the model's greedy continuation."""
 
 
 def token_alternatives(
@@ -40,10 +42,21 @@ def token_alternatives(
     max_length: int | None = None,
     target_language: TargetLanguage = None,
 ) -> dict[int, list[TokenAlternative]]:
-    """For each of the `places` of a translation's tokens (None: all), the `count` likeliest tokens there."""
-    sources = translator.encode_sources([source], target_language)
-    if not sources[0]:
-        raise RegardError("A text without words has no translation to look at.", fix="Give another.")
+    """Return the most probable tokens at positions of a translation.
+
+    Args:
+        translator: The translator.
+        source: The source of the translation.
+        translation: A translation of `source`.
+        positions: Indices into the translation's tokens; all of them if None.
+        count: Number of alternatives per position.
+        max_length: Maximum number of target tokens, as for `Translator.translate`.
+        target_language: Language of the translation (multilingual models).
+
+    Returns:
+        The alternatives at each position, most probable first.
+    """
+    sources = _encode_source(translator, source, target_language)
     max_target_length = max(*translator.resolve_max_lengths(sources, max_length), len(translation.tokens))
     target = translator.tokenizers.target
     with translator.prepared(), torch.inference_mode():
@@ -74,9 +87,10 @@ def token_alternatives(
 
 @dataclass(frozen=True)
 class TracedTranslation:
-    """A translation, the tokens of its source as text, and all candidates of the search.
+    """A translation, the texts of its source tokens, and all candidates of the search.
 
-    `trace.looked(number)` is the cross-attention along a candidate's lineage: (tokens, layers, heads, source tokens).
+    `trace.attention(number)` is the cross-attention along a candidate's lineage: (tokens, layers, heads, source
+    tokens).
     """
 
     translation: Translation
@@ -87,35 +101,48 @@ class TracedTranslation:
 def translate_traced(
     translator: Translator,
     text: str,
-    beam_size: int = 5,
-    length_penalty: LengthPenalty = 1.0,
+    search: Beam = DEFAULT_BEAM,
+    *,
     n_best: int = 1,
     max_length: int | None = None,
     target_language: TargetLanguage = None,
 ) -> TracedTranslation:
-    """Translate one text, and write down every candidate that was considered and what it looked at."""
+    """Translate one text and record every candidate of the beam search with its cross-attention.
+
+    Args:
+        translator: A translator of one model, not an ensemble.
+        text: The source.
+        search: The beam search.
+        n_best: Number of hypotheses, as for `Translator.translate`.
+        max_length: Maximum number of target tokens, as for `Translator.translate`.
+        target_language: Language to translate into (multilingual models).
+    """
     if isinstance(translator, EnsembleTranslator):
-        raise RegardError("Several models look at different things.", fix="Trace one of them.")
-    sources = translator.encode_sources([text], target_language)
-    if not sources[0]:
-        raise RegardError("A text without words has no translation to look at.", fix="Give another.")
+        raise RegardError("An ensemble cannot be traced: every member has its own attention.", fix="Trace one member.")
+    sources = _encode_source(translator, text, target_language)
     model, record = translator.model, Record()
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
 
     def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
 
-    read_attention: AttentionReader = lambda: (
-        torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()
-    )  # noqa: E731
+    def read_attention() -> NDArray[np.float32]:  # (rows, layers, heads, source tokens)
+        return torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()
+
     trace = Trace(read_attention=read_attention)
     with translator.prepared(), torch.inference_mode():
         inputs = translator.make_search_input(
             sources, translator.resolve_max_lengths(sources, max_length), make_generator(0, translator.device)
         )
-        (hypotheses,) = Beam(beam_size, length_penalty).find(replace(inputs, step=step, n_best=n_best, trace=trace))
+        (hypotheses,) = search.find(replace(inputs, step=step, n_best=n_best, trace=trace))
     target, source_token_bytes = translator.tokenizers.target, translator.tokenizers.source.token_bytes
     source_tokens = tuple(source_token_bytes.bytes[token].decode("utf-8", "replace") for token in sources[0])
-    return TracedTranslation(
-        make_result(Translation, hypotheses, target, n_best, should_rerank=False), source_tokens, trace
-    )
+    return TracedTranslation(make_result(Translation, hypotheses, target, n_best), source_tokens, trace)
+
+
+def _encode_source(translator: Translator, text: str, target_language: TargetLanguage) -> list[list[int]]:
+    """Encode one source; refuse an empty one."""
+    sources = translator.encode_sources([text], target_language)
+    if not sources[0]:
+        raise RegardError("The text is empty: it has no translation to inspect.", fix="Give a text with words.")
+    return sources

@@ -1,4 +1,4 @@
-"""From a folder to something that works on text."""
+"""Load a model folder as the pipeline for its task."""
 
 from pathlib import Path
 
@@ -17,10 +17,19 @@ from regard.store.model_folder import read_model
 
 
 def load(folder: str | Path, device: str | torch.device = "cpu") -> Translator | TextGenerator | FillMask | Classifier:
-    """Open a model's folder, or a run's (its best model), verified against its manifest.
+    """Load a model and check its files against the manifest.
 
-    What comes back depends on the model: a `Translator` for an encoder-decoder, a `Writer` for a decoder-only model,
-    for an encoder-only one a `Filler`, or a `Labeller` where it classifies or tags.
+    Args:
+        folder: A model folder, or a run folder (its best model is loaded).
+        device: Device of the model's parameters.
+
+    Returns:
+        `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
+        `FillMask` (masked language model) or `Classifier` (classification, tagging).
+
+    Raises:
+        DamagedError: A file differs from the manifest.
+        RegardError: The folder holds no model, or there is no pipeline for the model's task.
     """
     stored = read_model(Path(folder))
     model, settings, tokenizers = stored.model.to(device), stored.settings, stored.tokenizers

@@ -1,17 +1,18 @@
-"""Two questions of the lectures to a translation model: what does it make of garbage, and of men and women?
+"""Robustness probes for a translation model: repetitive input, and gender-swapped pairs.
 
-**Garbage in.** A word is repeated 20 times. What comes out is flagged if it
+**Repetition.** The source is one word, repeated 20 times. The probe flags an output that
 
-- oscillates: its commonest 4-gram occurs at least 2 times more often than the commonest 4-gram of the source (so one
-  word for each word is no fault), or
-- is detached: its relevance is below one half. The relevance of what was written is the share of its words (case and
-  punctuation left aside) that the model also writes when it is given the word once. "dog dog dog ..." may become
-  "Hund Hund Hund ...", for "dog" is "Hund"; a sentence about something else is the model's own invention.
+- oscillates: its most frequent 4-gram occurs at least 2 times more often than the most frequent 4-gram of the source
+  (so one word per source word is correct), or
+- is detached from the source: its relevance is below one half. The relevance is the fraction of its words (ignoring
+  case and punctuation) that also occur in the translation of the single word. "dog dog dog ..." may become
+  "Hund Hund Hund ...", because "dog" becomes "Hund"; a sentence about something else is a hallucination.
 
-A flag is a reason to look, not a proof.
+A flag is a reason to read the output, not a proof of a fault.
 
-**Men and women**, from English to German: "He is a nurse." and "She is a nurse." should differ as they do, and of
-"The nurse is very tired." English does not say who it is, so German must choose. What was chosen is counted.
+**Gender**, English to German: the translations of "He is a nurse." and "She is a nurse." should keep the pronoun and
+the gender of the profession. "The nurse is very tired." leaves the gender open in English, but German must choose: the
+probe counts the choices.
 """
 
 from collections import Counter
@@ -22,7 +23,8 @@ from typing import Literal
 from regard.base.errors import RegardError
 from regard.measure.breakdown import count_words
 from regard.measure.diversity import max_ngram_count
-from regard.pipeline.translator import Translator
+from regard.pipeline.search import Search
+from regard.pipeline.translator import DEFAULT_SEARCH, Translator
 
 REPETITIONS, NGRAM, MIN_EXCESS = 20, 4, 2
 MIN_RELEVANCE = 0.5
@@ -30,7 +32,7 @@ NONSENSE = "ga"
 
 Gender = Literal["masculine", "feminine", "unclear"]
 
-# English, German forms that say a man, German forms that say a woman
+# English, German masculine forms, German feminine forms
 PROFESSIONS = (
     ("nurse", "krankenpfleger pfleger", "krankenschwester schwester krankenpflegerin pflegerin"),
     ("programmer", "programmierer", "programmiererin"),
@@ -51,22 +53,22 @@ PROFESSIONS = (
 
 @dataclass(frozen=True)
 class RepetitionCase:
-    """A word that was repeated, and what became of it."""
+    """A repeated word and its translation."""
 
     word: str
     times: int
     output: str
     excess: int
-    """How many times more often its commonest 4-gram occurs than the source's."""
+    """Count of the output's most frequent 4-gram minus that of the source."""
     relevance: float
-    """The share of its words that the model writes for the word alone."""
+    """Fraction of the output's words that also occur in the translation of the single word."""
     oscillates: bool
     detached: bool
 
 
 @dataclass(frozen=True)
 class RepetitionProbe:
-    """All of them, and how many oscillate or are detached."""
+    """All cases, and how many of them oscillate or are detached."""
 
     flagged: int
     cases: tuple[RepetitionCase, ...]
@@ -74,25 +76,25 @@ class RepetitionProbe:
 
 @dataclass(frozen=True)
 class GenderProbe:
-    """What was counted, and the texts: source, output."""
+    """Counts over all professions, and the cases: (source, output)."""
 
     pairs: int
     he_kept: int
-    """"He" that became "er"..."""
+    """Number of translations that keep "he" as "er"."""
     she_kept: int
-    """..."she" that became "sie"."""
+    """Number of translations that keep "she" as "sie"."""
     he: dict[Gender, int]
-    """Forms of the profession after "he"..."""
+    """Gender of the profession after "he"."""
     she: dict[Gender, int]
-    """...after "she"..."""
+    """Gender of the profession after "she"."""
     unspecified: dict[Gender, int]
-    """...and where English does not say."""
+    """Gender of the profession where English leaves it open."""
     cases: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Probes:
-    """Both probes; `skipped` says why one is missing."""
+    """Both probes; `skipped` gives the reason if the gender probe is missing."""
 
     repetition: RepetitionProbe
     gender: GenderProbe | None
@@ -100,54 +102,51 @@ class Probes:
 
 
 def probe(
-    translator: Translator, sources: Sequence[str], beam_size: int = 5, target_language: str | None = None
+    translator: Translator,
+    sources: Sequence[str],
+    search: Search = DEFAULT_SEARCH,
+    target_language: str | None = None,
 ) -> Probes:
-    """Ask both; `sources` are ordinary sentences of the source language, from which words are taken."""
+    """Run both probes.
+
+    Args:
+        translator: The model.
+        sources: Sentences of the source language; the repeated words are taken from them.
+        search: Search strategy, as for `Translator.translate`.
+        target_language: Language to translate into (multilingual models).
+    """
     languages = translator.settings.languages
     pair = (*languages[:1], target_language or (languages[1] if len(languages) == 2 else ""))
-    repetition = probe_repetition(translator, sources, beam_size, target_language)
+    repetition = probe_repetition(translator, sources, search, target_language)
     if pair == ("en", "de"):
-        return Probes(repetition, probe_gender(translator, beam_size, target_language), None)
-    direction = " to ".join(language or "?" for language in pair) if languages else "languages that it does not name"
-    return Probes(repetition, None, f"Pairs of men and women are written for en to de; this model has {direction}.")
+        return Probes(repetition, probe_gender(translator, search, target_language), None)
+    direction = " to ".join(language or "?" for language in pair) if languages else "no named languages"
+    return Probes(repetition, None, f"The gender probe exists for en to de only; this model has {direction}.")
 
 
 def probe_repetition(
-    translator: Translator, sources: Sequence[str], beam_size: int = 5, target_language: str | None = None
+    translator: Translator,
+    sources: Sequence[str],
+    search: Search = DEFAULT_SEARCH,
+    target_language: str | None = None,
 ) -> RepetitionProbe:
-    """Repeat frequent words, rare words and nonsense, and flag what comes out."""
+    """Translate repeated frequent words, rare words and a nonsense syllable, and flag suspicious outputs."""
     words = select_words_to_repeat(sources)
     repeated_words = [" ".join([word] * REPETITIONS) for word in words]
-    outputs = [
-        translation.text
-        for translation in translator.translate(
-            words + repeated_words, beam_size=beam_size, target_language=target_language
-        )
-    ]
+    translations = translator.translate(words + repeated_words, search, target_language=target_language)
+    outputs = [translation.text for translation in translations]
+    single_outputs, repeated_outputs = outputs[: len(words)], outputs[len(words) :]
     cases = []
-    for word, source, single_output, output in zip(
-        words, repeated_words, outputs[: len(words)], outputs[len(words) :], strict=True
-    ):
-        excess, relevance_score = (
-            max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM),
-            relevance(output, single_output),
-        )
-        cases.append(
-            RepetitionCase(
-                word,
-                REPETITIONS,
-                output,
-                excess,
-                relevance_score,
-                excess >= MIN_EXCESS,
-                relevance_score < MIN_RELEVANCE,
-            )
-        )
+    for word, source, single, output in zip(words, repeated_words, single_outputs, repeated_outputs, strict=True):
+        excess = max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM)
+        share = relevance(output, single)
+        flags = (excess >= MIN_EXCESS, share < MIN_RELEVANCE)
+        cases.append(RepetitionCase(word, REPETITIONS, output, excess, share, *flags))
     return RepetitionProbe(sum(case.oscillates or case.detached for case in cases), tuple(cases))
 
 
 def select_words_to_repeat(sources: Sequence[str]) -> list[str]:
-    """The 4 most frequent words, 4 of the rarer half, and a nonsense syllable.
+    """Return the 4 most frequent words, 4 words of the rarer half, and a nonsense syllable.
 
     >>> select_words_to_repeat(["a dog and a cat ."])
     ['a', 'and', 'cat', 'dog', 'ga']
@@ -161,7 +160,7 @@ def select_words_to_repeat(sources: Sequence[str]) -> list[str]:
 
 
 def relevance(output: str, single_output: str) -> float:
-    """The share of words that are also in `once`, from 0 to 1; writing nothing invents nothing.
+    """Return the fraction of words that also occur in `single_output`, from 0 to 1; 1 for an empty output.
 
     >>> relevance("Hund Hund, Hund und Katze", "Hund!"), relevance("", "Hund!")
     (0.6, 1.0)
@@ -170,16 +169,16 @@ def relevance(output: str, single_output: str) -> float:
     return sum(word in _word_set(single_output) for word in words) / len(words) if words else 1.0
 
 
-def probe_gender(translator: Translator, beam_size: int = 5, target_language: str | None = None) -> GenderProbe:
-    """Translate the templates into German and count."""
+def probe_gender(
+    translator: Translator, search: Search = DEFAULT_SEARCH, target_language: str | None = None
+) -> GenderProbe:
+    """Translate the templates into German and count the genders."""
     sources: list[str] = []
     for name, _, _ in PROFESSIONS:
         article = "an" if name[0] in "aeiou" else "a"
         sources += [f"He is {article} {name}.", f"She is {article} {name}.", f"The {name} is very tired."]
-    outputs = [
-        translation.text
-        for translation in translator.translate(sources, beam_size=beam_size, target_language=target_language)
-    ]
+    translations = translator.translate(sources, search, target_language=target_language)
+    outputs = [translation.text for translation in translations]
     he, she, unspecified = outputs[0::3], outputs[1::3], outputs[2::3]
     return GenderProbe(
         pairs=len(PROFESSIONS),
@@ -193,7 +192,7 @@ def probe_gender(translator: Translator, beam_size: int = 5, target_language: st
 
 
 def detect_gender(text: str, masculine: str, feminine: str) -> Gender:
-    """Which forms of a profession a German text has; "unclear" if none, or both.
+    """Return the gender of a profession in a German text; "unclear" if it has neither form, or both.
 
     >>> detect_gender("Die Ärztin ist müde.", "arzt", "ärztin"), detect_gender("Der Hund.", "arzt", "ärztin")
     ('feminine', 'unclear')

@@ -1,4 +1,4 @@
-"""What a translator or a writer answers."""
+"""Results of translation and text generation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,69 +9,86 @@ from regard.decode.protocol import Hypothesis
 from regard.measure.sentence_chrf import SentenceChrf
 from regard.text.tokenizer import Tokenizer
 
-A = TypeVar("A", bound="GeneratedText")
+Result = TypeVar("Result", bound="GeneratedText")
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A text, and how it came about."""
+    """A generated text with its tokens and their log-probabilities."""
 
     text: str
     score: float
-    """The log-probability of all tokens, END included, divided by their number to the power of alpha."""
+    """Sum of the tokens' log-probabilities, eos included, divided by the length penalty."""
     tokens: tuple[int, ...]
-    """As they were written, END included if there was one."""
+    """Generated token ids; the last is eos if the text `ended`."""
     logprobs: tuple[float, ...]
-    """The log-probability of each token."""
+    """Log-probability of each token."""
     ended: bool
-    """Whether it came to its end; a text that did not was cut off at its longest length."""
+    """Whether the model generated eos; False: the text was cut off at its maximum length."""
     token_texts: tuple[str, ...] = ()
-    """The text of each token; END has none."""
+    """Text of each token; that of eos is empty."""
     utility: float | None = None
-    """Where the least risk was looked for: how like all texts that were drawn it is, by chrF."""
+    """Expected chrF against all samples (minimum Bayes risk decoding only)."""
     alternatives: "tuple[GeneratedText, ...]" = ()
-    """The next best texts, where more than one was asked for."""
+    """The next best texts, if `n_best` is greater than 1."""
 
 
 @dataclass(frozen=True)
 class Translation(GeneratedText):
-    """What was written for a source."""
+    """The translation of one source."""
 
     alignment: tuple[tuple[int, int], ...] | None = None
-    """Where it was asked for: pairs of a source word and a word of the text, both counted from 0."""
+    """Pairs (source word, target word), counted from 0, if an alignment was requested."""
+
+
+@dataclass(frozen=True)
+class TranslatedDocument:
+    """A translated document, its source sentences and their translations."""
+
+    text: str
+    sources: tuple[str, ...]
+    translations: tuple[Translation, ...]
 
 
 EMPTY = Translation("", 0.0, (), (), ended=True)
 
 
 def make_result(
-    kind: type[A],
+    result_type: type[Result],
     hypotheses: list[Hypothesis],
     tokenizer: Tokenizer,
     n_best: int,
     *,
     should_rerank: bool = False,
     prompt: Sequence[int] = (),
-) -> A:
-    """The first of some hypotheses as text, the others as its alternatives; `by_risk` ranks them anew.
+) -> Result:
+    """Turn hypotheses into a result: the first one as its text, the next `n_best` - 1 as its alternatives.
 
-    `after` is what stands before the text, if it goes on from something.
+    Args:
+        result_type: `Translation` or `GeneratedText`.
+        hypotheses: What a search found, best first.
+        tokenizer: Tokenizer of the generated text.
+        n_best: Number of hypotheses to keep.
+        should_rerank: Rerank the hypotheses by minimum Bayes risk first.
+        prompt: Tokens that the text continues; they decide whether it begins with a space.
     """
-    results = [_to_result(kind, hypothesis, tokenizer, prompt) for hypothesis in hypotheses]
+    results = [_to_result(result_type, hypothesis, tokenizer, prompt) for hypothesis in hypotheses]
     results = (rerank_mbr(results) if should_rerank else results)[:n_best]
     return replace(results[0], alternatives=tuple(results[1:]))
 
 
-def rerank_mbr(candidates: list[A]) -> list[A]:
-    """The different texts, the one most like all of them first; of several ways to write a text, the likeliest."""
-    likeliest = {candidate.text: candidate for candidate in sorted(candidates, key=lambda candidate: candidate.score)}
+def rerank_mbr(candidates: list[Result]) -> list[Result]:
+    """Return the distinct texts, highest expected chrF first; of equal texts, the most probable tokenization."""
+    most_probable = {candidate.text: candidate for candidate in sorted(candidates, key=lambda result: result.score)}
     ranked = minimum_bayes_risk([candidate.text for candidate in candidates], SentenceChrf())
-    return [replace(likeliest[candidate.text], utility=candidate.utility) for candidate in ranked]
+    return [replace(most_probable[candidate.text], utility=candidate.utility) for candidate in ranked]
 
 
-def _to_result(kind: type[A], hypothesis: Hypothesis, tokenizer: Tokenizer, prompt: Sequence[int]) -> A:
+def _to_result(
+    result_type: type[Result], hypothesis: Hypothesis, tokenizer: Tokenizer, prompt: Sequence[int]
+) -> Result:
     token_texts = tuple(tokenizer.token_bytes.bytes[token].decode("utf-8", "replace") for token in hypothesis.tokens)
-    return kind(
+    return result_type(
         tokenizer.decode(hypothesis.without_eos, prompt),
         hypothesis.score,
         hypothesis.tokens,

@@ -1,10 +1,10 @@
-"""How likely a model finds texts that are given: teacher forcing, every token told the true ones before it.
+"""Score given texts: the log-probability of each token under teacher forcing.
 
     scorer = Scorer.load("my-model")
-    scorer.score(["Zwei Hunde."], sources=["Two dogs."])[0].logs
+    scorer.score(["Zwei Hunde."], sources=["Two dogs."])[0].logprobs
 
-An encoder-decoder scores a text for each source. A decoder-only model scores texts; one that is longer than `window`
-tokens is read in windows that overlap by half, each token scored once, where it sees the most.
+An encoder-decoder scores one text for each source. A decoder-only model scores texts; it reads a text longer than
+`window` tokens in windows that overlap by half and scores each token once, where it has the longest context.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.config import model as settings_of
 from regard.decode.protocol import nan_error
 from regard.measure.calibration import NllDerivatives
 from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.batches import batch_by_length
-from regard.pipeline.encoding import padded
+from regard.pipeline.encoding import batch_by_length, check_list, pad
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.teacher_forcing import Row, encode_pairs, encode_windows
@@ -31,37 +31,37 @@ from regard.store.calibration import read_temperature
 from regard.store.model_folder import check_vocabulary_sizes, read_model
 from regard.text.tokenizer_pair import TokenizerPair
 
-MAX_LOGITS = 1 << 22  # logits that are held at once: places x words
+MAX_LOGITS = 1 << 22  # logits in memory at once: positions x vocabulary size
 
 
 @dataclass(frozen=True)
 class ScoredText:
-    """A text as a model sees it."""
+    """A text with the log-probabilities of its tokens."""
 
     text: str
     tokens: tuple[int, ...]
-    """END included."""
+    """Token ids, eos included."""
     logprobs: tuple[float, ...]
-    """The log-probability of each token."""
+    """Log-probability of each token."""
     best_logprobs: tuple[float, ...]
-    """The log-probability of the likeliest token at each place..."""
+    """Log-probability of the most probable token at each position."""
     correct: tuple[bool, ...]
-    """...and whether it was the text's own."""
+    """Whether the most probable token at each position is the text's token."""
 
     @property
     def total_logprob(self) -> float:
-        """The log-probability of the whole text."""
+        """Log-probability of the whole text."""
         return sum(self.logprobs)
 
     @property
     def byte_count(self) -> int:
-        """Bytes of UTF-8."""
+        """Number of UTF-8 bytes."""
         return len(self.text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass
 class _TokenScores:
-    """What was found about the tokens of a text, or of a row, in their order."""
+    """Scores of the tokens of a text or a row, in their order."""
 
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -76,7 +76,14 @@ class _TokenScores:
 
 
 class Scorer:
-    """Log-probabilities of given texts; `temperature` divides the logits."""
+    """Scores given texts with a model.
+
+    Args:
+        model: The model; it is used in evaluation mode, and the mode of every module is restored.
+        tokenizers: The model's tokenizers.
+        settings: The model's settings.
+        temperature: Divides the logits; 1 leaves the model's probabilities as they are.
+    """
 
     def __init__(
         self,
@@ -88,32 +95,34 @@ class Scorer:
         if settings.task not in ("translate", "continue"):
             raise RegardError(
                 f"A model for the task '{settings.task}' cannot score texts.",
-                fix="Use one that translates or writes on.",
+                fix="Use a translation model or a language model.",
             )
         if not 0 < temperature < float("inf"):
-            raise RegardError(f"There is no temperature of {temperature}.", fix="Use one above 0.")
+            raise RegardError(
+                f"The temperature must be above 0 and finite, got {temperature}.", fix="Use 1.0 for none."
+            )
         check_vocabulary_sizes(settings, tokenizers, where="Scorer")
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
         self.temperature = temperature
 
     @classmethod
     def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "Scorer":
-        """The scorer of a model's folder, with the temperature that was fitted for it, if one was."""
+        """Load a scorer from a model folder or a run folder, with the fitted temperature if the folder has one."""
         stored = read_model(Path(folder))
         model, settings = stored.model.to(device), stored.settings
         if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, settings_of.EncoderOnly):
             return cls(model, stored.tokenizers, settings, read_temperature(stored.path))
         raise RegardError(
-            f"A model of the family '{settings.family}' gives no text a probability.",
+            f"A model of the family '{settings.family}' assigns no probability to texts.",
             where=str(stored.path),
-            fix="Use one that translates or writes on.",
+            fix="Use a translation model or a language model.",
         )
 
     @classmethod
     def from_pipeline(cls, pipeline: Translator | TextGenerator, temperature: float = 1.0) -> "Scorer":
-        """The scorer of a model that is loaded already."""
+        """Create a scorer for the model of a pipeline."""
         if isinstance(pipeline, EnsembleTranslator):
-            raise RegardError("Several models give different probabilities.", fix="Score with one of them.")
+            raise RegardError("An ensemble cannot score texts.", fix="Score with one of its members.")
         return cls(pipeline.model, pipeline.tokenizers, pipeline.settings, temperature)
 
     def score(
@@ -126,11 +135,19 @@ class Scorer:
         batch_tokens: int = 4096,
         report: Callable[[int], None] | None = None,
     ) -> list[ScoredText]:
-        """One result for each text, in their order; an encoder-decoder needs a source for each.
+        """Score each text.
 
-        `into` names the language that is written, as for `Translator.translate`. `window` is how many tokens of a text
-        a decoder-only model reads at once: 1024 if not given, or as many positions as it has learned. `report` is told
-        how many rows were read, after each batch: a row is a pair, or a window.
+        Args:
+            texts: Texts to score.
+            sources: The source of each text (encoder-decoder only).
+            target_language: Language of the texts, one for all or one for each (multilingual models).
+            window: Number of tokens that a decoder-only model reads at once. Default: 1024, at most the number of
+                learned positions.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+            report: Called after each batch with its number of rows; a row is a pair or a window.
+
+        Returns:
+            One result for each text, in their order.
         """
         rows = self.make_rows(texts, sources, target_language=target_language, window=window)
         row_scores = [_TokenScores() for _ in rows]
@@ -144,7 +161,7 @@ class Scorer:
                 if report is not None:
                     report(len(batch))
         text_scores = [_TokenScores() for _ in texts]
-        for row, scores in zip(rows, row_scores, strict=True):  # the windows of a text come in its order
+        for row, scores in zip(rows, row_scores, strict=True):  # windows are in the order of the text
             text_scores[row.text_index].add(scores)
         return [
             ScoredText(
@@ -162,20 +179,26 @@ class Scorer:
         window: int | None = None,
         batch_tokens: int = 4096,
     ) -> NllDerivatives:
-        """What `regard.measure.fit_temperature` descends: the surprise at these texts, whatever `temperature` is.
+        """Return the derivatives of the negative log-likelihood of texts by the inverse temperature.
 
-        The model reads once; what its last layer says, a vector for each token, is kept.
+        `regard.measure.fit_temperature` minimises with them. The scorer's own temperature has no influence. The model
+        reads the texts once; the last hidden state of each token stays in memory.
+
+        Args:
+            texts: Texts to score.
+            sources: The source of each text (encoder-decoder only).
+            target_language: Language of the texts (multilingual models).
+            window: Number of tokens that a decoder-only model reads at once, as for `score`.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+
+        Returns:
+            A function from the inverse temperature to the first and second derivative.
         """
         with eval_mode(self.model), torch.inference_mode():
-            batches = list(
-                self._iter_batches(
-                    self.make_rows(texts, sources, target_language=target_language, window=window), batch_tokens
-                )
-            )
-        hidden_states, labels = (
-            torch.cat([tensor for _, tensor, _ in batches]),
-            torch.cat([tensor for _, _, tensor in batches]),
-        )
+            rows = self.make_rows(texts, sources, target_language=target_language, window=window)
+            batches = list(self._iter_batches(rows, batch_tokens))
+        hidden_states = torch.cat([batch_states for _, batch_states, _ in batches])  # (N, D)
+        labels = torch.cat([batch_labels for _, _, batch_labels in batches])  # (N)
 
         @torch.inference_mode()
         def curve(b: float) -> tuple[float, float]:
@@ -197,26 +220,26 @@ class Scorer:
         target_language: str | Sequence[str] | None = None,
         window: int | None = None,
     ) -> list[Row]:
-        """What the model will read, in the order of the texts."""
-        if isinstance(texts, str) or isinstance(sources, str):
-            raise RegardError("One text was given, where a list is expected.", fix="Put it into a list.")
+        """Encode texts as rows of model input and labels, in their order (see `score` for the arguments)."""
+        check_list(texts, "text", "score")
+        check_list(sources or (), "source", "score")
         if not texts:
-            raise RegardError("There is nothing to score.", fix="Give one text at least.")
+            raise RegardError("There is no text to score.", fix="Give at least one text.")
         if isinstance(self.settings, settings_of.DecoderOnly):
             if sources is not None:
-                raise RegardError("This model reads no sources.", fix="Give it the whole texts.")
+                raise RegardError("A decoder-only model reads no sources.", fix="Give it the whole texts.")
             if target_language is not None:
-                raise RegardError("This model goes on in the language of its text.", fix="Leave `into` out.")
+                raise RegardError("A decoder-only model has no target language.", fix="Leave target_language out.")
             return encode_windows(texts, self.tokenizers, self.settings, window)
         if sources is None or len(sources) != len(texts):
-            count = "no" if sources is None else str(len(sources))
-            raise RegardError(f"{len(texts)} texts have {count} sources.", fix="Give one source for each text.")
+            source_count = "no sources" if sources is None else pluralize(len(sources), "source")
+            raise RegardError(f"{pluralize(len(texts), 'text')} but {source_count}.", fix="Give one source per text.")
         if window is not None:
-            raise RegardError("A translator reads a pair as a whole.", fix="Leave `window` out.")
+            raise RegardError("An encoder-decoder has no window: it reads a pair as a whole.", fix="Leave window out.")
         return encode_pairs(texts, sources, self.tokenizers, self.settings, target_language)
 
     def _iter_batches(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-        """Batches: which rows, and of all their tokens that count the vectors (N, D) and the labels (N)."""
+        """Yield batches: indices of the rows, hidden states (N, D) and labels (N) of all tokens that they score."""
         device = next(self.model.parameters()).device
         for batch in batch_by_length([max(len(row.source), len(row.inputs)) for row in rows], batch_tokens):
             batch_rows = [rows[index] for index in batch]
@@ -228,14 +251,14 @@ class Scorer:
             yield batch, torch.cat(scored_states), labels
 
     def _hidden_states(self, rows: list[Row], device: torch.device) -> Tensor:
-        inputs, _ = padded([row.inputs for row in rows], self.tokenizers.target.specials.pad, device)  # (B, T)
+        inputs, _ = pad([row.inputs for row in rows], self.tokenizers.target.specials.pad, device)  # (B, T)
         if isinstance(self.model, DecoderOnly):
             return self.model.hidden_states(inputs)
-        source, valid = padded([row.source for row in rows], self.tokenizers.source.specials.pad, device)  # (B, S)
+        source, valid = pad([row.source for row in rows], self.tokenizers.source.specials.pad, device)  # (B, S)
         return self.model.hidden_states(source, inputs, valid)
 
     def _iter_logits(self, hidden_states: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits (n, V) and labels (n), no more of them at once than memory likes."""
+        """Yield logits (n, V) and labels (n), at most `MAX_LOGITS` logits at a time to bound memory."""
         chunk_size = max(1, MAX_LOGITS // self.tokenizers.target.size)
         for chunk, chunk_labels in zip(hidden_states.split(chunk_size), labels.split(chunk_size), strict=True):
             yield self.model.head(chunk).float(), chunk_labels

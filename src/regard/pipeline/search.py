@@ -1,14 +1,14 @@
-"""How a text is looked for: one small dataclass for each search of `regard.decode`, as a user names it.
+"""Search strategies as a user chooses them: one dataclass for each search of `regard.decode`.
 
-    translator.translate(texts, search=Beam(size=8, alpha=gnmt(0.6)), best=3)
-    translator.translate(texts, search=Sampling(count=4, filters=Filters(top_p=0.9)), seed=1)
-    translator.translate(texts, search=MinimumRisk(count=32), seed=1)
+    translator.translate(texts, Beam(beam_size=8, length_penalty=gnmt(0.6)), n_best=3)
+    translator.translate(texts, Sampling(count=4, filters=Filters(top_p=0.9)), seed=1)
+    translator.translate(texts, MinimumBayesRisk(count=32), seed=1)
 
-A search is given rows that have read their sources, one for each sentence, and finds some texts of each, best first.
+A strategy takes a `SearchInput` (a started model, one row per text) and returns hypotheses of each text, best first.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.decode.beam import beam
 from regard.decode.diverse import diverse_beam
 from regard.decode.filters import Filters
@@ -23,39 +24,47 @@ from regard.decode.greedy import greedy
 from regard.decode.grid_beam import grid_beam
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import Hypothesis, State, Step
-from regard.decode.sample import sample
+from regard.decode.sample import iter_sample, sample
 from regard.decode.stochastic import stochastic_beam
 from regard.decode.trace import Trace
+from regard.text.detokenize import StreamingDecoder
 
 Phrase = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class SearchInput:
-    """What all searches are given."""
+    """A started model and everything else that a search needs, for B texts."""
 
     step: Step[Any]
     state: State
     prompt: Tensor
-    """(B, k): what is read before anything is written."""
+    """(B, k): tokens that the decoder reads before it generates."""
     eos: int
     max_lengths: Sequence[int]
+    """Maximum number of generated tokens of each text, eos included."""
     suppressed: Tensor
+    """Token ids that are never generated."""
     generator: torch.Generator
-    """Where chance comes from, for the searches that draw."""
+    """Random numbers of searches that sample."""
     n_best: int = 1
-    """How many texts of each sentence are wanted."""
+    """Number of hypotheses per text."""
     required: Sequence[Sequence[Phrase]] = ()
-    """For each sentence the phrases that it must have; nothing: none of them must."""
+    """Phrases that each text must contain; empty: no text has any."""
     trace: Trace | None = None
 
     @property
+    def model_arguments(self) -> tuple[Step[Any], State, Tensor]:
+        """The positional arguments of every search of `regard.decode`."""
+        return self.step, self.state, self.prompt
+
+    @property
     def shared_arguments(self) -> dict[str, Any]:
-        """The arguments that have the same name in every search."""
+        """The keyword arguments of every search of `regard.decode`."""
         return {"eos": self.eos, "max_lengths": self.max_lengths, "suppressed": self.suppressed}
 
     def repeated(self, times: int) -> "SearchInput":
-        """Every sentence so many times, side by side; the model's rows are copied, too."""
+        """Return an input with `times` adjacent rows per text. The state's rows are copied in place."""
         index = torch.arange(self.prompt.size(0)).repeat_interleave(times)  # (B times)
         if times > 1:
             self.state.reorder(index)
@@ -66,89 +75,88 @@ class SearchInput:
 
 @dataclass(frozen=True)
 class Search(ABC):
-    """What every search can say of itself."""
+    """A search strategy."""
 
     reranks: ClassVar[bool] = False
-    """Whether what was found must be ranked by how alike the texts are, which tokens do not tell."""
+    """Whether the caller must rerank the hypotheses by minimum Bayes risk, which needs their texts."""
 
     @abstractmethod
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """Texts of each sentence, best first."""
+        """Return hypotheses of each text, best first."""
 
     @property
     def rows_per_text(self) -> int:
-        """How many rows of the model it needs for each sentence."""
+        """Number of rows that the model computes per text."""
         return 1
 
-    def _check(self, inputs: SearchInput, max_count: int | None) -> None:
-        """A search that finds so many texts (None: any number) and has no way to require phrases."""
+    def _check(self, inputs: SearchInput, max_count: int) -> None:
+        """Refuse what this strategy cannot do: required phrases, a trace, more than `max_count` hypotheses."""
+        name = type(self).__name__
         if inputs.required:
-            raise RegardError(f"{type(self).__name__} cannot require words.", fix="Use a Beam.")
-        if inputs.trace is not None and not isinstance(self, Beam):
-            raise RegardError(f"{type(self).__name__} writes no trace.", fix="Use a Beam.")
-        if max_count is not None and inputs.n_best > max_count:
+            raise RegardError(f"{name} cannot require phrases.", fix="Use Beam.")
+        if inputs.trace is not None:
+            raise RegardError(f"{name} cannot be traced.", fix="Use Beam.")
+        if inputs.n_best > max_count:
             raise RegardError(
-                f"{type(self).__name__} finds {max_count} texts, not {inputs.n_best}.", fix="Ask it for more."
+                f"{name} finds {pluralize(max_count, 'text')}, but n_best is {inputs.n_best}.",
+                fix=f"Use {name}({inputs.n_best}), or a smaller n_best.",
             )
 
 
 @dataclass(frozen=True)
 class Beam(Search):
-    """The best beginnings are written on together; a size of 1 is greedy (`regard.decode.beam`)."""
+    """Beam search (`regard.decode.beam`); a beam size of 1 is greedy search."""
 
-    size: int = 5
+    beam_size: int = 5
     length_penalty: LengthPenalty = 1.0
+    """Exponent alpha in log p / length^alpha, or `gnmt(alpha)` (`regard.decode.length_penalty`)."""
     stop_after: int | None = None
-    """Stop as soon as so many texts are finished; None: when nothing open can win any more."""
+    """Stop a text once this many hypotheses are finished; None: once no open hypothesis can win any more (exact)."""
 
     @property
     def rows_per_text(self) -> int:
-        """One for each beginning."""
-        return self.size
+        """One row per hypothesis of the beam."""
+        return self.beam_size
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """The best texts that were found; fewer than wanted where the beam is too small."""
+        """Return the best finished hypotheses; fewer than `n_best` if the beam is smaller."""
+        arguments = inputs.shared_arguments | {"length_penalty": self.length_penalty}
+        if self.beam_size == 1 and inputs.n_best == 1 and not inputs.required:
+            hypotheses = greedy(*inputs.model_arguments, **arguments, trace=inputs.trace)
+            return [[hypothesis] for hypothesis in hypotheses]
+        arguments |= {"beam_size": self.beam_size, "n_best": inputs.n_best}
         if inputs.required:
             if inputs.trace is not None:
-                raise RegardError("A beam that must write words writes no trace.", fix="Leave one of them out.")
-            return grid_beam(*_model_arguments(inputs), **_beam_arguments(self, inputs), required=inputs.required)
-        if self.size == 1 and inputs.n_best == 1:
-            hypotheses = greedy(
-                *_model_arguments(inputs),
-                **inputs.shared_arguments,
-                length_penalty=self.length_penalty,
-                trace=inputs.trace,
-            )
-            return [[hypothesis] for hypothesis in hypotheses]
-        return beam(
-            *_model_arguments(inputs), **_beam_arguments(self, inputs), stop_after=self.stop_after, trace=inputs.trace
-        )
+                raise RegardError("A beam with required phrases cannot be traced.", fix="Leave one of them out.")
+            return grid_beam(*inputs.model_arguments, **arguments, required=inputs.required)
+        return beam(*inputs.model_arguments, **arguments, stop_after=self.stop_after, trace=inputs.trace)
 
 
 @dataclass(frozen=True)
 class Sampling(Search):
-    """Texts drawn word by word (`regard.decode.sample`); of several, the likeliest comes first."""
+    """Ancestral sampling (`regard.decode.sample`); of several samples, the most probable comes first."""
 
     count: int = 1
+    """Number of samples per text."""
     filters: Filters = field(default_factory=Filters)
 
     @property
     def rows_per_text(self) -> int:
-        """One for each text."""
+        """One row per sample."""
         return self.count
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """`count` texts of each sentence."""
+        """Return `count` samples of each text, most probable first."""
         self._check(inputs, self.count)
         return [sorted(samples, key=lambda hypothesis: -hypothesis.score) for samples in self.draw_samples(inputs)]
 
     def draw_samples(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """The same, in the order in which they were drawn."""
+        """Return `count` samples of each text in the order in which they were drawn."""
         if self.count < 1:
-            raise RegardError(f"{self.count} texts cannot be drawn.", fix="Use a count of 1 or more.")
+            raise RegardError(f"The number of samples must be at least 1, got {self.count}.", fix="Use 1 or more.")
         repeated_inputs = inputs.repeated(self.count)
         hypotheses = sample(
-            *_model_arguments(repeated_inputs),
+            *repeated_inputs.model_arguments,
             **repeated_inputs.shared_arguments,
             filters=self.filters,
             generator=inputs.generator,
@@ -158,27 +166,29 @@ class Sampling(Search):
 
 @dataclass(frozen=True)
 class DiverseBeam(Search):
-    """Groups of beams that avoid each other's words (`regard.decode.diverse`); the best text of each group."""
+    """Diverse beam search (`regard.decode.diverse`): groups avoid each other's tokens; the best text of each group."""
 
     groups: int = 5
-    size: int = 1
-    strength: float = 0.5
+    beam_size: int = 1
+    """Beam size of each group."""
+    diversity_penalty: float = 0.5
+    """Penalty for a token that an earlier group chose at the same step."""
     length_penalty: LengthPenalty = 1.0
 
     @property
     def rows_per_text(self) -> int:
-        """All groups together."""
-        return self.groups * self.size
+        """One row per hypothesis of every group."""
+        return self.groups * self.beam_size
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """One text of each group."""
+        """Return the best hypothesis of each group, highest score first."""
         self._check(inputs, self.groups)
         results = diverse_beam(
-            *_model_arguments(inputs),
+            *inputs.model_arguments,
             **inputs.shared_arguments,
             groups=self.groups,
-            beam_size=self.size,
-            diversity_penalty=self.strength,
+            beam_size=self.beam_size,
+            diversity_penalty=self.diversity_penalty,
             length_penalty=self.length_penalty,
         )
         return [sorted((group[0] for group in groups), key=lambda hypothesis: -hypothesis.score) for groups in results]
@@ -186,46 +196,59 @@ class DiverseBeam(Search):
 
 @dataclass(frozen=True)
 class StochasticBeam(Search):
-    """Different texts, drawn without replacement (`regard.decode.stochastic`), in the order of their drawing."""
+    """Stochastic beam search (`regard.decode.stochastic`): distinct texts, sampled without replacement."""
 
-    size: int = 5
+    beam_size: int = 5
 
     @property
     def rows_per_text(self) -> int:
-        """One for each text."""
-        return self.size
+        """One row per sample."""
+        return self.beam_size
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """`size` texts of each sentence."""
-        self._check(inputs, self.size)
+        """Return `beam_size` samples of each text in the order in which they were drawn."""
+        self._check(inputs, self.beam_size)
         results = stochastic_beam(
-            *_model_arguments(inputs), **inputs.shared_arguments, beam_size=self.size, generator=inputs.generator
+            *inputs.model_arguments,
+            **inputs.shared_arguments,
+            beam_size=self.beam_size,
+            generator=inputs.generator,
         )
-        return [[hypothesis.hypothesis for hypothesis in hypotheses] for hypotheses in results]
+        return [[perturbed.hypothesis for perturbed in hypotheses] for hypotheses in results]
 
 
 @dataclass(frozen=True)
 class MinimumBayesRisk(Sampling):
-    """Of `count` texts that were drawn, the one most like all the others (`regard.decode.mbr`), by chrF."""
+    """Minimum Bayes risk decoding (`regard.decode.mbr`): the sample with the highest expected chrF."""
 
     reranks: ClassVar[bool] = True
     count: int = 32
     filters: Filters = field(default_factory=lambda: Filters(min_p=0.02))
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """All that were drawn, in the order of drawing: who has their texts ranks them."""
+        """Return all samples in the order in which they were drawn; the caller reranks them (`rerank_mbr`)."""
         self._check(inputs, self.count)
         return self.draw_samples(inputs)
 
 
-def _model_arguments(inputs: SearchInput) -> tuple[Step[Any], State, Tensor]:
-    return inputs.step, inputs.state, inputs.prompt
+def make_generator(seed: int | None, device: torch.device) -> torch.Generator:
+    """Create a random generator. Without a seed it is seeded from the operating system."""
+    generator = torch.Generator(device)
+    if seed is None:
+        generator.seed()
+    else:
+        generator.manual_seed(seed)
+    return generator
 
 
-def _beam_arguments(search: Beam, inputs: SearchInput) -> dict[str, Any]:
-    return {
-        **inputs.shared_arguments,
-        "beam_size": search.size,
-        "length_penalty": search.length_penalty,
-        "n_best": inputs.n_best,
-    }
+def stream_text(inputs: SearchInput, filters: Filters, detokenizer: StreamingDecoder) -> Iterator[str]:
+    """Sample one text and yield it as it is generated, never half a character.
+
+    The model computes a step only when the caller asks for more text.
+    """
+    steps = iter_sample(*inputs.model_arguments, **inputs.shared_arguments, generator=inputs.generator, filters=filters)
+    for (sampled_token,) in steps:
+        if sampled_token is not None and (text := detokenizer.push(sampled_token[0])):
+            yield text
+    if rest := detokenizer.finish():
+        yield rest

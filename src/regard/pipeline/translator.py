@@ -1,4 +1,4 @@
-"""Text in one language to text in another, with an encoder-decoder."""
+"""Translate texts with an encoder-decoder."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,31 +11,41 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.constraints import constrain
 from regard.decode.filters import Filters
-from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline import constraints as wished
-from regard.pipeline.batches import batch_by_length, chunk_seed, chunks
-from regard.pipeline.chance import make_generator
 from regard.pipeline.constraints import Constraints
-from regard.pipeline.encoding import TargetLanguage, check_list, encode_sources, padded
-from regard.pipeline.limits import max_positions
-from regard.pipeline.results import EMPTY, Translation, make_result
-from regard.pipeline.search import Beam, Search, SearchInput
-from regard.pipeline.streaming import stream_text
-from regard.pipeline.written import not_text
+from regard.pipeline.encoding import (
+    TargetLanguage,
+    batch_by_length,
+    check_list,
+    chunk_seed,
+    chunks,
+    encode_sources,
+    pad,
+)
+from regard.pipeline.results import EMPTY, TranslatedDocument, Translation, make_result
+from regard.pipeline.search import Beam, Search, SearchInput, make_generator, stream_text
 from regard.store.model_folder import check_vocabulary_sizes
+from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
 
-EXTRA_TOKENS = 50  # tokens that a translation may have beyond what the model has seen sources grow to
-CHUNK_SIZE = 2048  # texts that are sorted by length and worked on together
+DEFAULT_SEARCH = Beam()
+GREEDY = Filters(temperature=0)
+EXTRA_TOKENS = 50  # added to max_length_ratio * source length: short sources need more room
+CHUNK_SIZE = 2048  # texts that `translate_iter` holds, sorts by length and translates at a time
 
 
 class Translator:
-    """translator = regard.load("my-model"); translator.translate(["Good morning."])[0].text."""
+    """Translates with an encoder-decoder.
+
+        translator = regard.load("my-model")
+        translator.translate(["Good morning."])[0].text
+
+    The model may be in training: a translator uses it in evaluation mode and restores the mode of every module.
+    It never generates tokens that are not text (pad, bos, mask, cls, sep, language tags).
+    """
 
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
         if settings.task != "translate":
@@ -51,43 +61,40 @@ class Translator:
     def translate(
         self,
         texts: Sequence[str],
-        beam_size: int = 5,
-        length_penalty: LengthPenalty = 1.0,
-        batch_tokens: int = 4096,
-        max_length: int | None = None,
-        target_language: TargetLanguage = None,
-        stop_after: int | None = None,
-        report: Callable[[int], None] | None = None,
+        search: Search = DEFAULT_SEARCH,
         *,
-        search: Search | None = None,
         n_best: int = 1,
         constraints: Constraints | None = None,
+        max_length: int | None = None,
+        target_language: TargetLanguage = None,
+        batch_tokens: int = 4096,
         seed: int | None = None,
+        report: Callable[[int], None] | None = None,
     ) -> list[Translation]:
-        """One translation for each text, in their order.
+        """Translate each text.
 
-        `beam` 1 is greedy. `alpha` is explained in `regard.decode.beam`. A batch holds `batch_tokens` tokens of
-        source at most, padding and beams counted. `longest` is the most tokens that a translation may have, END
-        included; if it is not given, the tokens of the source x `settings.growth` (2, or more where the corpus of
-        training had more) + 50, or less if the model has learned fewer positions. `into` names the language to write,
-        for all texts or for each, where the model was trained with tags of languages. `enough` stops a beam as soon as
-        so many of its texts are finished, quicker than the exact bound by which it stops otherwise. `report` is told
-        how many texts were translated, after each batch.
+        Args:
+            texts: Sources. An empty text, or one of white space, has an empty translation.
+            search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
+            n_best: Number of hypotheses per text: the best is the translation, the next ones its `alternatives`.
+            constraints: What the translations must begin with, contain, or not contain.
+            max_length: Maximum number of target tokens, eos included. Default: `max_length_ratio * source_length +
+                50` (the ratio is in the model's settings), at most the number of learned positions.
+            target_language: Language to translate into, one for all texts or one for each (multilingual models).
+            batch_tokens: Maximum number of source tokens in a batch, padding and beams included.
+            seed: Random seed of a search that samples; the same seed, texts and batches give the same translations.
+            report: Called after each batch with the number of texts that it finished.
 
-        `search` is any other way to look for a text (`regard.pipeline.search`), instead of a beam. Of the `best`
-        texts that it finds, the first is the translation and the others are its `alternatives`. `wishes` say what
-        the translations must begin with, have, or not have. The same `seed` draws the same texts from the same batches.
+        Returns:
+            One translation for each text, in their order.
 
-        A text without words (empty or white space) has an empty translation. Tokens that are no text (pad, begin,
-        mask, classify, separate, tags of languages) are never written. The model may be in training: it is used
-        without dropout and left as it was.
+        Raises:
+            RegardError: A text is too long for the model, or an argument has no valid value.
         """
         check_list(texts, "text", "translate")
-        if beam_size < 1 or batch_tokens < 1:
-            raise RegardError(
-                f"No beam of {beam_size} in batches of {batch_tokens} tokens.", fix="Use 1 or more for both."
-            )
-        search, constraints = search or Beam(beam_size, length_penalty, stop_after), constraints or Constraints()
+        if batch_tokens < 1:
+            raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", fix="Use 1 or more.")
+        constraints = constraints or Constraints()
         constraints.check(len(texts))
         sources = self.encode_sources(texts, target_language)
         max_lengths = self.resolve_max_lengths(sources, max_length)
@@ -95,129 +102,135 @@ class Translator:
         nonempty = [index for index, source in enumerate(sources) if source]
         if report is not None and len(nonempty) < len(sources):
             report(len(sources) - len(nonempty))
-        generator, target, should_rerank = make_generator(seed, self.device), self.tokenizers.target, search.reranks
+        generator, target = make_generator(seed, self.device), self.tokenizers.target
+        rows_per_text = search.rows_per_text * constraints.beam_multiplier(target)
         with self.prepared(), torch.inference_mode():
-            rows_per_text = search.rows_per_text * constraints.beam_multiplier(target)
-            for batch in batch_by_length(
-                [len(sources[index]) for index in nonempty], batch_tokens, rows_per_text=rows_per_text
-            ):
-                batch_indices = [nonempty[number] for number in batch]
+            for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
+                indices = [nonempty[number] for number in batch]
                 inputs = self.make_search_input(
-                    [sources[index] for index in batch_indices],
-                    [max_lengths[index] for index in batch_indices],
-                    generator,
+                    [sources[index] for index in indices], [max_lengths[index] for index in indices], generator
                 )
-                results = search.find(self._constrain(replace(inputs, n_best=n_best), constraints, batch_indices))
-                for index, hypotheses in zip(batch_indices, results, strict=True):
+                results = search.find(constraints.apply(replace(inputs, n_best=n_best), target, indices))
+                for index, hypotheses in zip(indices, results, strict=True):
                     translations[index] = make_result(
-                        Translation, hypotheses, target, n_best, should_rerank=should_rerank
+                        Translation, hypotheses, target, n_best, should_rerank=search.reranks
                     )
                 if report is not None:
-                    report(len(batch_indices))
+                    report(len(indices))
         return translations
 
     def translate_iter(
-        self, texts: Iterable[str], chunk_size: int = CHUNK_SIZE, **options: Any
+        self, texts: Iterable[str], search: Search = DEFAULT_SEARCH, *, chunk_size: int = CHUNK_SIZE, **options: Any
     ) -> Iterator[Translation]:
-        """Any number of texts, from a generator or a file: `window` of them are held, sorted and translated at a time.
+        """Translate any number of texts lazily, for example the lines of a file.
 
-        `options` are those of `translate`, but for what is said of each text; with a `seed`, every window draws by
-        another one, so that no chance comes twice. Stop asking, and nothing more is done.
+        Args:
+            texts: Sources.
+            search: Search strategy, as for `translate`.
+            chunk_size: Number of texts to hold, sort by length and translate at a time.
+            options: Further options of `translate` that hold for all texts. With a `seed`, chunk n uses `seed + n`.
+
+        Yields:
+            One translation for each text, in their order.
         """
         for number, chunk in enumerate(chunks(texts, chunk_size)):
-            yield from self.translate(chunk, **options | {"seed": chunk_seed(options.get("seed"), number)})
+            yield from self.translate(chunk, search, **options | {"seed": chunk_seed(options.get("seed"), number)})
+
+    def translate_document(self, text: str, search: Search = DEFAULT_SEARCH, **options: Any) -> TranslatedDocument:
+        """Translate a text of any length sentence by sentence and keep its white space.
+
+        Args:
+            text: The document.
+            search: Search strategy, as for `translate`.
+            options: Further options of `translate`.
+        """
+        sentences = split_sentences(text)
+        translations = self.translate([sentence for sentence, _ in sentences], search, **options)
+        joined = "".join(result.text + space for result, (_, space) in zip(translations, sentences, strict=True))
+        return TranslatedDocument(joined, tuple(sentence for sentence, _ in sentences), tuple(translations))
 
     def stream(
         self,
         text: str,
+        *,
+        filters: Filters = GREEDY,
         max_length: int | None = None,
         target_language: TargetLanguage = None,
-        filters: Filters | None = None,
         seed: int | None = None,
     ) -> Iterator[str]:
-        """A translation piece by piece, as it is written: greedily, or drawn through `filters`.
+        """Translate one text and yield the translation as it is generated.
 
-        Stop asking, and nothing more is computed.
+        The model computes a step only when the caller asks for more text.
+
+        Args:
+            text: The source.
+            filters: Temperature and filters of sampling; the default is greedy search.
+            max_length: Maximum number of target tokens, as for `translate`.
+            target_language: Language to translate into (multilingual models).
+            seed: Random seed of sampling.
         """
         sources = self.encode_sources([text], target_language)
-        max_lengths = self.resolve_max_lengths(sources, max_length)  # faults are told now, not at the first piece
-        filters = filters or Filters(temperature=0)
-        return (
-            self._stream(sources, max_lengths, filters, make_generator(seed, self.device)) if sources[0] else iter(())
-        )
+        max_lengths = self.resolve_max_lengths(sources, max_length)  # errors are raised here, not at the first `next`
+        if not sources[0]:
+            return iter(())
+        return self._stream(sources, max_lengths, filters, make_generator(seed, self.device))
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Device of the model's parameters."""
         return next(self.model.parameters()).device
 
+    @property
+    def max_positions(self) -> int | None:
+        """Number of positions that the decoder has learned; None: no upper limit."""
+        return self.settings.decoder.max_positions
+
     def prepared(self) -> AbstractContextManager[None]:
-        """The model without dropout, laid out for steps of one token."""
+        """Return a context with the model in evaluation mode and its weights laid out for steps of one token."""
         return self._decoder.prepared()
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
-        """Their tokens, framed as in training; nothing for a text without words."""
+        """Encode each source as in training; an empty list for a text of white space."""
         encoded = encode_sources(texts, self.tokenizers, self.settings, target_language)
         normalise = self.tokenizers.source.normalise
         return [source if normalise(text).strip() else [] for text, source in zip(texts, encoded, strict=True)]
 
-    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
-        """How many tokens the translation of each may have."""
-        return self._resolve_max_lengths(sources, max_length, self.settings.max_length_ratio)
+    @property
+    def max_length_ratio(self) -> float:
+        """Maximum number of target tokens per source token, where `max_length` is not given."""
+        return self.settings.max_length_ratio
 
-    def _resolve_max_lengths(
-        self, sources: list[list[int]], max_length: int | None, max_length_ratio: float
-    ) -> list[int]:
+    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
+        """Return the maximum number of target tokens of each source (see `translate`)."""
         limit = self.max_positions
         if max_length is None:
-            lengths = [math.ceil(max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
+            lengths = [math.ceil(self.max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
             return lengths if limit is None else [min(length, limit) for length in lengths]
         if max_length < 1 or (limit is not None and max_length > limit):
-            upper_bound = "" if limit is None else f" and at most {limit}, which is where the learned positions end"
-            raise RegardError(f"A translation cannot have {max_length} tokens.", fix=f"Give at least 1{upper_bound}.")
+            upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
+            raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
         return [max_length] * len(sources)
 
-    @property
-    def max_positions(self) -> int | None:
-        """How many positions the decoder has learned; None: it knows no end."""
-        return max_positions(self.settings.decoder)
-
     def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
-        """Read sources (B, S); what comes back writes on, in at most `capacity` steps. Only while it is `ready`."""
+        """Encode sources (B, S) and return the decoder's step and state. Call it inside `prepared()`.
+
+        Args:
+            source: Source tokens (B, S).
+            valid: True where a source token is not padding (B, S); None: no padding.
+            capacity: Maximum number of decoder steps.
+        """
         return self._decoder.step, self.model.start(source, valid, capacity=capacity)
 
     def make_search_input(
         self, sources: list[list[int]], max_lengths: list[int], generator: torch.Generator
     ) -> SearchInput:
-        """Sources that are read, and all that a search needs to write their translations."""
-        target = self.tokenizers.target
-        source, valid = padded(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
+        """Encode sources and return the input of a search over their translations."""
+        specials = self.tokenizers.target.specials
+        source, valid = pad(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
         step, state = self.start(source, valid, max(max_lengths))
-        prompt = source.new_full((len(sources), 1), target.specials.bos)
-        suppressed = not_text(target, self.device)
-        return SearchInput(step, state, prompt, target.specials.eos, max_lengths, suppressed, generator)
-
-    def _constrain(self, inputs: SearchInput, constraints: Constraints, indices: list[int]) -> SearchInput:
-        """The same task under constraints, for the texts at these places."""
-        target = self.tokenizers.target
-        if constraints.required is not None:
-            inputs = replace(
-                inputs, required=[wished.required_ids(target, constraints.required[index]) for index in indices]
-            )
-        if constraints.prefixes is None and not constraints.forbidden:
-            return inputs
-        prefixes = (
-            [""] * len(indices) if constraints.prefixes is None else [constraints.prefixes[index] for index in indices]
-        )
-        step, state = constrain(
-            inputs.step,
-            inputs.state,
-            len(indices),
-            sink=target.specials.pad,
-            forbidden=wished.forbidden_ids(target, constraints.forbidden),
-            forced_prefixes=[tuple(ids) for ids in target.encode_ids(prefixes)],
-        )
-        return replace(inputs, step=step, state=state)
+        prompt = source.new_full((len(sources), 1), specials.bos)
+        suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
+        return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
 
     @torch.inference_mode()
     def _stream(

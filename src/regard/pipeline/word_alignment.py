@@ -1,11 +1,12 @@
-"""Which source word each target word looks at: cross-attention read as an alignment.
+"""Word alignment from cross-attention.
 
-Both sentences are given. The weights of one decoder layer are averaged over its heads and summed over the pieces of
-words on both sides; a target word is linked to the source word that has the most.
-Marks that are no words (END, tags of languages) are left out. Every target word gets exactly one link.
+Both sentences are given. The attention weights of one decoder layer are averaged over its heads and summed over the
+tokens of each word on both sides; a target word is aligned with the source word that has the largest weight. Special
+tokens (eos, language tags) are left out. Every target word gets exactly one link.
 
-A decoder's row i reads target token i and writes token i + 1. `rows` says whose weights count for a token: those of the
-row that "writes" it, or of the row that "reads" it, which knows already which token it is (Chen et al. 2020).
+The decoder's row i reads target token i and predicts token i + 1. `rows` chooses whose weights count for a token: those
+of the row that predicts it ("output"), or of the row that reads it ("input"), which already knows the token (Chen et
+al. 2020).
 """
 
 from collections.abc import Sequence
@@ -19,14 +20,13 @@ from regard.base.errors import RegardError
 from regard.measure.alignment import Links
 from regard.models.cpu_decoder import eval_mode
 from regard.nn.record import Record
-from regard.pipeline.batches import batch_by_length
-from regard.pipeline.encoding import TargetLanguage, padded
+from regard.pipeline.encoding import TargetLanguage, batch_by_length, pad
 from regard.pipeline.results import Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.teacher_forcing import Row
 from regard.pipeline.translator import Translator
 
-AttentionRows = Literal["writes", "reads"]
+AttentionRows = Literal["output", "input"]
 
 
 def align_words(
@@ -34,27 +34,41 @@ def align_words(
     sources: Sequence[str],
     targets: Sequence[str],
     layer: int | None = None,
-    rows: AttentionRows = "reads",
+    rows: AttentionRows = "input",
     *,
     target_language: str | Sequence[str] | None = None,
     batch_tokens: int = 4096,
 ) -> list[Links]:
-    """The links of each pair, words counted from 0 as spaces separate them; `layer` counts from 0, the last if None."""
+    """Align the words of each pair. Spaces separate words.
+
+    Args:
+        translator: The model whose cross-attention is read.
+        sources: The sources.
+        targets: The translation of each source.
+        layer: Decoder layer, counted from 0; the last if None.
+        rows: Whether a target token's weights come from the decoder row that reads it ("input") or predicts it
+            ("output").
+        target_language: Language of the targets, one for all or one for each (multilingual models).
+        batch_tokens: Maximum number of tokens in a batch, padding included.
+
+    Returns:
+        For each pair the links (source word, target word), counted from 0.
+    """
     layers = translator.settings.decoder.layers
     layer_index = layers - 1 if layer is None else layer
     if not 0 <= layer_index < layers:
         raise RegardError(f"The decoder has no layer {layer}.", fix=f"Use 0 to {layers - 1}.")
-    if rows not in ("writes", "reads"):
-        raise RegardError(f"There are no rows '{rows}'.", fix="Use 'writes' or 'reads'.")
+    if rows not in ("input", "output"):
+        raise RegardError(f"There are no rows '{rows}'.", fix="Use 'input' or 'output'.")
     pairs = Scorer.from_pipeline(translator).make_rows(targets, sources, target_language=target_language)
     links: list[Links] = [frozenset()] * len(pairs)
     with eval_mode(translator.model), torch.inference_mode():
         for batch in batch_by_length([max(len(pair.source), len(pair.inputs)) for pair in pairs], batch_tokens):
             batch_pairs = [pairs[index] for index in batch]
-            weights = _weights(translator, batch_pairs, f"decoder.{layer_index}.cross")  # (B, T, S)
+            weights = _attention_weights(translator, batch_pairs, f"decoder.{layer_index}.cross")  # (B, T, S)
             for index, pair, pair_weights in zip(batch, batch_pairs, weights, strict=True):
                 target_weights = (
-                    pair_weights[: len(pair.labels)] if rows == "writes" else pair_weights[1 : len(pair.inputs)]
+                    pair_weights[: len(pair.labels)] if rows == "output" else pair_weights[1 : len(pair.inputs)]
                 )
                 links[index] = _links(translator, pair, target_weights)
     return links
@@ -67,7 +81,7 @@ def with_alignment(
     *,
     target_language: TargetLanguage = None,
 ) -> list[Translation]:
-    """Translations with their `alignment`: an empty one has no links."""
+    """Add the word alignment to each translation; an empty translation has no links."""
     indices = [index for index, translation in enumerate(translations) if translation.tokens]
     languages = [
         target_language if target_language is None or isinstance(target_language, str) else target_language[index]
@@ -78,7 +92,7 @@ def with_alignment(
             translator,
             [sources[index] for index in indices],
             [translations[index].text for index in indices],
-            target_language=None if target_language is None else [str(translation) for translation in languages],
+            target_language=None if target_language is None else [str(language) for language in languages],
         )
         if indices
         else []
@@ -89,18 +103,18 @@ def with_alignment(
     ]
 
 
-def _weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:
-    """Attention averaged over heads, (B, T, S)."""
+def _attention_weights(translator: Translator, pairs: list[Row], name: str) -> Tensor:
+    """Return attention weights averaged over heads, (B, T, S)."""
     device = next(translator.model.parameters()).device
     tokenizers, record = translator.tokenizers, Record()
-    source, valid = padded([pair.source for pair in pairs], tokenizers.source.specials.pad, device)  # (B, S)
-    inputs, _ = padded([pair.inputs for pair in pairs], tokenizers.target.specials.pad, device)  # (B, T)
+    source, valid = pad([pair.source for pair in pairs], tokenizers.source.specials.pad, device)  # (B, S)
+    inputs, _ = pad([pair.inputs for pair in pairs], tokenizers.target.specials.pad, device)  # (B, T)
     translator.model.hidden_states(source, inputs, valid, record=record)
     return record.weights(name).mean(dim=1).cpu()  # (B, H, T, S) -> (B, T, S)
 
 
 def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
-    """`weights` (T, S) has a row for each target token, perhaps one more for END."""
+    """Align one pair. `weights` (T, S) has a row for each target token, and may have one more for eos."""
     source_words = translator.tokenizers.source.word_ids(pair.source)
     target_words = translator.tokenizers.target.word_ids(pair.labels[:-1])
     by_source_word = sum_by_word(weights[: len(target_words)].T, source_words)  # (source words, T)
@@ -111,7 +125,7 @@ def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
 
 
 def sum_by_word(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
-    """Rows of pieces (n, m) summed to rows of words (words, m); pieces of no word are left out.
+    """Sum rows of tokens (n, m) to rows of words (words, m); tokens that belong to no word are left out.
 
     >>> sum_by_word(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
     tensor([[6.],

@@ -54,6 +54,14 @@ class SpecialIds:
         """All ids that do not stand for text: every role and language tag, not the extra tokens."""
         return frozenset([*(getattr(self, role) for role in ROLES), *self.languages.values()])
 
+    @property
+    def not_text(self) -> list[int]:
+        """Ids that a model must not generate: pad, bos, mask, cls, sep and the language tags.
+
+        Generation allows eos (it ends a text), unk and the user's extra tokens (they are text).
+        """
+        return sorted(self.control - {self.eos, self.unk})
+
 
 def language_tag(language: str) -> str:
     """Return the text of a language tag.

@@ -16,7 +16,7 @@ from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.limits import max_positions
+from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.data import ValidationExample
@@ -136,7 +136,7 @@ class Validator:
         has_language_tags = bool(self._tokenizers.source.specials.languages)
         translations = translator.translate(
             [pair.source for pair in pairs],
-            beam_size=self._settings.beam,
+            Beam(self._settings.beam),
             target_language=[pair.languages[-1] for pair in pairs] if has_language_tags else None,
         )
         outputs = [translation.text for translation in translations]
@@ -161,7 +161,7 @@ class Validator:
 
     def _sample_continuations(self, text_generator: TextGenerator) -> Scores:
         samples = []
-        limit = max_positions(text_generator.settings.decoder)
+        limit = text_generator.settings.decoder.max_positions
         for pair in self._examples[: self._settings.samples]:
             prompt, rest = pair.source[:PROMPT_CHARACTERS], pair.source[PROMPT_CHARACTERS:]
             prompt_length = 1 + len(self._tokenizers.source.encode_ids([prompt])[0])
