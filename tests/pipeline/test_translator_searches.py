@@ -198,7 +198,7 @@ def test_ensemble_averages_its_members() -> None:
     stranger = Translator(make_encoder_decoder(settings), TokenizerPair.joint(make_tokenizer("en", "de")), settings)
     with pytest.raises(RegardError, match="vocabularies of model 2 and model 1 differ"):
         EnsembleTranslator([first_translator, stranger])
-    with pytest.raises(RegardError, match="no mean 'median'"):
+    with pytest.raises(RegardError, match="Unknown ensemble mean 'median'"):
         EnsembleTranslator([first_translator, second_translator], mean="median").translate(TEXTS)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="ensemble cannot score"):
         Scorer.from_pipeline(EnsembleTranslator([first_translator, second_translator]))
