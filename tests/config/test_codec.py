@@ -113,7 +113,7 @@ def test_a_setting_of_another_kind_is_not_a_key() -> None:
     found = preset_faults(
         "gpt2", 'decoder.position={kind = "alibi", theta = 1.0}', 'head={kind = "lm", labels = ["a"]}'
     )
-    assert found["decoder.position.theta"] == "is not a key here. Known: kind."
+    assert found["decoder.position.theta"] == "is not a key here. Choose from: kind."
     assert found["head.labels"].startswith("is not a key here.")
 
 
@@ -125,7 +125,7 @@ def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
     assert found["decoder.cross.key_value_heads"] == "is 3, which does not divide 4 heads. Use one of [1, 2, 4]."
     assert "encoder.position" in found
     odd = preset_faults("gpt2", "decoder.position.kind=rotary", "decoder.attention.key_dim=7")
-    assert odd == {"decoder.position": "turns pairs, but key_dim is 7. Use an even key_dim."}
+    assert odd == {"decoder.position": "rotates pairs, but key_dim is 7. Use an even key_dim."}
 
 
 def test_buckets_that_reach_beyond_the_distance_are_refused() -> None:
@@ -138,7 +138,7 @@ def test_heads_and_tasks_must_agree() -> None:
     assert "task" in preset_faults("bert", "task=classify")
     assert "task" in preset_faults("gpt2", "task=classify")
     pool_faults = preset_faults("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=classify")
-    assert pool_faults == {"head.pool": "is 'first', but the first word sees no other. Use 'last' or 'mean'."}
+    assert pool_faults == {"head.pool": "is 'first', but the first token attends to no other. Use 'last' or 'mean'."}
     image = '{kind = "patches", patch = 4}'
     assert "head.kind" in preset_faults("bert", f"source={image}")
     assert "target.kind" in preset_faults("tiny", f"source={image}")
@@ -159,7 +159,7 @@ def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
 
 
 def test_a_missing_or_unknown_family() -> None:
-    assert parse_faults({"width": 8}) == {"family": "is missing: it says what the other keys mean."}
+    assert parse_faults({"width": 8}) == {"family": "is missing: it selects the type of its table."}
     assert parse_faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
     assert "decoder" in parse_faults({"family": "decoder_only"})
 

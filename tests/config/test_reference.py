@@ -38,7 +38,7 @@ def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     settings = {setting.path: setting for table in iter_tables() for setting in table.settings}
     clip = settings["train.clip"]
     assert (clip.values, clip.default) == ("number (at least 0)", "1.0")
-    assert clip.description.startswith("The longest gradient")
+    assert clip.description.startswith("Maximum norm of the gradient")
     assert settings["train.optimizer"].values == "table: adamw, adam, adafactor, muon"
     assert settings["train.optimizer"].default == "adamw"
     assert settings["train.updates"].default == "(must be given)"

@@ -1,4 +1,4 @@
-"""Which engines hold a model exactly, or why not. Said before training, so that nobody trains what nobody serves.
+"""Which engines can hold a model exactly, or why not; known before training starts.
 
 >>> from regard.config.codec import preset
 >>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.is_exact]
@@ -43,14 +43,14 @@ from regard.config.parts import (
 
 @dataclass(frozen=True)
 class Verdict:
-    """One engine's answer: it holds the model, or the obstacles."""
+    """The verdict of one engine: no obstacles if it can hold the model."""
 
     target: str
     obstacles: tuple[str, ...]
 
     @property
     def is_exact(self) -> bool:
-        """Whether the engine holds this model exactly."""
+        """Whether the engine can hold this model exactly."""
         return not self.obstacles
 
     def __str__(self) -> str:
@@ -125,11 +125,11 @@ ENCODER_ONLY_MODELS = {
     NoHead: "BertModel",
 }
 ARCHITECTURES = {**ENCODER_DECODERS, **DECODER_ONLY_MODELS, **dict.fromkeys(ENCODER_ONLY_MODELS.values(), BERT)}
-"""Every architecture of Hugging Face that is asked, and its shape."""
+"""The Hugging Face architectures that are checked, and their rules."""
 
 
 def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
-    """Every engine's verdict on a model: CTranslate2 first, then the Hugging Face architectures of its family."""
+    """Return the verdict of every engine: CTranslate2 first, then the Hugging Face architectures of the family."""
     match model:
         case EncoderDecoder():
             obstacles_by_name = {
@@ -171,7 +171,7 @@ def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: 
 
 
 def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
-    """T5 says most things once, for both stacks."""
+    """Yield the obstacles of T5, whose config holds most settings once for both stacks."""
     if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
         yield "it has one attention shape for all"
     if model.encoder.norm != model.decoder.norm:
@@ -212,7 +212,7 @@ def _find_encoder_only_obstacles(rules: ArchitectureRules, model: EncoderOnly) -
 
 
 def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, width: int) -> Iterator[str]:
-    """What an architecture cannot hold of a stack."""
+    """Yield what an architecture cannot hold of a stack."""
     if stack.placement != rules.placement:
         yield f"{path}.placement is {stack.placement} (it has {rules.placement})"
     if stack.norm.kind != rules.norm:
@@ -242,7 +242,7 @@ def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, wid
 
 
 def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: Attention, width: int) -> Iterator[str]:
-    """What an architecture cannot hold of an attention."""
+    """Yield what an architecture cannot hold of an attention."""
     key_dim, value_dim = attention.dims(width)
     scale = _score_scale(attention, key_dim)
     if scale is None:
@@ -262,7 +262,7 @@ def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: At
 
 
 def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
-    """CTranslate2 takes almost everything; what it was not shown to hold is an obstacle."""
+    """Yield the obstacles of CTranslate2: everything that no test has shown it to hold."""
     stacks: dict[str, Stack] = {}
     if isinstance(model, EncoderDecoder | EncoderOnly):
         stacks["encoder"] = model.encoder
@@ -308,14 +308,14 @@ def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width
 
 
 def _score_scale(attention: Attention, key_dim: int) -> float | None:
-    """What q.k is multiplied by, where the score is a dot product."""
+    """Return the scale of q.k if the score is a dot product."""
     if isinstance(attention.score, ScaledDot):
         return attention.score.scale or key_dim**-0.5
     return 1.0 if isinstance(attention.score, Dot) else None
 
 
 def describe_position(position: Position) -> str:
-    """A position in a word or two.
+    """Describe a position encoding in a few words.
 
     >>> describe_position(Rotary())
     'rotary/halves'
@@ -332,7 +332,7 @@ def describe_position(position: Position) -> str:
 
 
 def describe_bias(attention: Attention) -> str:
-    """Which projections have a bias.
+    """Describe which projections have a bias.
 
     >>> describe_bias(Attention(heads=8))
     'query key value output'

@@ -1,4 +1,4 @@
-"""A model's knobs: three families, their inputs and heads. This is what `model.toml` holds.
+"""Settings of a model (`model.toml`): three families, their inputs and heads.
 
     width = 128
     family = "encoder_decoder"
@@ -31,7 +31,7 @@ Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterVali
 
 
 class Tokens(Frozen):
-    """A table of embeddings: one vector per word of the vocabulary."""
+    """Token embeddings: one vector per token of the vocabulary."""
 
     kind: Literal["tokens"] = "tokens"
     vocabulary: Size
@@ -42,20 +42,20 @@ class Tokens(Frozen):
 
 
 class Shared(Frozen):
-    """The target is read with the source's table."""
+    """The target shares the embeddings of the source."""
 
     kind: Literal["shared"] = "shared"
 
 
 class Patches(Frozen):
-    """An image, cut into squares; each square becomes one vector (ViT)."""
+    """An image, split into square patches; each patch becomes one vector (ViT)."""
 
     kind: Literal["patches"] = "patches"
     patch: Size
-    """The side of a square, in pixels."""
+    """Side of a patch in pixels."""
     channels: Size = 1
     class_token: bool = False
-    """Put one learned vector before the squares, for a classifier to read."""
+    """Prepend a learned class token for a classifier."""
 
 
 class Mel(Frozen):
@@ -63,7 +63,7 @@ class Mel(Frozen):
 
     kind: Literal["mel"] = "mel"
     bins: Size
-    """Frequencies per frame."""
+    """Mel bins per frame."""
     frames: Size = 2
     """Frames per vector."""
 
@@ -72,17 +72,17 @@ Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
 
 
 class LMHead(Frozen):
-    """A score for every word of the vocabulary, at every position."""
+    """Language-model head: logits over the vocabulary at every position."""
 
     kind: Literal["lm"] = "lm"
     tied: bool = False
-    """Use the embedding table of the tokens as output matrix."""
+    """Tie the output matrix to the token embeddings."""
     bias: bool = False
-    """Add a learned number per word."""
+    """Add a bias per token."""
 
 
 class MLMHead(Frozen):
-    """Words for masked positions: a dense layer and a norm before the (tied) output matrix (BERT)."""
+    """Masked-language-model head: a dense layer and a norm before the (tied) output matrix (BERT)."""
 
     kind: Literal["mlm"] = "mlm"
     tied: bool = True
@@ -95,7 +95,7 @@ class Classes(Frozen):
     kind: Literal["classes"] = "classes"
     labels: Labels
     pool: Literal["first", "mean", "last"] = "first"
-    """Which vector speaks for the sequence."""
+    """Which vector represents the sequence."""
     hidden: bool = True
     """A dense layer with tanh before the last one (BERT's pooler)."""
 
@@ -108,19 +108,19 @@ class Tags(Frozen):
 
 
 class NoHead(Frozen):
-    """No head: the vectors themselves are the answer."""
+    """No head: the output is the hidden states."""
 
     kind: Literal["none"] = "none"
 
 
 class Xavier(Frozen):
-    """Every matrix uniform by fan-in and fan-out, embeddings too: the lectures' code."""
+    """Xavier-uniform matrices, embeddings included: the code of the lectures."""
 
     kind: Literal["xavier"] = "xavier"
 
 
 class ScaledResidual(Frozen):
-    """Normal weights; those that write to the residual are divided by sqrt(number of sublayers) (GPT-2)."""
+    """Normal weights; output projections of sublayers are divided by sqrt(number of sublayers) (GPT-2)."""
 
     kind: Literal["scaled_residual"] = "scaled_residual"
     std: Positive = 0.02
@@ -136,10 +136,10 @@ Initial = Annotated[Xavier | ScaledResidual | SmallEmbedding, Field(discriminato
 
 
 class Consistent(Frozen):
-    """A table whose fields are checked together, too."""
+    """A settings table with checks across its fields."""
 
     def find_faults(self) -> Iterator[Fault]:
-        """What is wrong between fields that are right by themselves."""
+        """Yield the faults between fields that are valid by themselves."""
         yield from ()
 
     @model_validator(mode="after")
@@ -152,41 +152,41 @@ class Consistent(Frozen):
 
 
 class Model(Consistent):
-    """What the three families have in common."""
+    """Settings common to the three families."""
 
     format: Literal[1] = 1
     """The version of this file's layout."""
     width: Size
-    """The size of the vectors that travel through the layers (d_model)."""
+    """Size of the hidden states (d_model)."""
     initial: Initial = SmallEmbedding()
-    """How a new model's weights are drawn."""
+    """Initialisation of new weights."""
     languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Source and target language, or the languages of the text."""
 
 
 class EncoderDecoder(Model):
-    """Read the source as a whole, then write the target word by word."""
+    """Encoder-decoder: encodes the source, then generates the target token by token."""
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
     task: Literal["translate", "restore", "transcribe"] = "translate"
-    """What it is for; there is no training for `transcribe` yet."""
+    """Task of the model; `transcribe` cannot be trained yet."""
     source: Input
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
     encoder: Stack
     decoder: CrossStack
     head: LMHead = LMHead()
     max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
-    """How many target tokens a source token may become, before a text is cut off; training finds it in the corpus."""
+    """Maximum number of target tokens per source token, an upper bound; training computes it from the corpus."""
 
     @property
     def target_tokens(self) -> Tokens:
-        """The table that reads the target: its own, or the source's."""
+        """The embeddings of the target: its own, or those of the source."""
         tokens = self.source if isinstance(self.target, Shared) else self.target
         assert isinstance(tokens, Tokens)  # noqa: S101 - `faults` refuses a shared table without tokens
         return tokens
 
     def find_faults(self) -> Iterator[Fault]:
-        """What is wrong between fields that are right by themselves."""
+        """Yield the faults between fields that are valid by themselves."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         yield from find_stack_faults("decoder", self.decoder, self.width)
         yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
@@ -197,44 +197,44 @@ class EncoderDecoder(Model):
 
 
 class DecoderOnly(Model):
-    """Write on, each word seeing only those before it; an image or sound may stand before the words."""
+    """Decoder-only: continues a text; every token attends to earlier ones. An image or sound may be its prefix."""
 
     family: Literal["decoder_only"] = "decoder_only"
     task: Literal["continue", "classify", "caption", "embed"] = "continue"
-    """What it is for; there is only training for `continue` yet."""
+    """Task of the model; only `continue` can be trained yet."""
     prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
-    """What stands before the words, if anything."""
+    """Optional input before the tokens."""
     tokens: Tokens
     decoder: Stack
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 
     def find_faults(self) -> Iterator[Fault]:
-        """What is wrong between fields that are right by themselves."""
+        """Yield the faults between fields that are valid by themselves."""
         yield from find_stack_faults("decoder", self.decoder, self.width)
         yield from find_type_faults("tokens", self.tokens)
         if self.task == "caption" and self.prefix is None:
-            yield Fault("task", "is 'caption', but there is no prefix to speak of.", "Add prefix = {kind = 'patches'}.")
+            yield Fault("task", "is 'caption', but there is no prefix.", "Add prefix = {kind = 'patches'}.")
         if isinstance(self.head, Classes) and self.head.pool == "first":
-            yield Fault("head.pool", "is 'first', but the first word sees no other.", "Use 'last' or 'mean'.")
+            yield Fault("head.pool", "is 'first', but the first token attends to no other.", "Use 'last' or 'mean'.")
         heads_by_task: TaskHeads = {"continue": LMHead, "caption": LMHead, "classify": Classes, "embed": NoHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
 
 
 class EncoderOnly(Model):
-    """Read the whole sequence, every position seeing every other, and say something about it."""
+    """Encoder-only: every position attends to every other one."""
 
     family: Literal["encoder_only"] = "encoder_only"
     task: Literal["fill", "classify", "tag", "embed"] = "fill"
-    """What it is for; there is no training for `embed` yet."""
+    """Task of the model; `embed` cannot be trained yet."""
     source: Input
     encoder: Stack
     head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
 
     def find_faults(self) -> Iterator[Fault]:
-        """What is wrong between fields that are right by themselves."""
+        """Yield the faults between fields that are valid by themselves."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
-            yield Fault("head.kind", "is 'masked_words', but the source has no words.", "Use tokens.")
+            yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")
         heads_by_task: TaskHeads = {"fill": MLMHead, "classify": Classes, "tag": Tags, "embed": NoHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
 
@@ -244,7 +244,7 @@ AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
 
 
 def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
-    """What is wrong between a stack's parts."""
+    """Yield the faults between the parts of a stack."""
     yield from find_attention_faults(f"{path}.attention", stack.attention, width)
     position = stack.position
     if position.kind == "relative" and position.distance <= position.buckets // 2:
@@ -256,11 +256,11 @@ def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
     if position.kind == "sinusoidal" and width % 2:
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
-        yield Fault(f"{path}.position", f"turns pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
+        yield Fault(f"{path}.position", f"rotates pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
 
 
 def find_attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:
-    """What is wrong between an attention's sizes."""
+    """Yield the faults between the sizes of an attention."""
     if attention.heads % attention.groups:
         yield Fault(
             f"{path}.key_value_heads",
@@ -276,14 +276,14 @@ def find_attention_faults(path: str, attention: Attention, width: int) -> Iterat
 
 
 def find_type_faults(path: str, source: Frozen) -> Iterator[Fault]:
-    """Token types in a family that is never told them."""
+    """Yield a fault for token types in a family that has no such input."""
     if isinstance(source, Tokens) and source.types:
-        yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models are told types.", "Use 0.")
+        yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models have token types.", "Use 0.")
 
 
 def find_task_faults(task: str, head: Frozen, heads_by_task: TaskHeads) -> Iterator[Fault]:
-    """A task that the head cannot answer."""
+    """Yield a fault if the head does not fit the task."""
     head_class = heads_by_task[task]
     if not isinstance(head, head_class):
         kind = head_class.model_fields["kind"].default
-        yield Fault("task", f"is '{task}', but the head is of another kind.", f"Use head kind '{kind}'.")
+        yield Fault("task", f"is '{task}', but the head does not fit it.", f"Use head kind '{kind}'.")

@@ -1,4 +1,4 @@
-"""The knobs of the parts that a stack is made of.
+"""Settings of the parts of a stack.
 
 Every choice is a tagged union: `position = {kind = "rotary", theta = 10000.0}` has a theta because rotary
 positions have one, and `{kind = "alibi"}` has none. The names mirror the modules of `regard.nn`.
@@ -17,7 +17,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
-    """A table of the configuration: unknown keys are faults, values never change."""
+    """A settings table: immutable; unknown keys are faults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -64,7 +64,7 @@ class Learned(Frozen):
 
 
 class Rotary(Frozen):
-    """Turn queries and keys by an angle that grows with the position (Su et al. 2021)."""
+    """Rotate queries and keys by an angle proportional to the position (RoPE, Su et al. 2021)."""
 
     kind: Literal["rotary"] = "rotary"
     theta: Positive = 10000.0
@@ -74,7 +74,7 @@ class Rotary(Frozen):
 
 
 class Alibi(Frozen):
-    """Subtract from each score in proportion to the distance, with a slope per head (Press et al. 2021)."""
+    """Subtract a bias proportional to the distance, with a slope per head (ALiBi, Press et al. 2021)."""
 
     kind: Literal["alibi"] = "alibi"
 
@@ -84,15 +84,15 @@ class Relative(Frozen):
 
     kind: Literal["relative"] = "relative"
     buckets: Annotated[int, Field(ge=4)] = 32
-    """How many distances are told apart; half of them exactly, the rest on a logarithmic scale."""
+    """Number of distance buckets; half of them hold one distance each, the rest are logarithmic."""
     distance: Size = 128
-    """From this distance on, everything is in the last bucket."""
+    """All distances from here on share the last bucket."""
     shared: bool = True
-    """One table for all layers (T5), or one for each."""
+    """Share one bias table between all layers (T5)."""
 
 
 class NoPosition(Frozen):
-    """Order is not told: without a causal mask the model then sees a bag of words."""
+    """No positions: without a causal mask the model sees a bag of tokens."""
 
     kind: Literal["none"] = "none"
 
@@ -101,7 +101,7 @@ Position = Annotated[Sinusoidal | Learned | Rotary | Alibi | Relative | NoPositi
 
 
 class ScaledDot(Frozen):
-    """q.k times a scale, 1/sqrt(d_k) unless said otherwise."""
+    """q.k times a scale, 1/sqrt(d_k) by default."""
 
     kind: Literal["scaled_dot"] = "scaled_dot"
     scale: Positive | None = None
@@ -149,7 +149,7 @@ class ProjectionBias(Frozen):
 
 
 class Attention(Frozen):
-    """Who looks at whom, with how many heads, and how a score is made."""
+    """Heads, sizes and score function of an attention."""
 
     heads: Heads
     """Query heads."""
@@ -179,21 +179,21 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 
 
 class Plain(Frozen):
-    """W2 f(W1 x): widen, bend, narrow."""
+    """Two matrices with an activation between them: W2 f(W1 x)."""
 
     kind: Literal["plain"] = "plain"
     hidden: Size
-    """The width in the middle; the lectures say 2 to 8 times the model's."""
+    """Size of the hidden layer; in the lectures 2 to 8 times d_model."""
     activation: Activation = "relu"
     bias: bool = True
 
 
 class Gated(Frozen):
-    """W2 (f(Wg x) * W1 x): one half decides how much of the other passes (SwiGLU with silu)."""
+    """Gated feed-forward: W2 (f(Wg x) * W1 x); SwiGLU with silu."""
 
     kind: Literal["gated"] = "gated"
     hidden: Size
-    """The width in the middle."""
+    """Size of the hidden layer."""
     activation: Activation = "silu"
     bias: bool = False
 
@@ -202,10 +202,10 @@ FeedForward = Annotated[Plain | Gated, Field(discriminator="kind")]
 
 
 class Dropout(Frozen):
-    """How much is set to zero in training, at five places."""
+    """Dropout probabilities at five places."""
 
     token: Rate = 0.0
-    """Whole vectors that come in, before positions are added: a word is missing, its place is not."""
+    """Whole input embeddings, before positions are added."""
     embedding: Rate = 0.0
     """The sum of embeddings and positions."""
     sublayer: Rate = 0.0
@@ -217,7 +217,7 @@ class Dropout(Frozen):
 
 
 class Stack(Frozen):
-    """Layers of one shape, and what stands before and after them."""
+    """A stack of equal layers, with its positions and norms."""
 
     layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
     placement: Literal["pre", "post"]
@@ -231,7 +231,7 @@ class Stack(Frozen):
     attention: Attention
     feedforward: FeedForward
     window: Size | None = None
-    """Look at most this far: a token sees itself and window - 1 neighbours on each side it may look to."""
+    """Attention window: a token attends to itself and to window - 1 neighbours on each permitted side."""
     dropout: Dropout = Dropout()
 
     @property
@@ -241,7 +241,7 @@ class Stack(Frozen):
 
 
 class CrossStack(Stack):
-    """A stack whose layers also look at a memory: the decoder of an encoder-decoder."""
+    """A stack with cross-attention: the decoder of an encoder-decoder."""
 
     cross: Attention
     """The attention from the decoder to the encoder's output."""

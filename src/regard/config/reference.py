@@ -1,4 +1,4 @@
-"""Every setting of a run file, with its values, its default and what it does: read off the classes themselves.
+"""The settings reference: values, default and description of every setting, derived from the settings classes.
 
 >>> next(one for table in iter_tables() for one in table.settings if one.path == "train.clip").default
 '1.0'
@@ -22,7 +22,7 @@ OMITTED_KEYS = ("kind", "family", "format")  # what tells tables apart is said o
 
 @dataclass(frozen=True)
 class Setting:
-    """One line that may stand in a run file."""
+    """One setting of a run file."""
 
     path: str
     values: str
@@ -32,14 +32,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class SettingsTable:
-    """Settings that belong together: a table of the file, or one of the kinds that it may be of."""
+    """A table of the file, or one of the kinds that it may have."""
 
     path: str
     tag: str
     description: str
     settings: tuple[Setting, ...]
     repeated: tuple[str, ...]
-    """Names of settings that a kind before it has too, told there."""
+    """Settings that an earlier kind has, too, and that are described there."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class _Described:
 
 
 def iter_tables(model_class: type[BaseModel] = Run, path: str = "") -> Iterator[SettingsTable]:
-    """All tables of a kind of file, outer ones first; what was told once is not told again."""
+    """List the tables of a kind of file, outer ones first; each setting is described once."""
     yield from _iter_tables(model_class, path, _Described())
 
 
@@ -88,7 +88,7 @@ def _list_tables(field_info: FieldInfo) -> list[type[BaseModel]]:
 
 
 def _list_leaf_types(annotation: Any) -> list[Any]:
-    """The types that a value may have: unions and lists are opened."""
+    """List the types that a value may have, through unions and lists."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _list_leaf_types(get_args(annotation)[0])
@@ -121,7 +121,7 @@ def _describe_type(leaf: Any) -> list[str]:
 
 
 def _describe_bounds(field_info: FieldInfo) -> str:
-    """What a number must keep to; limits that only guard against damage are not told."""
+    """Describe the limits of a number, without those that only guard against damaged files."""
     rules = [
         (phrase, getattr(rule, name, None)) for rule in field_info.metadata for name, phrase in BOUND_PHRASES.items()
     ]
@@ -141,7 +141,7 @@ def _describe_default(field_info: FieldInfo) -> str:
 
 
 def format_tag(model_class: type[BaseModel]) -> str:
-    """What a table says to be of this kind: `kind = "linear"`."""
+    """Return the line that selects this kind: `kind = "linear"`."""
     for name in ("kind", "family"):
         if name in model_class.model_fields:
             return f'{name} = "{get_args(model_class.model_fields[name].annotation)[0]}"'

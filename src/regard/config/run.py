@@ -1,4 +1,4 @@
-"""A run's knobs: the data it reads, the vocabulary it learns, the model, and how it is trained.
+"""Settings of a run (`run.toml`): data, tokenizer, model, training.
 
 [model]
 preset = "tiny"
@@ -29,12 +29,12 @@ Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class Source(Frozen):
-    """What all sources of a corpus have: paths are local or URLs; .gz, .xz and .zst are unpacked on the way."""
+    """Settings common to all sources of a corpus. Paths are local or URLs; .gz, .xz and .zst files are decompressed."""
 
     name: str = ""
-    """What messages call it; its path if empty."""
+    """Name of the source in messages; its path if empty."""
     weight: Positive = 1.0
-    """How often each of its examples is drawn in an epoch: 2 is twice, 0.5 every other time."""
+    """How often each example is sampled per epoch: 2 is twice, 0.5 every second epoch."""
     languages: Languages = ()
     """The languages of source and target."""
 
@@ -45,7 +45,7 @@ class Source(Frozen):
 
 
 class Lines(Source):
-    """One sentence a line; with a target, line n of both files is a pair."""
+    """One sentence per line; with a target file, line n of both files is a pair."""
 
     kind: Literal["lines"] = "lines"
     source: str
@@ -79,7 +79,7 @@ class Fields(Source):
 
 
 class Jsonl(Fields):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     kind: Literal["jsonl"] = "jsonl"
 
@@ -91,7 +91,7 @@ class Parquet(Fields):
 
 
 class Tmx(Source):
-    """A translation memory; `languages` says which two of it are read, in which direction."""
+    """A translation memory; `languages` selects the source and the target language."""
 
     kind: Literal["tmx"] = "tmx"
     path: str
@@ -105,7 +105,7 @@ class Gettext(Source):
 
 
 class Conll(Source):
-    """One word a line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
+    """One word per line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
 
     kind: Literal["conll"] = "conll"
     path: str
@@ -116,11 +116,11 @@ class Conll(Source):
 
 
 class Documents(Source):
-    """Running text: every file is a document, or every stretch between lines that are `separator`."""
+    """Running text: every file is a document, or every part between lines equal to `separator`."""
 
     kind: Literal["documents"] = "documents"
     path: str
-    """A file, or a folder whose files are read in the order of their names."""
+    """A file, or a folder whose files are read in alphabetical order."""
     separator: str | None = None
 
 
@@ -129,29 +129,29 @@ Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]
 
 
 class Data(Frozen):
-    """The corpora of a run, and how batches are cut from them."""
+    """Settings of the corpora and of the batches."""
 
     train: Sources
     validation: Sources = ()
     test: Sources = ()
-    """Never read by training; `regard prepare` cuts it into tokens too."""
+    """Not used in training; `regard prepare` tokenizes it, too."""
     batch_tokens: Size = 4096
-    """The budget of a batch: rows times the longer side."""
+    """Maximum tokens per batch, padding included: rows times the longer side."""
     max_length: Size = 1024
-    """Samples with more tokens than this are set aside, counted and named; running text is cut into rows of it, and
-    labelled texts are read to there."""
+    """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
+    this length; labelled texts are truncated."""
     held_out: Rate = 0.0
-    """The share of `train` that is kept for validation where there is no validation corpus: whole examples, chosen by
-    what their source says, so that the same sentence is never on both sides; of running text the end, or of many short
-    documents whole ones."""
+    """Share of `train` to hold out for validation if there is no validation corpus. A hash of the source selects whole
+    examples, so that equal sentences are on one side; of running text the end is held out, or, of many short
+    documents, whole documents."""
     prepared: str | None = None
-    """A folder that `regard prepare` wrote: its shards and vocabularies are used as they are."""
+    """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
     seed: int = 1
-    """Of the order of batches, of noise on text, and of what is held out."""
+    """Random seed of the order of batches, of noise on text, and of the validation split."""
 
 
 class Specials(Frozen):
-    """Special tokens by role: the text that stands for each in the vocabulary file."""
+    """Text of each special token in the tokenizer file."""
 
     pad: str = "<pad>"
     bos: str = "<s>"
@@ -161,13 +161,13 @@ class Specials(Frozen):
     cls: str = "<cls>"
     sep: str = "<sep>"
     languages: Texts = ()
-    """Languages with a tag of their own, e.g. "de" for <2de>."""
+    """Languages that get a tag token, e.g. "de" for <2de>."""
     extra: Texts = ()
-    """Further tokens of the user's."""
+    """Additional tokens of your own."""
 
 
 class Normalise(Frozen):
-    """What is done to text before it is cut; kept in the vocabulary file, and nothing by default."""
+    """Normalisation of text before tokenization, stored in the tokenizer file; none by default."""
 
     form: Literal["none", "nfc", "nfkc"] = "none"
     lowercase: bool = False
@@ -175,56 +175,56 @@ class Normalise(Frozen):
 
 
 class TokenizerSettings(Frozen):
-    """What all kinds of vocabulary have."""
+    """Settings common to all tokenizers."""
 
     specials: Specials = Specials()
     normalise: Normalise = Normalise()
     joint: bool = True
-    """One vocabulary for source and target, or one for each."""
+    """One vocabulary for source and target, or one for each side."""
 
 
 class ByteBpe(TokenizerSettings):
-    """Byte-pair encoding over bytes: every string can be written and comes back as it was."""
+    """Byte-level byte-pair encoding: every string is encoded and decoded without loss."""
 
     kind: Literal["byte_bpe"] = "byte_bpe"
     vocabulary: Size = 8000
     dropout: Rate = 0.0
-    """In training, the share of merges that is skipped at random (Provilkov et al. 2020)."""
+    """BPE-dropout: the probability of skipping a merge in training (Provilkov et al. 2020)."""
 
 
 class Bpe(TokenizerSettings):
-    """Byte-pair encoding over the characters of words that end in a mark, as the lectures describe it."""
+    """Byte-pair encoding over characters with an end-of-word mark, as in the lectures."""
 
     kind: Literal["bpe"] = "bpe"
     vocabulary: Size = 8000
     dropout: Rate = 0.0
-    """In training, the share of merges that is skipped at random."""
+    """BPE-dropout: the probability of skipping a merge in training."""
 
 
 class Unigram(TokenizerSettings):
-    """The likeliest cut by a unigram model of pieces (Kudo 2018)."""
+    """The most probable segmentation by a unigram language model (Kudo 2018)."""
 
     kind: Literal["unigram"] = "unigram"
     vocabulary: Size = 8000
     sampling: Rate = 0.0
-    """In training, the share of sentences that is cut by chance instead of by likelihood."""
+    """Subword regularization: the share of sentences whose segmentation is sampled in training."""
 
 
 class WordLevel(TokenizerSettings):
-    """Whole words between spaces; others are unknown."""
+    """Whole words between spaces; words outside the vocabulary are unknown."""
 
     kind: Literal["word"] = "word"
     vocabulary: Size = 30000
 
 
 class CharacterLevel(TokenizerSettings):
-    """Single characters; those never seen are unknown."""
+    """Single characters; characters outside the vocabulary are unknown."""
 
     kind: Literal["character"] = "character"
 
 
 class ByteLevel(TokenizerSettings):
-    """The 256 bytes: no learning, nothing unknown."""
+    """The 256 bytes: nothing to learn, nothing unknown."""
 
     kind: Literal["byte"] = "byte"
 
@@ -235,12 +235,12 @@ METRIC_TASKS = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte":
 
 
 class Run(Consistent):
-    """Everything that decides what a training run does; `run.toml` holds it with nothing left open."""
+    """All settings of a training run; the run's own `run.toml` states every one of them."""
 
     format: Literal[1] = 1
     """The version of this file's layout."""
     seed: int = 1
-    """Of the first weights and of dropout; the order of the data has its own, `data.seed`."""
+    """Random seed of the initial weights and of dropout; `data.seed` is that of the data."""
     data: Data
     tokenizer: AnyTokenizer = ByteBpe()
     model: ModelConfig
@@ -250,29 +250,29 @@ class Run(Consistent):
 
     @property
     def accumulate(self) -> int:
-        """Batches of an update."""
+        """Batches per update (gradient accumulation)."""
         return max(1, round(self.train.update_tokens / self.data.batch_tokens))
 
     def find_faults(self) -> Iterator[Fault]:
-        """What is wrong between fields that are right by themselves."""
+        """Yield the faults between fields that are valid by themselves."""
         update_tokens, batch_tokens, accumulate = (
             self.train.update_tokens,
             self.data.batch_tokens,
             self.train.accumulate,
         )
         if accumulate is not None and accumulate != self.accumulate:
-            what = f"is {accumulate}, but {update_tokens} tokens per update / {batch_tokens} per batch = {self.accumulate}."
-            yield Fault("train.accumulate", what, "Leave it out: it follows from the other two.")
+            what = f"is {accumulate}, but update_tokens / batch_tokens = {self.accumulate}."
+            yield Fault("train.accumulate", what, "Remove it: it follows from the other two.")
         if update_tokens < batch_tokens:
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
-            yield Fault("train.update_tokens", what, "Make data.batch_tokens smaller, or this larger.")
+            yield Fault("train.update_tokens", what, "Decrease data.batch_tokens, or increase this.")
         if self.data.validation and self.data.held_out:
-            yield Fault("data.held_out", "is given beside a validation corpus.", "Leave one of the two out.")
+            yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:
-            yield Fault("data.held_out", "is given beside data.prepared, which is split already.", "Leave it out.")
+            yield Fault("data.held_out", "is set, but data.prepared is split already.", "Remove it.")
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
             what = "is false, but the model has one table for the words of both sides."
-            yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or leave this out.')
+            yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
         for name in ("encoder", "decoder"):
             position = getattr(getattr(self.model, name, None), "position", None)
             if isinstance(position, Learned) and position.length < self.data.max_length:
@@ -282,7 +282,7 @@ class Run(Consistent):
         yield from self._find_validation_faults()
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
             what = f"is {self.data.max_length}, but a batch has room for {self.data.batch_tokens} tokens."
-            yield Fault("data.max_length", what, "Make it data.batch_tokens at most.")
+            yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric
@@ -290,7 +290,7 @@ class Run(Consistent):
             what = f"is '{metric}', which the task '{task}' is not scored by."
             yield Fault("validation.metric", what, "Use loss, perplexity or accuracy.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
-            yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Translate some.")
+            yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):
             what = "is given, but nothing is kept for validation."
             yield Fault("validation.patience", what, "Give data.validation or data.held_out.")

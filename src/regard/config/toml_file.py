@@ -1,7 +1,7 @@
-"""TOML tables to checked settings and back, and `a.b=c` changes. Every fault is named at once, with a hint.
+"""Settings files: TOML tables to checked settings and back, with `a.b=c` changes; all faults are reported at once.
 
-runs = Kind(Run)
-run = runs.load(Path("run.toml"), parse_settings(["train.updates=100"]))
+RUN_FILES = SettingsFile(Run)
+run = RUN_FILES.load(Path("run.toml"), parse_settings(["train.updates=100"]))
 """
 
 import difflib
@@ -26,41 +26,47 @@ from regard.base.parsing import parse_toml
 
 TomlTable = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
-DISCRIMINATORS = ("family", "kind")  # the keys that choose what the other keys of their table mean
+DISCRIMINATORS = ("family", "kind")  # keys that select the type of their table
 
 
 class SettingsFile(Generic[Settings]):
-    """One kind of settings file: how it is read, checked, changed and written."""
+    """One kind of settings file: reads, checks, changes and writes it."""
 
     def __init__(self, annotation: Any, prepare: Callable[[TomlTable], TomlTable] = lambda table: table) -> None:
-        """`prepare` turns what a user may write into what the settings hold (a preset's name into its tables)."""
+        """Create the reader of a settings type; `prepare` rewrites tables before the check (expands presets)."""
         self.annotation = annotation
         self._prepare = prepare
         self._adapter: TypeAdapter[Settings] = TypeAdapter(annotation)
 
     def load(self, path: Path, changes: Mapping[str, Any] | None = None) -> Settings:
-        """What a TOML file says, with `{"a.b": value}` changes."""
+        """Read a TOML file, with `{"a.b": value}` changes."""
         return self.parse(read_toml(path), changes, where=str(path))
 
     def save(self, settings: Settings, path: Path) -> None:
-        """Write a TOML file, whole or not at all."""
+        """Write a TOML file atomically."""
         write_atomic(path, self.dumps(settings).encode())
 
     def dumps(self, settings: Settings) -> str:
-        """The settings as TOML: plain values first, then tables; `parse` gives the same back."""
+        """Return the settings as TOML: values first, then tables; `parse` is the inverse."""
         return tomli_w.dumps(dict(sorted(to_dict(settings).items(), key=lambda item: isinstance(item[1], dict))))
 
     def parse(
         self, table: TomlTable, changes: Mapping[str, Any] | None = None, *, where: str | None = None
     ) -> Settings:
-        """Checked settings from plain tables; raises one `ConfigError` that names every fault.
+        """Check tables and return the settings.
 
-        Changes apply to the whole, also to knobs that the tables leave at their defaults.
+        Args:
+            table: The tables of a settings file.
+            changes: Changes by dotted key; they also apply to settings that the tables leave at their defaults.
+            where: The file, for errors.
+
+        Raises:
+            ConfigError: If anything is wrong; it lists every fault.
         """
         if not changes:
             return self._validate(table, where)
         complete_table = table
-        with suppress(ConfigError):  # what is wrong by itself may be what the changes mend
+        with suppress(ConfigError):  # the changes may correct the faults
             complete_table = to_dict(self._validate(table, where))
         return self._validate(with_changes(complete_table, changes), where)
 
@@ -69,7 +75,7 @@ class SettingsFile(Generic[Settings]):
         return self._validate(with_changes(to_dict(settings), changes), where)
 
     def schema(self) -> str:
-        """The JSON schema, for editors that complete and check."""
+        """Return the JSON schema, for completion and checks in editors."""
         return json.dumps(self._adapter.json_schema(), indent=2, sort_keys=True) + "\n"
 
     def _validate(self, table: TomlTable, where: str | None) -> Settings:
@@ -98,7 +104,7 @@ class SettingsFile(Generic[Settings]):
                     yield Fault(path, "is missing.")
                 case "union_tag_not_found":
                     tag = details["ctx"]["discriminator"].strip("'")
-                    yield Fault(f"{path}.{tag}".lstrip("."), "is missing: it says what the other keys mean.")
+                    yield Fault(f"{path}.{tag}".lstrip("."), "is missing: it selects the type of its table.")
                 case "union_tag_invalid":
                     tag, given = details["ctx"]["discriminator"].strip("'"), details["ctx"]["tag"]
                     expected_tags = [name.strip(" '") for name in details["ctx"]["expected_tags"].split(",")]
@@ -108,7 +114,7 @@ class SettingsFile(Generic[Settings]):
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """What `--set a.b=c` says: TOML values, and bare words as text.
+    """Parse `--set a.b=c` options: TOML values; anything else is a string.
 
     >>> parse_settings(["width=256", "decoder.position.kind=rotary"])
     {'width': 256, 'decoder.position.kind': 'rotary'}
@@ -127,7 +133,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> TomlTable:
-    """The tables of a TOML file."""
+    """Read the tables of a TOML file."""
     try:
         return parse_toml(read_regular_file(path, limits.SETTINGS))
     except OSError as error:
@@ -137,14 +143,14 @@ def read_toml(path: Path) -> TomlTable:
 
 
 def to_dict(settings: BaseModel) -> TomlTable:
-    """Settings as tables of plain values; what is None is left out."""
+    """Convert settings to nested dicts; None values are left out."""
     return settings.model_dump(mode="json", exclude_none=True)
 
 
 def with_changes(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
-    """A copy of the table with each `a.b` set. Another `kind` starts its table anew: its knobs are others."""
+    """Return a copy of the table with each `a.b` set; a new `kind` clears its table, whose other keys do not apply."""
     table = deepcopy(table)
-    # Kinds first: what is said about a kind must not be lost when the kind is said after it.
+    # Kinds first: a kind clears its table, and must not clear a change to that table.
     for path, value in sorted(changes.items(), key=lambda item: item[0].split(".")[-1] not in DISCRIMINATORS):
         *parents, key = path.split(".")
         node: Any = table
@@ -165,26 +171,28 @@ def _descend(node: Any, parent: str, path: str) -> Any:
     if isinstance(node, list):
         return node[_parse_index(node, parent, path)]
     if not isinstance(node, dict):
-        raise ConfigError([Fault(path, f"'{parent}' is asked of a value, which has no keys.")])
+        raise ConfigError([Fault(path, f"'{parent}' is a key of a value, which has no keys.")])
     return node.setdefault(parent, {})
 
 
 def _parse_index(items: list[Any], key: str, path: str) -> int:
     if not key.isdigit() or int(key) >= len(items):
-        raise ConfigError([Fault(path, f"'{key}' is none of the {len(items)} here.", "They count from 0.")])
+        raise ConfigError(
+            [Fault(path, f"'{key}' is not an index of this list of {len(items)}.", "Indices start at 0.")]
+        )
     return int(key)
 
 
 def _format_input(details: ErrorDetails) -> str:
     try:
         text = repr(details["input"])
-    except ValueError:  # Python writes no more than a few thousand digits
+    except ValueError:  # Python prints at most a few thousand digits
         text = "a number of too many digits"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:
-    """The dotted path as the user wrote it: pydantic adds the tag of every union, which is no key."""
+    """Return the dotted path as the user wrote it, without the union tags that pydantic adds."""
     parts: list[str] = []
     node: Any = table
     for part in location:
@@ -199,11 +207,11 @@ def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:
 
 
 def _list_keys(annotation: Any, location: tuple[int | str, ...]) -> list[str]:
-    """The keys that the table at this location knows."""
+    """List the keys of the table at this location."""
     node = annotation
     for part in location:
         if isinstance(part, int):
-            continue  # one of many: all are alike
+            continue  # all elements of a list have one type
         members = {member_tag: member for member in _union_members(node) for member_tag in _tag_values(member)}
         if part in members:
             node = members[part]
@@ -218,7 +226,7 @@ def _list_keys(annotation: Any, location: tuple[int | str, ...]) -> list[str]:
 
 
 def _union_members(annotation: Any) -> list[type[BaseModel]]:
-    """The models inside an annotation, through unions and `Annotated`."""
+    """List the models of an annotation, through unions and `Annotated`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     arguments = getattr(annotation, "__origin__", None), *getattr(annotation, "__args__", ())
@@ -232,8 +240,8 @@ def _tag_values(member: type[BaseModel]) -> list[str]:
 
 
 def suggest(name: str, choices: list[str]) -> str | None:
-    """A hint at what was meant."""
+    """Suggest the closest choice, or list all."""
     if not choices:
         return None
     matches = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    return f"Did you mean '{matches[0]}'?" if matches else f"Known: {', '.join(choices)}."
+    return f"Did you mean '{matches[0]}'?" if matches else f"Choose from: {', '.join(choices)}."

@@ -1,4 +1,4 @@
-"""The knobs of training: how much, by which rule, how it is watched, and on what.
+"""Settings of training: length, optimizer, schedule, validation and device.
 
     [train]
     updates = 8000
@@ -6,7 +6,7 @@
     schedule = {kind = "inverse_sqrt", peak = 0.005, warmup = 2000}
     optimizer = {kind = "adam", betas = [0.9, 0.98]}
 
-`updates` is always counted from the very beginning of a run, never from a resume.
+`updates` counts from the start of a run, not from a resume.
 """
 
 from typing import Annotated, Literal
@@ -23,13 +23,13 @@ Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
 
 class AdamW(Frozen):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019); fused."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019); fused."""
 
     kind: Literal["adamw"] = "adamw"
     betas: Betas = (0.9, 0.98)
     eps: Positive = 1e-9
     weight_decay: NotNegative = 0.01
-    """On matrices only: biases, norms and embeddings do not decay."""
+    """Applied to matrices only, not to biases, norms and embeddings."""
 
 
 class Adam(Frozen):
@@ -41,20 +41,20 @@ class Adam(Frozen):
 
 
 class Adafactor(Frozen):
-    """Second moments as rows and columns (Shazeer and Stern 2018): little memory beside the weights."""
+    """Factored second moments (Shazeer and Stern 2018): needs little memory."""
 
     kind: Literal["adafactor"] = "adafactor"
     weight_decay: NotNegative = 0.0
 
 
 class Muon(Frozen):
-    """Orthogonalised momentum for the matrices of the layers (Jordan et al. 2024), AdamW for everything else."""
+    """Orthogonalised momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
 
     kind: Literal["muon"] = "muon"
     momentum: Rate = 0.95
     weight_decay: NotNegative = 0.01
     betas: Betas = (0.9, 0.98)
-    """Of the AdamW beside it."""
+    """Betas of the AdamW part."""
     eps: Positive = 1e-9
 
 
@@ -62,7 +62,7 @@ Optimizer = Annotated[AdamW | Adam | Adafactor | Muon, Field(discriminator="kind
 
 
 class InverseSqrt(Frozen):
-    """Rise straight to the peak, then fall as 1 / sqrt(update)."""
+    """Linear warmup to the peak, then decay as 1 / sqrt(update)."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     peak: Positive
@@ -76,13 +76,13 @@ class Noam(Frozen):
 
     kind: Literal["noam"] = "noam"
     factor: Positive = 1.0
-    """How many times the paper's rate."""
+    """Factor on the learning rate of the paper."""
     warmup: Size = 4000
     """Updates until it is reached."""
 
 
 class Cosine(Frozen):
-    """Rise to the peak, then half a wave down to `end` x peak at the last update."""
+    """Linear warmup to the peak, then cosine decay to `end` x peak at the last update."""
 
     kind: Literal["cosine"] = "cosine"
     peak: Positive
@@ -94,7 +94,7 @@ class Cosine(Frozen):
 
 
 class Linear(Frozen):
-    """Rise to the peak, then straight down to `end` x peak at the last update."""
+    """Linear warmup to the peak, then linear decay to `end` x peak at the last update."""
 
     kind: Literal["linear"] = "linear"
     peak: Positive
@@ -106,7 +106,7 @@ class Linear(Frozen):
 
 
 class WarmupStableDecay(Frozen):
-    """Rise, stay at the peak, and fall straight to `end` x peak over the last `decay` updates."""
+    """Linear warmup, constant peak, then linear decay to `end` x peak over the last `decay` updates."""
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
     peak: Positive
@@ -114,13 +114,13 @@ class WarmupStableDecay(Frozen):
     warmup: Count = 0
     """Updates until it is reached."""
     decay: Size
-    """Updates of the fall."""
+    """Updates of the decay."""
     end: Share = 0.0
     """What is left of the peak in the end."""
 
 
 class Constant(Frozen):
-    """Rise to the peak and stay."""
+    """Linear warmup to the peak, then constant."""
 
     kind: Literal["constant"] = "constant"
     peak: Positive
@@ -133,33 +133,33 @@ Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | 
 
 
 class SpikePolicy(Frozen):
-    """When a loss or gradient is a spike: not finite, or far above the mean of the last `window` updates.
+    """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` updates.
 
-    Far is `sigmas` deviations, where a deviation counts as at least a twelfth of the mean: hard batches are no spikes.
+    Far means `sigmas` standard deviations, each at least a twelfth of the mean: a hard batch is not a spike.
     """
 
     sigmas: Positive = 6.0
-    """So many deviations above the mean are far (one counts as a twelfth of the mean at least)."""
+    """Threshold in standard deviations above the mean (each at least a twelfth of the mean)."""
     window: Annotated[int, Field(ge=8)] = 128
-    """The mean is that of so many updates."""
+    """Number of updates over which the mean is taken."""
     max_spikes: Count = 10
-    """How many spikes a run survives before it stops and asks for a person."""
+    """Number of spikes after which the run stops."""
 
 
 class Stop(SpikePolicy):
-    """Save what was learned before the spike, and stop."""
+    """Save the state before the spike, and stop."""
 
     kind: Literal["stop"] = "stop"
 
 
 class Skip(SpikePolicy):
-    """Leave the update out: weights and optimizer stay as they were, the data goes on."""
+    """Skip the update: weights and optimizer are unchanged, training continues with the next batches."""
 
     kind: Literal["skip"] = "skip"
 
 
 class Rewind(SpikePolicy):
-    """Go back to the last checkpoint at least `back` updates ago, and leave out the batches since then."""
+    """Restore the last checkpoint at least `back` updates ago, and skip the batches since then."""
 
     kind: Literal["rewind"] = "rewind"
     back: Size = 50
@@ -169,37 +169,37 @@ Spikes = Annotated[Stop | Skip | Rewind, Field(discriminator="kind")]
 
 
 class Training(Frozen):
-    """How a model learns."""
+    """Settings of the optimisation."""
 
     updates: Size
-    """How many steps of the optimizer the whole run has, counted from its beginning."""
+    """Number of optimizer steps of the whole run, counted from its start."""
     update_tokens: Size = 8192
-    """Tokens an update learns from, padding included: `data.batch_tokens` times the batches of an update."""
+    """Tokens per update, padding included: `data.batch_tokens` times the batches per update."""
     accumulate: Size | None = None
-    """Batches of an update; follows from update_tokens / data.batch_tokens, and the run's own file states it."""
+    """Batches per update (gradient accumulation): update_tokens / data.batch_tokens; the run's own file states it."""
     schedule: Schedule
     optimizer: Optimizer = AdamW()
     label_smoothing: Rate = 0.0
-    """The share of what a word must be that is given to all words alike (Szegedy et al. 2016)."""
+    """Probability mass spread uniformly over the vocabulary (Szegedy et al. 2016)."""
     r_drop: NotNegative = 0.0
-    """Learn from every sample twice at once, with other dropout, and ask both answers to agree this strongly (R-drop,
-    Liang et al. 2021; they take 5): for small corpora, at more than twice the work."""
+    """Weight of R-Drop (Liang et al. 2021; they use 5): two forward passes per sample with different dropout, and their
+    KL divergence as a second loss. For small corpora; more than twice the work per update."""
     clip: NotNegative = 1.0
-    """The longest gradient (its norm over all parameters); 0 never clips."""
+    """Maximum norm of the gradient over all parameters; 0 disables clipping."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    """What products are computed in; weights, norms, softmax and loss stay float32."""
+    """Data type of matrix products; weights, norms, softmax and loss stay float32."""
     compile: bool = False
-    """Let torch.compile fuse the layers: slow to start; faster afterwards on GPUs, not on the CPU that was measured."""
+    """Compile the layers with torch.compile: a slow start; faster afterwards on GPUs, not on the CPU we measured."""
     checkpoint_activations: bool = False
-    """Forget activations and compute them again in the backward pass: less memory, a third more work."""
+    """Recompute activations in the backward pass instead of storing them: less memory, a third more work."""
     ema: Rate = 0.0
-    """Keep a moving average of the weights with this decay (0.999, say) and validate with it; 0 keeps none."""
+    """Decay of an exponential moving average of the weights, used for validation (e.g. 0.999); 0 disables it."""
     average: Size = 1
-    """At the end, average the weights of this many last checkpoints; 1 averages nothing."""
+    """Average the weights of this many last checkpoints at the end; 1 disables averaging."""
     save_every: Size = 500
     """Updates between checkpoints."""
     keep: Size = 2
-    """Checkpoints that stay on disk; never fewer than `average` needs."""
+    """Checkpoints kept on disk; at least as many as `average` needs."""
     spikes: Spikes = Skip()
 
 
@@ -207,34 +207,34 @@ Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "bleu", "chr
 
 
 class Validation(Frozen):
-    """How a run is watched."""
+    """Settings of validation during training."""
 
     every: Size = 500
     """Updates between validations; the last update is always validated."""
     metric: Metric = "loss"
-    """What `best/` and early stopping go by."""
+    """Metric that selects `best/` and that early stopping compares."""
     patience: Count = 0
-    """Stop after this many validations without a better one; 0 never stops."""
+    """Stop after this many validations without improvement; 0 disables early stopping."""
     sentences: Count = 200
-    """Sentences of the validation corpus that are translated for BLEU and chrF; 0 translates none."""
+    """Number of validation sentences to translate for BLEU and chrF; 0 disables it."""
     beam: Size = 1
-    """The beam they are translated with; 1 is greedy."""
+    """Beam size of these translations; 1 is greedy."""
     samples: Count = 2
-    """Outputs that are shown, so that a person sees it learn."""
+    """Number of sample outputs to show at each validation."""
 
 
 class Device(Frozen):
-    """What the work runs on. What is left out is found by a short probe and written into the run's own file."""
+    """Device-dependent settings. `regard train` measures those that are not set, and saves them in the run's file."""
 
     name: str = "auto"
-    """ "cpu", "cuda", "cuda:1", "mps"; "auto" takes an NVIDIA or AMD GPU (cuda) if there is one."""
+    """ "cpu", "cuda", "cuda:1", "mps"; "auto" uses an NVIDIA or AMD GPU (cuda) if there is one."""
     threads: Annotated[int, Field(gt=0, le=limits.THREADS)] | None = None
-    """Threads of a CPU. Sums depend on it in their last digits, so a resumed run keeps it."""
+    """Number of CPU threads. It changes the last digits of sums, so a resumed run keeps it."""
     attention: Literal["float32", "autocast"] | None = None
-    """Whether attention stays float32 under a lower precision: faster on CPUs where sentences are short."""
+    """Data type of attention under a low `train.precision`: float32 is faster on CPUs for short sentences."""
     logit_rows: Count | None = None
-    """Rows of logits that exist at a time; 0 is all of them."""
+    """Rows of logits to compute at a time, which bounds memory; 0 computes all at once."""
     cpu_fast_path: bool = True
     """Use the faster CPU code of docs/cpu.md; false uses the reference code (other dropout masks, other batches)."""
     allocator: Literal["tuned", "plain"] = "tuned"
-    """ "tuned" starts the command again with glibc settings that keep large tensors in the heap (Linux)."""
+    """ "tuned" restarts the command with glibc settings that keep large tensors in the heap (Linux)."""
