@@ -1,10 +1,11 @@
-"""The corpus doctor on real corpora: does it find what was planted, and what does it cost?
+"""Benchmark the corpus doctor on real corpora: recall of planted defects, false positives and CPU time.
 
     python -m bench.doctor            # 320,000 pairs of Europarl
     python -m bench.doctor --quick    # 20,000 pairs
 
-Seventeen kinds of defects are planted 100 times each; a kind counts as found where its own rule speaks. Then a target
-line is lost at line 5,000, and the leakage between the real splits of Multi30k is counted. The last line is JSON.
+The script plants 17 kinds of defects, 100 of each; a defect counts as found if the rule of its kind flags it. Then it
+removes the target line 5,000, and counts the leakage between the published splits of Multi30k. The last output line is
+JSON.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, pl
 from regard.data.doctor.examine import examine
 from regard.data.example import Example, Location
 
-DEFECTS_PER_KIND = 100  # defects of each kind
+DEFECTS_PER_KIND = 100
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -35,44 +36,42 @@ def main() -> None:
     foreign = read_lines("multi30k/train.fr", 2000) + read_lines("multi30k/train.cs", 2000)
     planted = plant(clean, foreign, test, DEFECTS_PER_KIND)
     start_time = time.process_time()
-    report = examine(planted.examples, {"test": make_examples("test.en", test)})
+    diagnosis = examine(planted.examples, {"test": make_examples("test.en", test)})
     seconds = time.process_time() - start_time
     shares = {}
     print(f"{'planted':20} {'rule':24} {'found':>7}   {'any rule':>8}")
     for kind in DEFECT_KINDS:
         rows = np.array(planted.rows[kind.name])
-        shares[kind.name] = float(np.isin(rows, report.find_rows(kind.rule)).mean())
-        print(f"{kind.name:20} {kind.rule:24} {shares[kind.name]:7.1%}   {(report.verdicts[rows] != 0).mean():8.1%}")
+        shares[kind.name] = float(np.isin(rows, diagnosis.find_rows(kind.rule)).mean())
+        print(f"{kind.name:20} {kind.rule:24} {shares[kind.name]:7.1%}   {(diagnosis.verdicts[rows] != 0).mean():8.1%}")
     clean_index = np.array(clean_rows(planted))
-    removed, flagged = report.removal_mask()[clean_index].mean(), (report.verdicts[clean_index] != 0).mean()
-    print(f"clean lines flagged by rules that remove {removed:.3%}, by any rule {flagged:.3%}")
+    removed, flagged = diagnosis.removal_mask()[clean_index].mean(), (diagnosis.verdicts[clean_index] != 0).mean()
+    print(f"clean lines flagged by removing rules: {removed:.3%}, by any rule: {flagged:.3%}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{len(planted.examples):,} pairs in {seconds:.1f} CPU-s ({memory:.2f} GB with the texts held in memory)")
-    slips = examine(shift_targets(make_examples("train.en", clean), 4999), near_duplicates=False).alignment
-    assert slips is not None  # noqa: S101
-    first_lines = [slip.first_row + 1 for slip in slips.misaligned]
-    print(
-        f"a target line lost at line 5,000: stretches begin at {first_lines}, shifts {[slip.shift for slip in slips.misaligned]}"
-    )
+    print(f"{len(planted.examples):,} pairs in {seconds:.1f} CPU-seconds ({memory:.2f} GB including the texts)")
+    alignment = examine(shift_targets(make_examples("train.en", clean), 4999), near_duplicates=False).alignment
+    assert alignment is not None  # noqa: S101
+    first_lines = [stretch.first_row + 1 for stretch in alignment.misaligned]
+    shifts = [stretch.shift for stretch in alignment.misaligned]
+    print(f"target line 5,000 removed: misaligned stretches begin at lines {first_lines}, shifts {shifts}")
     table = measure_leakage()
-    print(
-        json.dumps({"found": shares, "clean_removed": removed, "cpu_s": seconds, "slip": first_lines, "leakage": table})
-    )
+    results = {"found": shares, "clean_removed": removed, "cpu_s": seconds}
+    print(json.dumps({**results, "misaligned_from": first_lines, "leakage": table}))
 
 
 def measure_leakage() -> dict[str, list[int]]:
-    """Multi30k as it is: how many held-out sources, targets and pairs are in train, for three target languages."""
+    """Count the held-out sources, targets and pairs of Multi30k that are in train, for three target languages."""
     table = {}
     for language in ("de", "fr", "cs"):
         names = ["val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
         names = [name for name in names if (DATA / f"multi30k/{name}.{language}.gz").exists()]
         held_out_sets = {name: make_examples(name, read_pairs(f"multi30k/{name}", language=language)) for name in names}
-        report = examine(
+        diagnosis = examine(
             make_examples("train", read_pairs("multi30k/train", language=language)),
             held_out_sets,
             near_duplicates=False,
         )
-        for leak in report.leaks:
+        for leak in diagnosis.leaks:
             if leak.corpus == "the corpus":
                 table[f"{language} {leak.held_out}"] = [leak.sources, leak.targets, leak.pairs]
                 print(

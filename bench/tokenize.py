@@ -1,13 +1,13 @@
 # ruff: noqa: A005 - the module is run, never imported
-"""Encoding sentence pairs: our `encode_ids` against bare `tokenizers` with the same file.
+"""Benchmark encoding: Regard's `encode_ids` against the `tokenizers` library with the same tokenizer file.
 
-    python -m bench.tokenize            # some eight minutes
-    python -m bench.tokenize --quick    # half a minute: 20,000 pairs
+    python -m bench.tokenize            # about eight minutes
+    python -m bench.tokenize --quick    # about half a minute: 20,000 pairs
 
-Byte-level BPE, 32,000 pieces for both languages, learned from the first 100,000 of the Europarl pairs (German and
-English) in --data; then all pairs are encoded in batches of 1,000 sentences. Both must give the same ids. `tokenizers`
-threads are off. A ratio is the median over all rounds of its CPU time / ours: above 1, Regard is faster. The last
-line is JSON.
+A byte-level BPE with a joint vocabulary of 32,000 is learned from the first 100,000 Europarl pairs (German and English)
+in --data; then all pairs are encoded in batches of 1,000 sentences. Both must return the same ids. `tokenizers` runs
+without parallelism. A ratio is the median over all rounds of its CPU time / ours: above 1, Regard is faster. The last
+output line is JSON.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use: it is read once
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use, because it is read once
 
 import tokenizers
 
@@ -37,7 +37,7 @@ Ids = list[list[int]]
 
 
 def read_batches(folder: Path, pairs: int) -> list[list[str]]:
-    """Sentences of both languages in turns."""
+    """Batches of sentences that alternate between the languages."""
     sides = []
     for language in ("de", "en"):
         with gzip.open(folder / f"train.{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
@@ -58,14 +58,14 @@ def main() -> None:
     start_time = time.process_time()
     sample = texts[: min(len(texts), 200_000 // BATCH_SIZE)]
     ours = learn((text for batch in sample for text in batch), ByteBpe(vocabulary=32_000))
-    print(f"learned {ours.size:,} pieces in {time.process_time() - start_time:.0f} CPU-s")
+    print(f"learned {ours.size:,} tokens in {time.process_time() - start_time:.0f} CPU-s")
     bare_tokenizer = tokenizers.Tokenizer.from_buffer(ours.content)
 
     def encode_bare(batch: list[str]) -> Ids:
         return [encoding.ids for encoding in bare_tokenizer.encode_batch_fast(batch, add_special_tokens=False)]
 
     if any(encode_bare(batch) != ours.encode_ids(batch) for batch in texts[:20]):
-        raise SystemExit("The two do not give the same ids.")
+        raise SystemExit("Regard and tokenizers return different ids.")
 
     def encode_all(encode: Callable[[list[str]], Ids]) -> Callable[[], None]:
         def step() -> None:
@@ -82,13 +82,13 @@ def main() -> None:
     )
     print(format_table(times, ours=OURS))
     words = sum(text.count(" ") + 1 for batch in texts for text in batch)
-    speed, dropout_speed_value = words / min(times[OURS]) * 1000, measure_dropout_speed(ours, texts)
-    print(f"{speed:,.0f} words per CPU-second, {dropout_speed_value:,.0f} with dropout 0.1")
+    speed, dropout_speed = words / min(times[OURS]) * 1000, measure_dropout_speed(ours, texts)
+    print(f"{speed:,.0f} words per CPU-second, {dropout_speed:,.0f} with BPE-dropout 0.1")
     print(json.dumps({"bpe/bare": round(ratio(times["bare"], times[OURS]), 3)}))
 
 
 def measure_dropout_speed(tokenizer: Tokenizer, texts: list[list[str]]) -> float:
-    """Words per CPU-second under BPE-dropout."""
+    """Words per CPU-second with BPE-dropout."""
     sampler = BpeDropout(tokenizer, 0.1)
     sample_texts = [text for batch in texts[:5] for text in batch]
     start_time = time.process_time()

@@ -1,4 +1,4 @@
-"""`regard check` as its user meets it."""
+"""The `regard check` command."""
 
 import json
 import sys
@@ -12,9 +12,9 @@ from tests.commands import CommandResult, run_command
 
 
 def run_check(*arguments: str, code: int = 0) -> CommandResult:
-    done = run_command("check", *arguments, columns=140)
-    assert done.code == code, done.output + done.errors
-    return done
+    result = run_command("check", *arguments, columns=140)
+    assert result.code == code, result.output + result.errors
+    return result
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
     rows = [line.split() for line in printed.split("\n")]
     for rule, first in (("empty", 10), ("duplicate", 20), ("mojibake", 30), ("leaked-pair", 50)):
         assert [rule, "remove", "1", "0.33%", f"train.en:{first}"] in rows
-    assert "300 lines: 4 to leave out" in printed
+    assert "300 lines: 4 to remove" in printed
     assert "296 lines kept, 4 in quarantine.jsonl" in printed
     assert "empty line: 1, first at train.de:10" in printed
     assert "train.en · train.de" in (corpus / "report.html").read_text(encoding="utf-8")
@@ -47,18 +47,18 @@ def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
         json.loads(line) for line in (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     ]
     assert [row["where"] for row in removed] == ["train.en:10", "train.en:20", "train.en:30", "train.en:50"]
-    gone = {9, 19, 29, 49}
+    removed_rows = {9, 19, 29, 49}
     for name in ("train.en", "train.de"):
         lines = Path(name).read_bytes().split(b"\n")[:-1]
-        kept = b"".join(line + b"\n" for row, line in enumerate(lines) if row not in gone)
+        kept = b"".join(line + b"\n" for row, line in enumerate(lines) if row not in removed_rows)
         assert (corpus / "clean" / name).read_bytes() == kept
     again = run_check("clean/train.en", "clean/train.de").output
-    assert "to leave out (0.00%)" in again
+    assert "to remove (0.00%)" in again
 
 
 def test_rules_can_be_kept_and_removed(corpus: Path) -> None:
-    done = run_check("train.en", "train.de", "--keep", "empty", "--remove", "near-duplicate", "--write", "clean")
-    assert "empty" in done.output
+    result = run_check("train.en", "train.de", "--keep", "empty", "--remove", "near-duplicate", "--write", "clean")
+    assert "empty" in result.output
     written = (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8")
     assert '"empty"' not in written
     assert "no rule 'x'" in run_check("train.en", "--keep", "x", code=1).errors
@@ -68,38 +68,38 @@ def test_one_file_of_any_kind(corpus: Path) -> None:
     rows = [{"source": f"text {line}", "label": line % 2} for line in range(50)]
     (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[3]]))
     printed = run_check("a.jsonl").output
-    assert "51 lines: 1 to leave out" in printed
+    assert "51 lines: 1 to remove" in printed
     assert "a.jsonl:51" in printed
 
 
 def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: Path) -> None:
     lines = (corpus / "train.de").read_bytes().split(b"\n")
     (corpus / "train.de").write_bytes(b"\n".join(lines[:99] + lines[100:]))
-    done = run_check("train.en", "train.de", "--report", "report.html", "--write", "clean", code=1)
-    assert "Misaligned from train.en:100" in done.output
-    assert "not aligned" in done.errors
+    result = run_check("train.en", "train.de", "--report", "report.html", "--write", "clean", code=1)
+    assert "Misaligned from train.en:100" in result.output
+    assert "not aligned" in result.errors
     assert (corpus / "report.html").exists()
     assert not (corpus / "clean").exists()
     assert "not aligned" in run_check("train.en", "train.de", code=1).errors
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        ([], "Which corpus?"),
-        (["train.en", "--source", "train.en"], "Which corpus?"),
-        (["--target", "train.de"], "train.de has no partner"),
+        ([], "No corpus was given"),
+        (["train.en", "--source", "train.en"], "either as files or with --source"),
+        (["--target", "train.de"], "The target train.de has no source"),
         (["train.en", "train.de", "train.en"], "1 or 2 paths, got 3"),
         (["nothing.en"], "There is no such file"),
-        (["train.en", "train.de", "--test-target", "test.de"], "test.de has no partner"),
+        (["train.en", "train.de", "--test-target", "test.de"], "The target test.de has no source"),
         (["train.en", "--report", "no/report.html"], "There is no such folder"),
         (["train.en", "--report", "."], "this is a folder"),
         (["train.en", "--write", "."], "exists already"),
     ],
 )
-def test_mistakes_are_explained(corpus: Path, arguments: list[str], words: str) -> None:
+def test_mistakes_are_explained(corpus: Path, arguments: list[str], message: str) -> None:
     assert corpus.exists()
-    assert words in run_check(*arguments, code=1).errors
+    assert message in run_check(*arguments, code=1).errors
 
 
 def test_lingua_is_an_extra(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_lingua_is_an_extra(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a stand-in for the package: a text is its own list of languages and confidences."""
+    """A stub replaces the package: each text lists its own languages and confidences."""
     package = ModuleType("lingua")
     detector = SimpleNamespace(compute_language_confidence_values=_confidences)
     builder = SimpleNamespace(from_all_languages=lambda: SimpleNamespace(build=lambda: detector))
@@ -137,4 +137,4 @@ def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _confidences(text: str) -> list[SimpleNamespace]:
     words = text.split()
-    return [SimpleNamespace(language=words[at], value=float(words[at + 1])) for at in (0, 2)]
+    return [SimpleNamespace(language=words[index], value=float(words[index + 1])) for index in (0, 2)]

@@ -1,4 +1,4 @@
-"""`regard check`: the corpus doctor. A table on the terminal, a report to read, a cleaned corpus to train on."""
+"""`regard check`: find defects in a corpus, write an HTML report and a cleaned corpus."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -27,13 +27,17 @@ from regard.data.readers.text_files import QUARANTINE_FILE
 
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[FILE]...", help="A file of any kind, or two aligned files.", show_default=False),
+    typer.Argument(
+        metavar="[FILE]...",
+        help="A corpus file or folder of any supported format, or two aligned files.",
+        show_default=False,
+    ),
 ]
 RuleNames = list[str] | None
 
 
 class RereadableCorpus:
-    """Sources that can be read again and again; what the readers met is counted in the first reading only."""
+    """Examples of sources that can be read repeatedly; `defects` counts those of the first pass only."""
 
     def __init__(self, *sources: AnySource) -> None:
         self.sources = sources
@@ -48,31 +52,40 @@ class RereadableCorpus:
 
 def check(
     files: Paths = None,
-    source: Annotated[str | None, typer.Option(help="The source side, one sentence a line.")] = None,
-    target: Annotated[str | None, typer.Option(help="The target side: line n translates line n.")] = None,
-    languages: Annotated[tuple[str, str] | None, typer.Option(help="The languages of both sides, e.g. en de.")] = None,
-    validation_source: Annotated[
-        str | None, typer.Option(help="Validation data: a file of any kind, or its source side.")
+    source: Annotated[str | None, typer.Option(help="Source side, one sentence per line.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target side; line n translates line n of the source.")] = None,
+    languages: Annotated[
+        tuple[str, str] | None, typer.Option(help="Languages of source and target, e.g. en de.")
     ] = None,
-    validation_target: Annotated[str | None, typer.Option(help="The target side of the validation data.")] = None,
-    test_source: Annotated[str | None, typer.Option(help="Test data: a file of any kind, or its source side.")] = None,
-    test_target: Annotated[str | None, typer.Option(help="The target side of the test data.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report to read in a browser.")] = None,
+    validation_source: Annotated[
+        str | None, typer.Option(help="Validation data: a corpus file, or its source side.")
+    ] = None,
+    validation_target: Annotated[str | None, typer.Option(help="Target side of the validation data.")] = None,
+    test_source: Annotated[str | None, typer.Option(help="Test data: a corpus file, or its source side.")] = None,
+    test_target: Annotated[str | None, typer.Option(help="Target side of the test data.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     output_folder: Annotated[
-        Path | None, typer.Option("--write", metavar="DIR", help="Write the cleaned corpus and the quarantine file.")
+        Path | None,
+        typer.Option(
+            "--write", metavar="DIR", help="Write the cleaned corpus and a quarantine file to this new folder."
+        ),
     ] = None,
     remove: Annotated[
-        RuleNames, typer.Option(metavar="RULE", help="Leave out lines of this rule, too. Repeat for more.")
+        RuleNames, typer.Option(metavar="RULE", help="Also remove the lines that this rule flags. Repeatable.")
     ] = None,
-    keep: Annotated[RuleNames, typer.Option(metavar="RULE", help="Keep lines of this rule. Repeat for more.")] = None,
-    near_duplicates: Annotated[bool, typer.Option(help="Look for near duplicates (80 bytes of memory a line).")] = True,
+    keep: Annotated[
+        RuleNames, typer.Option(metavar="RULE", help="Keep the lines that this rule flags. Repeatable.")
+    ] = None,
+    near_duplicates: Annotated[
+        bool, typer.Option(help="Search for near duplicates (80 bytes of memory per line).")
+    ] = True,
     lingua: Annotated[
-        bool, typer.Option("--lingua", help="Tell languages by lingua instead of by the corpus.")
+        bool, typer.Option("--lingua", help="Detect languages with lingua instead of profiles learned from the corpus.")
     ] = False,
 ) -> None:
-    """Examine a corpus: duplicates, leaks, languages, encodings, alignment, and what else keeps a model from learning.
+    """Check a corpus for duplicates, leakage, wrong languages, encoding errors, misalignment and other defects.
 
-    Ends with code 0 whatever it finds, unless the corpus cannot be read to its end.
+    The exit code is 0 whatever the check finds, unless the corpus cannot be read to its end.
     """
     _check_outputs(report, output_folder)
     corpus = RereadableCorpus(_make_source(files or [], source, target, languages))
@@ -95,7 +108,7 @@ def check(
         diagnosis = examine(
             corpus, held_out, rules=rules, near_duplicates=near_duplicates, judge=judge, progress=advance
         )
-    messages = []  # files first: whoever reads only the top of the table gets them all the same
+    messages = []  # write the files before printing: a closed pipe (`| head`) must not lose them
     if report is not None:
         name = " · ".join(path for source in corpus.sources for path in source.paths)
         content = render_page(name, diagnosis, sample_flagged(diagnosis, corpus), corpus.defects)
@@ -104,7 +117,8 @@ def check(
     if output_folder is not None and diagnosis.read_error is None:
         result = write_cleaned(diagnosis, corpus.sources, corpus, output_folder)
         messages.append(
-            f"Written to {output_folder}: {pluralize(result.kept, 'line')} kept, {result.removed:,} in {QUARANTINE_FILE}."
+            f"Cleaned corpus: {output_folder} ({pluralize(result.kept, 'line')} kept, "
+            f"{result.removed:,} in {QUARANTINE_FILE})"
         )
     _print_diagnosis(diagnosis, corpus.defects)
     for line in messages:
@@ -114,12 +128,14 @@ def check(
 
 
 def _check_outputs(report: Path | None, folder: Path | None) -> None:
-    """What could not be written is said before a long examination, not after it."""
+    """Reject unusable output paths before the long examination."""
     for path in (report, folder):
         if path is not None and not path.absolute().parent.is_dir():
-            raise RegardError("There is no such folder.", where=str(path.parent), fix="Make it first.")
+            raise RegardError("There is no such folder.", where=str(path.parent), fix="Create it first.")
     if report is not None and report.is_dir():
-        raise RegardError("The report is a file, and this is a folder.", where=str(report), fix="Add report.html.")
+        raise RegardError(
+            "The report must be a file, but this is a folder.", where=str(report), fix="Append report.html."
+        )
     if folder is not None and folder.exists():
         raise RegardError("The folder exists already.", where=str(folder), fix="Choose another name or remove it.")
 
@@ -127,12 +143,13 @@ def _check_outputs(report: Path | None, folder: Path | None) -> None:
 def _make_source(
     files: list[str], source: str | None, target: str | None, languages: tuple[str, str] | None
 ) -> AnySource:
-    """What was given as files or by name, as a source."""
+    """Make a source from positional files or from --source and --target."""
     if target is not None and source is None:
-        raise RegardError(f"{target} has no partner.", fix="Give the source side, too.")
+        raise RegardError(f"The target {target} has no source.", fix="Also give the source side.")
     named_paths = [path for path in (source, target) if path is not None]
     if bool(files) == bool(named_paths):
-        raise RegardError("Which corpus?", fix="Give a file, two aligned files, or --source and --target.")
+        what = "Give the corpus either as files or with --source." if files else "No corpus was given."
+        raise RegardError(what, fix="Give a file, two aligned files, or --source and --target.")
     detected = detect_source(files or named_paths)
     return detected.model_copy(update={"languages": languages}) if languages else detected
 
@@ -140,7 +157,7 @@ def _make_source(
 def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
     languages = corpus.sources[0].languages
     if not languages:
-        raise RegardError("lingua must know the languages.", fix="Give them: --languages en de.")
+        raise RegardError("lingua needs the languages of the corpus.", fix="Give them, e.g. --languages en de.")
     return languages
 
 
@@ -151,7 +168,8 @@ def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:
     console.print(Text(corpus_summary.verdict, style=style))
     share = corpus_summary.removed / max(corpus_summary.rows, 1)
     console.print(
-        f"{pluralize(corpus_summary.rows, 'line')}: {corpus_summary.removed:,} to leave out ({share:.2%}), {corpus_summary.noticed:,} more to look at",
+        f"{pluralize(corpus_summary.rows, 'line')}: {corpus_summary.removed:,} to remove ({share:.2%}), "
+        f"{corpus_summary.noticed:,} more to review",
         highlight=False,
     )
     for line in corpus_summary.advice:
@@ -178,13 +196,12 @@ def _make_rule_table(diagnosis: Diagnosis) -> Table:
         if len(rows):
             style = "red" if rule.severity == "remove" else "yellow"
             first_location = diagnosis.locations[int(rows[0])]
-            location_text = Text(
-                f"{PurePath(first_location.file).name}:{first_location.line}", overflow="fold"
-            )  # whole paths fill the screen
+            name = PurePath(first_location.file).name  # full paths would fill the screen
+            location_text = Text(f"{name}:{first_location.line}", overflow="fold")
             share = f"{len(rows) / len(diagnosis.verdicts):.2%}"
             table.add_row(rule.name, Text(rule.severity, style=style), f"{len(rows):,}", share, location_text)
     if not table.row_count:
-        table.add_row("nothing found", "", "", "", "")
+        table.add_row("no findings", "", "", "", "")
     return table
 
 

@@ -1,5 +1,5 @@
-# ruff: noqa: ARG001 - all kinds take the same two arguments
-"""Defects to plant in a clean corpus: what the doctor must find. Each kind says by which rule it counts as found."""
+# ruff: noqa: ARG001 - all planting functions take the same two arguments
+"""Defects to plant in a clean corpus, each with the rule that must find it."""
 
 import random
 import re
@@ -13,7 +13,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class DefectKind:
-    """A defect: where it can be planted, how, and the rule that finds it."""
+    """A kind of defect: the function that plants it (None where it does not fit), and the rule that finds it."""
 
     name: str
     rule: str
@@ -22,7 +22,7 @@ class DefectKind:
 
 @dataclass
 class PlantingContext:
-    """What planting needs: the corpus, chance, sentences of a third language, and pairs of the test data."""
+    """What planting needs: the corpus, a random generator, sentences of a third language, and test pairs."""
 
     pairs: list[Pair]
     rng: random.Random
@@ -35,7 +35,7 @@ class PlantingContext:
 
 @dataclass
 class PlantedCorpus:
-    """The corpus with defects, and in which rows each kind was planted."""
+    """The corpus with defects, and the rows of each kind."""
 
     examples: list[Example]
     rows: dict[str, list[int]]
@@ -50,7 +50,7 @@ def _plant_duplicate(pair: Pair, context: PlantingContext) -> Pair | None:
 
 
 def _plant_near_duplicate(pair: Pair, context: PlantingContext) -> Pair | None:
-    """A pair that stands elsewhere, with one word of the source left out or doubled."""
+    """A pair of the corpus, with one word of the source removed or doubled."""
     source, target = context.sample_pair()
     words = source.split(" ")
     if len(words) < 10:
@@ -61,7 +61,7 @@ def _plant_near_duplicate(pair: Pair, context: PlantingContext) -> Pair | None:
 
 
 def _plant_leak(pair: Pair, context: PlantingContext) -> Pair | None:
-    """A pair of the test data, in other case and spacing."""
+    """A pair of the test data, with different case or spacing."""
     source, target = context.rng.choice(context.test)
     return context.rng.choice([(source, target), (source.upper(), f"{target} "), (source.replace(" ", "  "), target)])
 
@@ -114,7 +114,7 @@ def _plant_entity(pair: Pair, context: PlantingContext) -> Pair | None:
 
 
 def _plant_number(pair: Pair, context: PlantingContext) -> Pair | None:
-    """One digit of the target becomes another one, where both sides have numbers."""
+    """Change one digit of the target, where both sides have numbers."""
     positions = [match.start() for match in re.finditer("[0-9]", pair[1])]
     if not positions or not re.search("[0-9]", pair[0]):
         return None
@@ -168,7 +168,7 @@ DEFECT_KINDS = (
     DefectKind("mojibake", "mojibake", _plant_mojibake),
     DefectKind("lost characters", "replacement-character", _plant_lost_characters),
     DefectKind("control character", "control-character", _plant_control),
-    DefectKind("HTML code", "html-entity", _plant_entity),
+    DefectKind("HTML entity", "html-entity", _plant_entity),
     DefectKind("number", "numbers", _plant_number),
     DefectKind("address", "links", _plant_link),
     DefectKind("bracket", "brackets", _plant_bracket),
@@ -178,7 +178,7 @@ DEFECT_KINDS = (
 
 
 def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, seed: int = 1) -> PlantedCorpus:
-    """Plant every kind `each` times in rows of its own; duplicates stand after what they repeat."""
+    """Plant every kind `each` times, at most one per row; duplicates follow their originals."""
     context = PlantingContext(pairs, random.Random(seed), foreign, test)
     free = list(range(len(pairs)))
     context.rng.shuffle(free)
@@ -194,7 +194,7 @@ def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, se
                 break
         free = [row for row in free if row not in planted]
     corpus = [planted.get(row, pair) for row, pair in enumerate(pairs)]
-    context.pairs = [pairs[row] for row in free]  # what a repeat repeats must stand in the corpus, and before it
+    context.pairs = [pairs[row] for row in free]  # the original of a duplicate must be in the corpus, before it
     for kind in DEFECT_KINDS:
         if kind.plant in (_plant_duplicate, _plant_near_duplicate):
             while len(rows[kind.name]) < each:
@@ -207,13 +207,13 @@ def plant(pairs: list[Pair], foreign: list[str], test: list[Pair], each: int, se
 
 
 def clean_rows(planted: PlantedCorpus) -> list[int]:
-    """The rows in which nothing was planted."""
+    """The rows without a planted defect."""
     bad = {row for rows in planted.rows.values() for row in rows}
     return [row for row in range(len(planted.examples)) if row not in bad]
 
 
 def shift_targets(examples: list[Example], at: int, by: int = 1) -> list[Example]:
-    """The corpus as two files of which the second lost `by` lines before row `at` (from 0)."""
+    """The corpus as if its target file had lost `by` lines at row `at` (from 0)."""
     targets = [example.target for example in examples]
     del targets[at : at + by]
     return [replace(example, target=target) for example, target in zip(examples, targets, strict=False)]

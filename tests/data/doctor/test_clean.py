@@ -1,4 +1,4 @@
-"""The cleaned corpus: clean and quarantine are the input, exactly; aligned; nothing written by halves."""
+"""The cleaned corpus: with the quarantine it is exactly the input, it stays aligned, and it is never incomplete."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ def read_quarantine(folder: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_clean_and_quarantine_are_the_input(tmp_path: Path, suffix: str, end: bytes) -> None:
+def test_clean_and_quarantine_together_are_the_input(tmp_path: Path, suffix: str, end: bytes) -> None:
     if suffix == ".zst":
         pytest.importorskip("zstandard")
     paths = [tmp_path / f"train.{name}{suffix}" for name in ("en", "de")]
@@ -72,13 +72,13 @@ def test_a_last_line_without_newline_stays_without(tmp_path: Path) -> None:
 
 
 def test_tables_keep_their_header_and_rows_of_several_lines(tmp_path: Path) -> None:
-    again = b'fish,Fisch,"again\nand again"\n'
-    table = b'source,target,note\nfish,Fisch,"a, ""b"""\n"two\nlines","zwei\nZeilen",x\n' + again + b"end,Ende,z\n"
+    duplicate = b'fish,Fisch,"again\nand again"\n'
+    table = b'source,target,note\nfish,Fisch,"a, ""b"""\n"two\nlines","zwei\nZeilen",x\n' + duplicate + b"end,Ende,z\n"
     (tmp_path / "a.csv").write_bytes(table)
     source = Table(path=str(tmp_path / "a.csv"), delimiter="comma", header=True, source="source", target="target")
     result = clean_corpus(source, tmp_path / "out")
     assert (result.kept, result.removed) == (3, 1)
-    assert (tmp_path / "out" / "a.csv").read_bytes() == table.replace(again, b"")
+    assert (tmp_path / "out" / "a.csv").read_bytes() == table.replace(duplicate, b"")
 
 
 def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_documents_are_written_as_jsonl(path: str, tmp_path: Path, monkeypatch: 
     )
 
 
-def test_folders_of_partners(tmp_path: Path) -> None:
+def test_folders_of_aligned_files(tmp_path: Path) -> None:
     for side, lines in (("en", ENGLISH), ("de", GERMAN)):
         (tmp_path / side).mkdir()
         (tmp_path / side / f"x.{side}").write_bytes(b"\n".join(lines[:4]) + b"\n")
@@ -124,7 +124,7 @@ def test_files_of_the_same_name_are_refused_before_anything_is_written(tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-def test_half_a_corpus_is_not_written(tmp_path: Path) -> None:
+def test_an_incomplete_corpus_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_bytes(b"one\ntwo\nthree\n")
     (tmp_path / "a.de").write_bytes(b"eins\nzwei\n")
     with pytest.raises(CorpusError, match="not aligned"):

@@ -1,4 +1,4 @@
-"""Rules about more than one line: repeats, near repeats, leaks, languages, slips, and the numbers they rest on."""
+"""Detectors: duplicates, near duplicates, leaks, languages, misalignment, and the statistics behind them."""
 
 import random
 
@@ -35,7 +35,7 @@ def test_repeats_name_the_first() -> None:
     assert [part.tolist() for part in find_repeats(np.empty(0, np.uint64))] == [[], []]
 
 
-def test_found_in_names_the_place() -> None:
+def test_find_held_out_names_the_first_row() -> None:
     rows, held_out_rows = find_held_out(np.array([5, 6, 7, 9], np.uint64), np.array([9, 6, 6], np.uint64))
     assert (rows.tolist(), held_out_rows.tolist()) == ([1, 3], [1, 0])
     assert find_held_out(np.array([5], np.uint64), np.empty(0, np.uint64))[0].tolist() == []
@@ -58,14 +58,14 @@ def test_fold_ignores_case_spacing_and_accent_encoding() -> None:
     assert fold("café") != fold("cafe")
 
 
-def test_a_leak_is_named_once_by_its_strongest_rule() -> None:
+def test_a_leak_is_flagged_once_by_its_strongest_rule() -> None:
     fingerprints = make_fingerprints(("One", "Eins"), ("two", "drei"), ("three", "drei"), ("four", "vier"))
     held_out = HeldOutFingerprints.read(
         make_examples(("one ", "EINS"), ("Two", "zwei"), ("tree", "drei"), ("five", "fünf"))
     )
     rows_by_rule = {
-        rule: (rows.tolist(), places.tolist())
-        for rule, rows, places in find_leaks(fingerprints, held_out, has_pairs=True)
+        rule: (rows.tolist(), held_out_rows.tolist())
+        for rule, rows, held_out_rows in find_leaks(fingerprints, held_out, has_pairs=True)
     }
     assert rows_by_rule == {"leaked-pair": ([0], [0]), "leaked-source": ([1], [1]), "leaked-target": ([2], [2])}
     leak = count_leaks("train", fingerprints, "test", held_out.fingerprints)
@@ -82,7 +82,7 @@ def make_random_sentence(rng: random.Random, words: int) -> str:
     return " ".join("".join(rng.choices("abcdefghijklmnop", k=rng.randint(2, 9))) for _ in range(words))
 
 
-def test_near_duplicates_are_found_and_strangers_are_not() -> None:
+def test_near_duplicates_are_found_and_unrelated_texts_are_not() -> None:
     rng = random.Random(1)
     texts = [make_random_sentence(rng, 40) for _ in range(400)]
     changed = []
@@ -100,7 +100,7 @@ def test_near_duplicates_are_found_and_strangers_are_not() -> None:
     assert set(earlier_row) <= set(range(400, 500))
 
 
-def test_half_of_a_line_is_not_near() -> None:
+def test_lines_that_share_three_quarters_are_not_near_duplicates() -> None:
     rng = random.Random(2)
     texts = [make_random_sentence(rng, 40) for _ in range(100)]
     min_hashes = MinHashes()
@@ -116,7 +116,7 @@ def test_near_duplicates_must_be_long_enough_to_be_near() -> None:
     assert MinHashes().find_near_duplicates()[0].tolist() == []
 
 
-def test_grams_depend_on_order_and_place() -> None:
+def test_ngram_hashes_depend_on_order_and_position() -> None:
     text = to_code_points(["abcabd", "dcba"], 5)
     hashes = hash_ngrams(text.codes, 3)
     assert hashes[1] != hashes[4]  # abc, abd
@@ -214,7 +214,7 @@ def test_names_on_both_sides_are_no_foreign_language() -> None:
     assert not both.is_wrong[1][0]
 
 
-def test_a_line_does_not_vouch_for_itself() -> None:
+def test_a_line_does_not_support_its_own_profile() -> None:
     once, never = (
         Profiles((_learn_table(texts),), ())._compute_fit(0, ["wxyz"])[0][0]
         for texts in (["abc", "wxyz"], ["abc", "abcd"])
@@ -244,18 +244,18 @@ def make_lengths(rows: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("rows", [6000, 40_000])
 @pytest.mark.parametrize("by", [1, 3])
-def test_a_slip_is_located(rows: int, by: int) -> None:
+def test_a_shift_is_located(rows: int, by: int) -> None:
     source, target = make_lengths(rows)
-    slipped = np.delete(target, range(4999, 4999 + by))
-    (stretch,) = align(source[: len(slipped)], slipped).misaligned
+    shifted = np.delete(target, range(4999, 4999 + by))
+    (stretch,) = align(source[: len(shifted)], shifted).misaligned
     assert abs(stretch.first_row - 4999) <= 50
-    assert stretch.last_row >= len(slipped) - 50
+    assert stretch.last_row >= len(shifted) - 50
     assert stretch.shift == -by
-    back = align(slipped, source[: len(slipped)]).misaligned[0]
+    back = align(shifted, source[: len(shifted)]).misaligned[0]
     assert back.shift == by
 
 
-def test_a_slip_that_mends_itself_has_an_end() -> None:
+def test_a_shift_that_recovers_has_an_end() -> None:
     source, target = make_lengths(5000)
     target[2000:2100] = np.roll(target[2000:2100], 1)
     (stretch,) = align(source, target).misaligned
@@ -264,11 +264,11 @@ def test_a_slip_that_mends_itself_has_an_end() -> None:
     assert stretch.row_count == stretch.last_row - stretch.first_row + 1
 
 
-def test_no_slip_where_there_is_none() -> None:
+def test_aligned_corpora_have_no_misaligned_stretch() -> None:
     for seed in range(5):
         source, target = make_lengths(20_000, seed)
         target[::50] = 5  # scattered bad lines are no stretch
-        target[[1000, 1011, 1022]] = 1  # nor are some that stand close
+        target[[1000, 1011, 1022]] = 1  # nor are a few nearby ones
         assert align(source, target).misaligned == ()
 
 
@@ -277,8 +277,8 @@ def test_files_that_are_not_parallel() -> None:
     alignment = align(source, np.random.default_rng(1).permutation(target))
     assert not alignment.is_informative or alignment.misaligned[0].row_count > 4500
     assert np.median(alignment.correlations) < 0.2
-    same = np.full(500, 40, np.uint32)
-    assert not align(same, same).is_informative  # lengths that never differ say nothing
+    constant = np.full(500, 40, np.uint32)
+    assert not align(constant, constant).is_informative
     assert not align(source[:50], target[:50]).is_informative
 
 

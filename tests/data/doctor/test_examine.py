@@ -1,4 +1,4 @@
-"""The whole examination: verdicts, reasons, advice; what happens to corpora that break off or change."""
+"""`examine` as a whole: verdicts, reasons, advice, and corpora that break off or change."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -53,10 +53,10 @@ def test_duplicates_name_the_first() -> None:
     assert find_reasons(corpus, 300)["duplicate"] == "like a.en:8"
     diagnosis = examine(corpus)
     assert diagnosis.find_rows("duplicate").tolist() == [300]
-    assert diagnosis.find_rows("near-duplicate").tolist().count(300) == 0  # said already
+    assert diagnosis.find_rows("near-duplicate").tolist().count(300) == 0  # it is a duplicate already
 
 
-def test_repeated_sides_are_noticed_and_stay() -> None:
+def test_repeated_sides_are_flagged_and_kept() -> None:
     corpus = replace_rows(
         r300=(GOOD_EXAMPLES[7].source, GOOD_EXAMPLES[299].target),
         r310=(GOOD_EXAMPLES[309].source + " more", GOOD_EXAMPLES[9].target),
@@ -67,7 +67,7 @@ def test_repeated_sides_are_noticed_and_stay() -> None:
     assert diagnosis.find_rows("near-duplicate").tolist() == []
 
 
-def test_leaks_name_the_place_in_the_held_out_data() -> None:
+def test_leaks_name_the_location_in_the_held_out_data() -> None:
     held_out = [
         Example(Location("test.en", 1), "unseen here", "ungesehen"),
         Example(Location("test.en", 2), *_get_texts(GOOD_EXAMPLES[5])),
@@ -77,8 +77,8 @@ def test_leaks_name_the_place_in_the_held_out_data() -> None:
     assert find_reasons(GOOD_EXAMPLES, 5, {"test": held_out})["leaked-pair"] == "like test.en:2"
     assert diagnosis.find_rows("leaked-pair").tolist() == [5]
     assert diagnosis.find_rows("leaked-source").tolist() == [6]
-    shared = {(leak.corpus, leak.held_out): (leak.pairs, leak.sources) for leak in diagnosis.leaks}
-    assert shared == {
+    leak_counts = {(leak.corpus, leak.held_out): (leak.pairs, leak.sources) for leak in diagnosis.leaks}
+    assert leak_counts == {
         ("the corpus", "test"): (1, 2),
         ("the corpus", "validation"): (0, 0),
         ("test", "validation"): (1, 1),
@@ -87,7 +87,7 @@ def test_leaks_name_the_place_in_the_held_out_data() -> None:
     assert "1 pair and 2 sources" in summarize(diagnosis).advice[0]
 
 
-def test_an_empty_line_is_empty_and_nothing_else() -> None:
+def test_empty_lines_are_not_flagged_as_duplicates() -> None:
     corpus = replace_rows(r10=("", ""), r20=("", ""), r30=("", GOOD_EXAMPLES[2].target))
     diagnosis = examine(corpus)
     assert diagnosis.find_rows("empty").tolist() == [10, 20, 30]
@@ -105,7 +105,7 @@ def test_texts_without_targets() -> None:
     assert [side.name for side in diagnosis.statistics.sides] == ["text"]
 
 
-def test_the_same_text_with_another_label_is_noticed_and_never_learned_before_a_test() -> None:
+def test_a_text_with_another_label_is_flagged_and_a_leak_if_held_out() -> None:
     corpus = [Example(example.where, example.source, label="good") for example in GOOD_EXAMPLES]
     corpus[9] = replace(corpus[9], source=corpus[3].source, label="bad")
     held_out = [
@@ -150,7 +150,7 @@ class BrokenCorpus:
 LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], where=Location("a.en", row + 1)) for row in range(4000)]
 
 
-def test_of_a_corpus_that_breaks_off_the_slip_is_still_located() -> None:
+def test_misalignment_is_located_in_a_corpus_that_breaks_off() -> None:
     diagnosis = examine(BrokenCorpus(), near_duplicates=False)
     assert len(diagnosis.verdicts) == 3999
     assert diagnosis.read_error is not None
@@ -164,7 +164,7 @@ def test_of_a_corpus_that_breaks_off_the_slip_is_still_located() -> None:
     assert sample_flagged(diagnosis, BrokenCorpus())["misaligned"][0].example.where.line == stretch.first_row + 1
 
 
-def test_a_short_slip_is_bad_news_too() -> None:
+def test_a_short_misaligned_stretch_grades_the_corpus_bad() -> None:
     corpus = list(LONG_CORPUS)
     for row in range(1000, 1150):
         corpus[row] = replace(corpus[row], target=LONG_CORPUS[row + 1].target)
@@ -173,7 +173,7 @@ def test_a_short_slip_is_bad_news_too() -> None:
     assert summarize(diagnosis).grade == "bad"
 
 
-def test_samples_show_every_rule_with_what_it_repeats() -> None:
+def test_samples_show_every_rule_and_the_original_of_duplicates() -> None:
     corpus = replace_rows(
         r10=("13 and 14", "13 und 15"), r300=_get_texts(GOOD_EXAMPLES[7]), r301=_get_texts(GOOD_EXAMPLES[8])
     )
@@ -196,10 +196,10 @@ def test_a_corpus_that_changes_between_readings_is_refused() -> None:
 def test_too_few_lines_are_reported_as_unchecked() -> None:
     remarks = examine(GOOD_EXAMPLES[:20]).remarks
     assert any("Languages were not checked" in remark for remark in remarks)
-    assert any("stretches were not looked for" in remark for remark in remarks)
+    assert any("stretches were not checked" in remark for remark in remarks)
 
 
-def test_shifts_in_words() -> None:
+def test_description_of_shifts() -> None:
     assert describe_shift(2) == "the targets come 2 lines too late: source lines were lost or target lines added"
 
 

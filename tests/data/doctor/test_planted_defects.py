@@ -1,4 +1,4 @@
-"""The doctor finds what was planted in real text, and leaves the rest alone."""
+"""The doctor finds defects planted in real text and accepts the clean lines."""
 
 import gzip
 from functools import cache
@@ -36,7 +36,7 @@ def make_examples(name: str, pairs: list[Pair]) -> list[Example]:
 def test_every_kind_is_found_and_clean_lines_stay(pairs: int, each: int, train: str) -> None:
     foreign = read_lines("multi30k/val.fr") + read_lines("multi30k/val.cs")
     test = read_pairs("europarl_deen/test")
-    # The small one takes text that is quick to unpack: both held-out sets, half of the second as test data.
+    # The small case uses text that decompresses fast: both held-out sets, half of the second as test data.
     clean = (
         read_pairs(f"europarl_deen/{train}") if train == "train" else [*read_pairs("europarl_deen/valid"), *test[:1000]]
     )
@@ -50,8 +50,8 @@ def test_every_kind_is_found_and_clean_lines_stay(pairs: int, each: int, train: 
     assert diagnosis.alignment.misaligned == ()
 
 
-def test_a_slip_in_real_text_is_located() -> None:
-    """Captions vary less in length than speeches: the harder corpus, and quick to unpack."""
+def test_a_shift_in_real_text_is_located() -> None:
+    """Captions vary less in length than speeches, so this corpus is harder; it also decompresses fast."""
     pairs = make_examples("train.en", read_pairs("multi30k/train")[:8000])
     diagnosis = examine(shift_targets(pairs, 4999), near_duplicates=False)
     assert diagnosis.alignment is not None
@@ -61,8 +61,8 @@ def test_a_slip_in_real_text_is_located() -> None:
     assert diagnosis.removal_mask()[5060:].mean() > 0.98
 
 
-def test_the_leakage_of_multi30k_as_it_is() -> None:
-    """Counted in another way here: one French validation caption is in train with its translation."""
+def test_the_leakage_of_multi30k() -> None:
+    """An independent count: one French validation caption is in train with its translation."""
     train = read_pairs("multi30k/train", "fr")
     train_fingerprints = HeldOutFingerprints.read(make_examples("train", train)).fingerprints
     folded_pairs = [fold_pair(pair) for pair in train]

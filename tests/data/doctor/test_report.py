@@ -1,4 +1,4 @@
-"""The report: one file, nothing loaded, no corpus can break it, and it says what it must."""
+"""The HTML report: self-contained, safe for any corpus text, and complete."""
 
 import re
 from dataclasses import replace
@@ -23,7 +23,7 @@ def render_report(corpus: list[Example], name: str = "a.en · a.de") -> str:
 
 
 class TagCollector(HTMLParser):
-    """All tags and attributes of a page, and whether they close."""
+    """Collects the tags and attributes of a page and checks that tags close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,12 +62,12 @@ def test_nothing_in_the_corpus_becomes_markup(nasty: str) -> None:
     assert "&lt;/script&gt;" in nasty
 
 
-def test_nothing_is_loaded(nasty: str) -> None:
+def test_the_page_loads_nothing(nasty: str) -> None:
     assert "default-src 'none'" in nasty
     assert not re.search(r"url\(|@import|https?://", nasty)
 
 
-def test_what_does_not_show_is_spelled_out(nasty: str) -> None:
+def test_invisible_characters_are_shown_as_code_points(nasty: str) -> None:
     for code in ("U+0000", "U+202E", "U+D800"):
         assert f'<span class="code">{code}</span>' in nasty
     assert not set(nasty) & {"\x00", "\u202e", "\ud800"}
@@ -82,7 +82,7 @@ def test_the_offending_part_is_marked_and_long_texts_are_cut_around_it(nasty: st
     assert "<mark>14</mark>" in nasty
 
 
-def test_it_says_what_was_found(nasty: str) -> None:
+def test_the_report_lists_the_findings(nasty: str) -> None:
     assert "a.en:8 ·" in nasty
     assert "Nothing found:" in nasty
     assert "&lt;odd&gt;: 1, first at &lt;b&gt;:1" in nasty
@@ -90,15 +90,15 @@ def test_it_says_what_was_found(nasty: str) -> None:
     assert "test in the corpus" in nasty
 
 
-def test_a_clean_corpus_says_so() -> None:
+def test_the_report_of_a_clean_corpus() -> None:
     diagnosis = examine(GOOD_EXAMPLES, near_duplicates=False)
     html = render_page("a", diagnosis, sample_flagged(diagnosis, GOOD_EXAMPLES), Defects())
     assert "A clean corpus." in html
     assert "What to do first" not in html
-    assert "Met while reading" not in html
+    assert "Irregularities in the files" not in html
 
 
-def test_visible() -> None:
+def test_escape_visibly() -> None:
     assert escape_visibly("a < b & c") == "a &lt; b &amp; c"
     assert escape_visibly("a\tb\n\u00a0") == "a\tb\n\u00a0"
     assert escape_visibly("\x7f") == '<span class="code">U+007F</span>'

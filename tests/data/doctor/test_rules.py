@@ -1,4 +1,4 @@
-"""Rules that look at one line alone: what they speak about, and what they leave in peace."""
+"""Rules that need one line only: which lines they flag, and which they accept."""
 
 import time
 
@@ -81,7 +81,7 @@ def test_rule_reports(rule: str, source: str, target: str) -> None:
         ("mojibake", "Root", "√2 ist irrational"),
         ("control-character", "tabs\tand\nlines", "sind Text"),
         ("invisible-character", "a\u00a0b", "a\tb"),
-        ("ratio", "Yes.", "Ja, das ist wahr."),  # short lines may
+        ("ratio", "Yes.", "Ja, das ist wahr."),  # short lines vary more
         ("numbers", "1,000.50 on 25 May 2005", "1.000,50 am 25. Mai 2005"),
         ("numbers", "2 000 or 2,000", "2.000 oder 2'000"),
         ("numbers", "two people", "2 Leute"),
@@ -120,7 +120,7 @@ def test_the_offending_part_is_marked() -> None:
     ],
     ids=["digits", "groups", "word", "signs", "brackets", "ampersands", "garbled"],
 )
-def test_lines_without_end_are_no_trouble(text: str) -> None:
+def test_very_long_lines_are_checked_in_linear_time(text: str) -> None:
     start = time.process_time()
     for check in CHECKS.values():
         finding = check(Example(Location("a", 1), text, "Eine 1."))
@@ -135,7 +135,7 @@ def test_a_language_without_spaces_has_no_long_words() -> None:
     assert statistics.check_long_word(Example(Location("a", 1), "长", "x" * 200)) is not None
 
 
-def test_usual_lengths_are_learned_from_the_many() -> None:
+def test_outliers_do_not_move_the_learned_lengths() -> None:
     pairs = [("source text " * (4 + row % 7), "target side text " * (4 + row % 7)) for row in range(500)]
     pairs[7] = ("x" * 1_000_000, "y")
     statistics = length.learn_lengths([[source for source, _ in pairs], [target for _, target in pairs]])
@@ -145,7 +145,7 @@ def test_usual_lengths_are_learned_from_the_many() -> None:
     assert statistics.check_too_long(Example(Location("a", 1), *pairs[7])) is not None
 
 
-def test_rules_have_all_that_people_need() -> None:
+def test_rules_have_titles_and_explanations() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES) <= 32
     assert all(rule.title and rule.explanation.endswith(".") for rule in RULES)
     assert set(CHECKS) <= set(RULE_BITS)
@@ -156,5 +156,5 @@ def test_severities_can_be_changed() -> None:
     assert (changed["numbers"], changed["copy"], changed["empty"]) == ("remove", "notice", "remove")
     with pytest.raises(RegardError, match="no rule 'nothing'"):
         select_rules(remove=("nothing",))
-    with pytest.raises(RegardError, match="removed and kept"):
+    with pytest.raises(RegardError, match="both removed and kept"):
         select_rules(remove=("copy",), keep=("copy",))

@@ -1,6 +1,6 @@
-"""The corpus doctor: what is wrong with a corpus, where, and what to do about it.
+"""The corpus doctor finds the defects of a corpus: what is wrong, on which line, and what to do about it.
 
-    examples -> examine -> Diagnosis -> explain (findings, samples) -> words, report, clean
+    examples -> examine -> Diagnosis -> findings (reasons, samples) -> summary, report, clean
 
 >>> from regard.data.example import Example, Location
 >>> corpus = [Example(Location("a.en", 1), "Good morning to everybody!", "Good morning to everybody!")]

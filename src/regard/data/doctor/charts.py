@@ -1,43 +1,44 @@
-"""Pictures for the report: bars as inline SVG that stretches to the page, labels as HTML that does not."""
+"""Bar charts for the report: inline SVG that stretches to the page width, with HTML labels that do not stretch."""
 
 from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.plural import pluralize
 from regard.data.doctor.detectors.sentence_alignment import Alignment
 from regard.data.doctor.statistics import Histogram
 
 
 def draw_lengths(histogram: Histogram, unit: str) -> str:
-    """A histogram of lengths."""
+    """Draw a histogram of lengths as HTML."""
     spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
-        f"{int(low):,} to {int(high) - 1:,} {unit}: {count:,} lines"
+        f"{int(low):,} to {int(high) - 1:,} {unit}: {pluralize(count, 'line')}"
         for (low, high), count in zip(spans, histogram.counts, strict=True)
     ]
     middle = histogram.edges[len(histogram.edges) // 2]
     axis = (f"{int(histogram.edges[0]):,}", f"{int(middle):,}", f"{int(histogram.edges[-1]):,} {unit}")
-    remark = f"{histogram.beyond:,} lines are longer still." if histogram.beyond else ""
+    remark = f"Not shown: {pluralize(histogram.beyond, 'longer line')}." if histogram.beyond else ""
     return _make_figure(_draw_bars(histogram.counts, titles), axis, remark)
 
 
 def draw_ratios(histogram: Histogram) -> str:
-    """A histogram of ratios of lengths."""
+    """Draw a histogram of length ratios as HTML."""
     spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
-        f"{low:.2f} to {high:.2f} times as long: {count:,} lines"
+        f"{low:.2f} to {high:.2f} times as long: {pluralize(count, 'line')}"
         for (low, high), count in zip(spans, histogram.counts, strict=True)
     ]
     outside = histogram.below + histogram.beyond
-    remark = f"{outside:,} lines lie outside." if outside else ""
+    remark = f"Not shown: {pluralize(outside, 'line')} outside this range." if outside else ""
     return _make_figure(
         _draw_bars(histogram.counts, titles), ("a quarter as long", "equally long", "four times as long"), remark
     )
 
 
 def draw_correlations(alignment: Alignment, rows: int) -> str:
-    """How well the lengths of the two sides go together, along the corpus; misaligned stretches in another colour."""
+    """Draw the correlation of source and target lengths along the corpus, with misaligned stretches highlighted."""
     groups = np.array_split(np.arange(len(alignment.correlations)), min(120, len(alignment.correlations)))
     is_misaligned = np.zeros(len(alignment.correlations), bool)
     window_size = 50

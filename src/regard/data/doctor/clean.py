@@ -1,7 +1,7 @@
-"""The cleaned corpus: what no removing rule speaks about, and a quarantine file with everything else and why.
+"""Write a cleaned corpus: the lines that no removing rule flags, and a quarantine file with the others and the reasons.
 
-Files of lines (plain, tables, JSONL) are copied byte by byte without the removed lines, under the same names; other
-formats are written as JSONL. Every row of the input is in the cleaned corpus or in `quarantine.jsonl`, never in both.
+Plain text, tables and JSONL are copied byte by byte without the removed lines, under the same names; other formats are
+written as JSONL. Every row of the input is either in the cleaned corpus or in `quarantine.jsonl`.
 """
 
 import gzip
@@ -24,12 +24,12 @@ from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
 from regard.data.readers.lines import pair_files
-from regard.data.readers.text_files import COMPRESSED_SUFFIXES, QUARANTINE_FILE, iter_chunks, list_files
+from regard.data.readers.text_files import QUARANTINE_FILE, iter_chunks, list_files, strip_compression
 
 
 @dataclass(frozen=True, slots=True)
 class CleanResult:
-    """What was written: the files, and how many rows went where."""
+    """The files written, and the numbers of rows kept and removed."""
 
     files: tuple[str, ...]
     kept: int
@@ -39,14 +39,25 @@ class CleanResult:
 def write_cleaned(
     diagnosis: Diagnosis, sources: Sequence[AnySource], corpus: Iterable[Example], folder: Path
 ) -> CleanResult:
-    """Write the cleaned corpus and the quarantine to a new folder, whole or not at all."""
+    """Write the cleaned corpus and the quarantine file to a new folder; the folder appears only when complete.
+
+    Args:
+        diagnosis: The result of `examine` on this corpus.
+        sources: The sources that `corpus` reads.
+        corpus: The examined examples, in the same order.
+        folder: The folder to create; it must not exist.
+
+    Raises:
+        RegardError: Two files would get the same name, or the folder exists.
+        CorpusError: The corpus changed since its examination, or could not be read to its end.
+    """
     if diagnosis.read_error is not None:
-        raise diagnosis.read_error  # half a corpus is no cleaned one
+        raise diagnosis.read_error  # never write an incomplete corpus
     is_removed = diagnosis.removal_mask()
     copies = _plan_copies(sources)
     with create_folder(folder) as staging:
         jsonl_names: dict[str, str] = {
-            path: f"{_strip_compression(path)}.jsonl" for source in sources for path in _list_record_paths(source)
+            path: f"{strip_compression(path).name}.jsonl" for source in sources for path in _list_record_paths(source)
         }
         _check_name_clashes([name for _, name in copies] + list(jsonl_names.values()))
         rows: dict[str, _FileRows] = {}
@@ -54,7 +65,7 @@ def write_cleaned(
             quarantine = stack.enter_context((staging / QUARANTINE_FILE).open("wb"))
             records = {path: stack.enter_context((staging / name).open("wb")) for path, name in jsonl_names.items()}
             record_file_by_path = {file: records[path] for path in records for file in list_files(path, Defects())}
-            copied_files = {partner for (_, partner), _ in copies}
+            copied_files = {row_file for (_, row_file), _ in copies}
             for row, example in reread(diagnosis, corpus):
                 rows.setdefault(example.where.file, _FileRows()).add(
                     example.where.line, is_removed=bool(is_removed[row])
@@ -63,15 +74,15 @@ def write_cleaned(
                     _write_record(quarantine, _make_quarantine_record(diagnosis, row, example))
                 elif example.where.file not in copied_files:
                     _write_record(record_file_by_path[example.where.file], _to_record(example))
-        for (path, partner), name in copies:
-            _copy_kept_lines(path, staging / name, rows.get(partner, _FileRows()))
+        for (path, row_file), name in copies:
+            _copy_kept_lines(path, staging / name, rows.get(row_file, _FileRows()))
         names = tuple(sorted(path.name for path in staging.iterdir()))
     removed_count = int(is_removed.sum())
     return CleanResult(names, len(is_removed) - removed_count, removed_count)
 
 
 class _FileRows:
-    """The rows of one file: the line where each begins, and whether it is removed; 9 bytes a row."""
+    """The rows of one file: the first line of each, and whether it is removed; 9 bytes per row."""
 
     def __init__(self) -> None:
         self.lines = array("Q")
@@ -83,25 +94,25 @@ class _FileRows:
 
 
 def _plan_copies(sources: Sequence[AnySource]) -> list[tuple[tuple[str, str], str]]:
-    """The files to copy line by line: each with the file whose rows decide, and its new name."""
-    pairs: list[tuple[str, str]] = []
+    """The files to copy line by line, each with the file whose rows decide what stays, and its new name."""
+    pairs: list[tuple[str, str]] = []  # the file to copy, and the one that examples name as their location
     for source in sources:
         if isinstance(source, Lines):
             pairs += [(path, path) for path in list_files(source.source, Defects())]
             if source.target is not None:
-                pairs += [(right, left) for left, right in pair_files(source.source, source.target, Defects())]
+                pairs += [(target, path) for path, target in pair_files(source.source, source.target, Defects())]
         elif isinstance(source, Table | Jsonl):
             pairs += [(path, path) for path in list_files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]
 
 
 def _list_record_paths(source: AnySource) -> list[str]:
-    """The paths of a source whose rows are no lines."""
+    """The paths of a source whose format cannot be copied line by line."""
     return [] if isinstance(source, Lines | Table | Jsonl) else [source.path]
 
 
 def _copy_kept_lines(path: str, target: Path, rows: _FileRows) -> None:
-    """Copy a file without the lines of removed rows; a line that begins no row belongs to the row before it."""
+    """Copy a file without the lines of removed rows; a row includes the lines up to the next row."""
     is_removed, row = 0, 0
     with _open_compressed(target) as file:
         for number, line in enumerate(_read_raw_lines(path), 1):
@@ -125,7 +136,7 @@ def _open_compressed(path: Path) -> BinaryIO:
         case ".xz":
             return cast(BinaryIO, lzma.open(path, "wb"))
         case ".zst":
-            return cast(BinaryIO, import_optional("zstandard", "formats", "Packing .zst").open(path, "wb"))
+            return cast(BinaryIO, import_optional("zstandard", "formats", "Compressing .zst").open(path, "wb"))
     return path.open("wb")
 
 
@@ -145,14 +156,9 @@ def _write_record(file: BinaryIO, record: dict[str, object]) -> None:
     file.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
 
 
-def _strip_compression(path: str) -> str:
-    name = PurePosixPath(path)
-    return name.with_suffix("").name if name.suffix.lower() in COMPRESSED_SUFFIXES else name.name
-
-
 def _check_name_clashes(names: list[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1 or name == QUARANTINE_FILE:
             raise RegardError(
-                f"Two files would be called '{name}'.", fix="Clean them one after another, into folders of their own."
+                f"Two files would be called '{name}'.", fix="Clean them separately, into different folders."
             )

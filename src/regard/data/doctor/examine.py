@@ -1,7 +1,8 @@
-"""The examination: read a corpus, and find out what is wrong with which line.
+"""Examine a corpus: which rules flag which lines.
 
-The corpus is read twice here (once to learn what is usual in it, once to judge) and once more to show or write what was
-found. Between the readings a line is numbers: 4 bytes of verdicts, its lengths and fingerprints, its MinHash portrait.
+`examine` reads the corpus twice: once to learn its statistics, once to apply the rules. The report and the cleaned
+corpus need one more pass each. Between passes memory holds numbers instead of text: 4 bytes of verdicts per line, its
+lengths, fingerprints and MinHash signature.
 """
 
 from array import array
@@ -32,14 +33,14 @@ _MAX_SAMPLE = 32_768
 
 @dataclass(frozen=True, slots=True)
 class CorpusProfile:
-    """What is usual in this corpus."""
+    """Statistics of this corpus that the rules compare each line with."""
 
     lengths: length.LengthStatistics
     judge: LanguageJudge | None
     has_pairs: bool
 
     def make_checks(self) -> dict[str, Check]:
-        """The rules that look at one line alone."""
+        """The checks of the rules that need one line only, by rule name."""
         return {
             "empty": pair.check_empty,
             "copy": pair.check_copy,
@@ -59,7 +60,7 @@ class CorpusProfile:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """All that was found. `verdicts` has a bit for every rule (`BIT`) that speaks about a row."""
+    """The result of an examination. `verdicts` has one bit per rule (`RULE_BITS`) that flags the row."""
 
     rules: tuple[Rule, ...]
     statistics: Statistics
@@ -67,20 +68,20 @@ class Diagnosis:
     locations: Locations
     verdicts: NDArray[np.uint32]
     partners: dict[str, dict[int, int | Location]] = field(default_factory=dict)
-    """Of rules about two lines: the other one, a row of this corpus or a place in held-out data."""
+    """For rules about two lines, the second line: a row of this corpus or a location in held-out data."""
     leaks: tuple[Leak, ...] = ()
     alignment: Alignment | None = None
     remarks: list[str] = field(default_factory=list)
-    """What could not be checked, and why."""
+    """Checks that were not possible, with the reason."""
     read_error: CorpusError | None = None
-    """Why reading ended before the end of the corpus, if it did."""
+    """The error that stopped reading before the end of the corpus, if any."""
 
     def find_rows(self, rule: str) -> NDArray[np.int64]:
-        """The rows about which a rule speaks."""
+        """The rows that a rule flags."""
         return np.flatnonzero(self.verdicts & np.uint32(RULE_BITS[rule]))
 
     def removal_mask(self) -> NDArray[np.bool_]:
-        """Which rows a cleaned corpus leaves out."""
+        """A mask of the rows that a cleaned corpus leaves out."""
         bits = sum(RULE_BITS[rule.name] for rule in self.rules if rule.severity == "remove")
         return (self.verdicts & np.uint32(bits)) != 0
 
@@ -94,9 +95,22 @@ def examine(
     judge: LanguageJudge | None = None,
     progress: ProgressCallback = lambda _task, _lines: None,
 ) -> Diagnosis:
-    """Examine a corpus that can be read more than once; `held_out` are the corpora it must not share lines with."""
+    """Examine a corpus.
+
+    Args:
+        corpus: Examples that can be iterated more than once.
+        held_out: Validation and test data by name; lines that they share with the corpus are leaks.
+        rules: The rules with their severities (see `select_rules`).
+        near_duplicates: Whether to search for near duplicates; this needs 80 bytes of memory per line.
+        judge: Decides the language of a text. Default: profiles learned from the corpus.
+        progress: Called with the name of the stage and the number of lines since the last call.
+
+    Raises:
+        RegardError: The corpus is an iterator, which can be read only once.
+        CorpusError: The corpus is empty or cannot be read at all. Later errors are in `Diagnosis.read_error`.
+    """
     if iter(corpus) is corpus:
-        raise RegardError("The doctor reads a corpus more than once.", fix="Give a list, or an object with __iter__.")
+        raise RegardError("The corpus can be read only once; it must be read more than once.", fix="Pass a list.")
     held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
     profile, remarks = _learn_profile(corpus, judge, progress)
     collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
@@ -106,7 +120,7 @@ def examine(
             collector.add(batch)
             progress("examine", len(batch))
     except CorpusError as error:
-        read_error = error  # what was read until here may show why: files of different lengths slipped somewhere
+        read_error = error  # the lines before it may show the cause, e.g. where files of different lengths drift apart
     diagnosis = collector.make_diagnosis(rules, remarks)
     diagnosis.read_error = read_error
     _add_leaks(diagnosis, collector.folded_fingerprints, held_out_fingerprints)
@@ -114,7 +128,7 @@ def examine(
 
 
 class _Collector:
-    """What is kept of the lines while they pass."""
+    """Collects verdicts, lengths and hashes of the lines in the second pass."""
 
     def __init__(self, profile: CorpusProfile, *, near_duplicates: bool, has_held_out: bool) -> None:
         self.profile = profile
@@ -172,8 +186,8 @@ class _Collector:
                 diagnosis.verdicts[stretch.first_row : stretch.last_row + 1] |= np.uint32(RULE_BITS["misaligned"])
             if not diagnosis.alignment.is_informative:
                 has_too_few = len(diagnosis.verdicts) < MIN_LINES
-                reason = "there are too few lines" if has_too_few else "the lengths of the two sides never go together"
-                remarks.append(f"Misaligned stretches were not looked for: {reason}.")
+                reason = "there are too few lines" if has_too_few else "the lengths of the two sides do not correlate"
+                remarks.append(f"Misaligned stretches were not checked: {reason}.")
         if self.min_hashes is not None:
             _mark_rows(diagnosis, "near-duplicate", *self.min_hashes.find_near_duplicates(), unless=("duplicate",))
         return diagnosis
@@ -182,7 +196,7 @@ class _Collector:
 def _learn_profile(
     corpus: Iterable[Example], judge: LanguageJudge | None, progress: ProgressCallback
 ) -> tuple[CorpusProfile, list[str]]:
-    """Learn from lines that are spread evenly over the corpus: every 2^n-th one."""
+    """Learn from an even sample of the corpus: every 2^n-th line."""
     sample: list[Example] = []
     step, remarks, has_pairs, row = 1, [], False, -1
     try:
@@ -197,9 +211,9 @@ def _learn_profile(
     except CorpusError:
         if row < 0:
             raise
-        # Otherwise the second reading meets it again, and reports it together with what came before.
+        # Otherwise the second pass raises it again and reports it with the lines before it.
     if row < 0:
-        raise CorpusError("The corpus has no lines.", fix="Give files with text.")
+        raise CorpusError("The corpus has no lines.", fix="Give a file with text.")
     sides = _split_sides(sample, has_pairs=has_pairs)
     if judge is None:
         judge = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
@@ -238,7 +252,7 @@ def _mark_rows(
     first_rows: NDArray[np.int64],
     unless: tuple[str, ...] = (),
 ) -> None:
-    """Mark rows by a rule about two lines, except where another rule has said it already."""
+    """Flag rows by a rule about two lines, except where one of the rules in `unless` flags them already."""
     already_marked = np.uint32(sum(RULE_BITS[name] for name in (*unless, "empty")))
     is_new = (diagnosis.verdicts[rows] & already_marked) == 0
     rows, first_rows = rows[is_new], first_rows[is_new]
@@ -252,7 +266,7 @@ def _split_sides(batch: list[Example], *, has_pairs: bool) -> list[list[str]]:
 
 
 def _iter_batches(corpus: Iterable[Example]) -> Iterator[list[Example]]:
-    """Lists of examples; what was read before an error comes before the error."""
+    """Group examples into lists; the examples before an error are yielded before it is raised."""
     batch: list[Example] = []
     try:
         for example in corpus:

@@ -1,4 +1,4 @@
-"""From verdicts back to words: why each flagged line was flagged, and examples to show."""
+"""Explain why a line was flagged, and sample flagged lines for the report."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from regard.data.example import CorpusError, Example, Location
 
 @dataclass(frozen=True, slots=True)
 class FlaggedExample:
-    """A flagged line to show, and the earlier line that it repeats, if that is what is wrong."""
+    """A flagged line, and the earlier line that it repeats, if it is a duplicate."""
 
     example: Example
     finding: Finding
@@ -21,7 +21,7 @@ class FlaggedExample:
 
 
 def explain_row(diagnosis: Diagnosis, row: int, example: Example) -> list[Finding]:
-    """All that is wrong with one row, in the order of the rules."""
+    """The findings of all rules that flag a row, in the order of the rules."""
     bits = int(diagnosis.verdicts[row])
     checks = diagnosis.profile.make_checks()
     row_findings = []
@@ -38,13 +38,13 @@ def explain_row(diagnosis: Diagnosis, row: int, example: Example) -> list[Findin
 def sample_flagged(
     diagnosis: Diagnosis, corpus: Iterable[Example], max_per_rule: int = 8
 ) -> dict[str, list[FlaggedExample]]:
-    """Read the corpus again: up to `most` lines of every rule, spread over the whole corpus."""
+    """Read the corpus again and sample up to `max_per_rule` flagged lines per rule, spread over the corpus."""
     rows_by_rule: dict[str, list[int]] = {}
     for rule in diagnosis.rules:
         rows = diagnosis.find_rows(rule.name)
         indices = np.unique(np.linspace(0, len(rows) - 1, min(max_per_rule, len(rows))).astype(int))
         rows_by_rule[rule.name] = rows[indices].tolist() if len(rows) else []
-    if diagnosis.alignment is not None:  # of a slip, its first lines say most
+    if diagnosis.alignment is not None:  # the first lines of a misaligned stretch are the most informative
         first_rows = [
             range(stretch.first_row, min(stretch.first_row + 4, stretch.last_row + 1))
             for stretch in diagnosis.alignment.misaligned[:max_per_rule]
@@ -71,7 +71,7 @@ def sample_flagged(
 
 
 def reread(diagnosis: Diagnosis, corpus: Iterable[Example]) -> Iterator[tuple[int, Example]]:
-    """The rows of a corpus that was examined before; refuse one that changed since."""
+    """Iterate over an examined corpus with row numbers; raise an error if it changed since."""
     row = -1
     try:
         for row, example in enumerate(corpus):
@@ -86,19 +86,23 @@ def reread(diagnosis: Diagnosis, corpus: Iterable[Example]) -> Iterator[tuple[in
 
 
 def changed_error(where: Location) -> CorpusError:
-    """The error about a corpus that is not what it was a moment ago."""
-    return CorpusError("The corpus changed while it was examined.", where=str(where), fix="Check it again.")
+    """Return the error to raise when the corpus changed during the examination."""
+    return CorpusError(
+        "The corpus changed while it was examined.",
+        where=str(where),
+        fix="Run the check again when nothing writes to it.",
+    )
 
 
 def _explain_corpus_rule(diagnosis: Diagnosis, rule: str, row: int, example: Example) -> Finding:
-    """What the rules say that do not look at a line alone."""
+    """The finding of a rule that depends on more than one line."""
     if rule in diagnosis.partners:
         partner = diagnosis.partners[rule][row]
         return Finding(rule, f"like {diagnosis.locations[partner] if isinstance(partner, int) else partner}")
     if rule == "misaligned":
         return Finding(rule, _describe_stretch(diagnosis, row))
     if rule == "swapped-languages":
-        return Finding(rule, "each side reads like the other column")
+        return Finding(rule, "each side is in the language of the other")
     return _explain_wrong_language(diagnosis, example)
 
 
@@ -111,7 +115,7 @@ def _describe_stretch(diagnosis: Diagnosis, row: int) -> str:
 
 
 def describe_shift(shift: int) -> str:
-    """A shift in words.
+    """Describe a shift of the target lines.
 
     >>> describe_shift(-1)
     'the targets come 1 line too early: a target line was lost or a source line added'
@@ -128,7 +132,7 @@ def describe_shift(shift: int) -> str:
 
 def _explain_wrong_language(diagnosis: Diagnosis, example: Example) -> Finding:
     judge = diagnosis.profile.judge
-    assert judge is not None  # noqa: S101 - the rule speaks only with one
+    assert judge is not None  # noqa: S101 - without a judge the rule flags nothing
     texts = (example.source, example.target or "") if diagnosis.profile.has_pairs else (example.source,)
     spans: list[tuple[tuple[int, int], ...]] = [(), ()]
     reasons = []
@@ -136,6 +140,6 @@ def _explain_wrong_language(diagnosis: Diagnosis, example: Example) -> Finding:
     for side, text in enumerate(texts):
         if verdict.is_wrong[side][0]:
             spans[side] = ((0, len(text)),)
-            remark = "; it reads like the other side" if judge.judge(side, [text]).is_other_side[0] else ""
-            reasons.append(f"the {('source', 'target')[side]} does not read like the rest of its column{remark}")
+            remark = "; it is more like the other side" if judge.judge(side, [text]).is_other_side[0] else ""
+            reasons.append(f"the {('source', 'target')[side]} differs from the language of its side{remark}")
     return Finding("wrong-language", " and ".join(reasons), *spans)

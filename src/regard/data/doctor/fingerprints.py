@@ -1,4 +1,4 @@
-"""Fingerprints: 8 bytes for a text, so that repeats and leaks are found without keeping the texts."""
+"""Fingerprints: a 64-bit hash per text, to find duplicates and leaks without keeping the texts."""
 
 import unicodedata
 from array import array
@@ -14,7 +14,7 @@ Hashes = NDArray[np.uint64]
 
 
 def fold(text: str) -> str:
-    """The text in a form in which case, spacing and ways to write an accent do not count.
+    """Normalize case, spacing and the encoding of accents, for comparison.
 
     >>> fold("  Guten\u00a0 TAG ")
     'guten tag'
@@ -23,31 +23,31 @@ def fold(text: str) -> str:
 
 
 class Fingerprints:
-    """The fingerprints of a corpus: of every source, of what belongs to it, and of both."""
+    """The fingerprints of a corpus: of every source, of its target or label, and of the pair."""
 
     def __init__(self, *, should_fold: bool) -> None:
         self._should_fold = should_fold
         self._source, self._target = array("Q"), array("Q")
 
     def add(self, example: Example) -> None:
-        """Take the fingerprints of one example."""
+        """Add one example."""
         self._source.append(self._hash_text(example.source))
         target_parts = [example.target or "", example.label or "", *(example.tags or ())]
         self._target.append(self._hash_text("\x1f".join(target_parts)) if any(target_parts) else 0)
 
     @property
     def source(self) -> Hashes:
-        """Of the sources."""
+        """Hashes of the sources."""
         return np.frombuffer(self._source, np.uint64) if self._source else np.empty(0, np.uint64)
 
     @property
     def target(self) -> Hashes:
-        """Of the targets (or labels); 0 where there is none."""
+        """Hashes of the targets or labels; 0 where there is none."""
         return np.frombuffer(self._target, np.uint64) if self._target else np.empty(0, np.uint64)
 
     @property
     def pair(self) -> Hashes:
-        """Of both together."""
+        """Hashes of the pairs."""
         return self.source * np.uint64(0x9E3779B97F4A7C15) + self.target
 
     def _hash_text(self, text: str) -> int:
@@ -56,7 +56,7 @@ class Fingerprints:
 
 
 def find_repeats(hashes: Hashes) -> tuple[RowIndices, RowIndices]:
-    """The rows whose fingerprint stood before, and the rows where it stood first.
+    """The rows that repeat an earlier row, and the first row of each hash.
 
     >>> find_repeats(np.array([7, 5, 7, 7], np.uint64))
     (array([2, 3]), array([0, 0]))
@@ -70,7 +70,7 @@ def find_repeats(hashes: Hashes) -> tuple[RowIndices, RowIndices]:
 
 
 def find_held_out(hashes: Hashes, held_out_hashes: Hashes) -> tuple[RowIndices, RowIndices]:
-    """The rows whose fingerprint is among the held-out ones, and where it is (first) there."""
+    """The rows whose hash is among the held-out hashes, and the first held-out row of each."""
     order = np.argsort(held_out_hashes, kind="stable")
     if not len(order):
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Where every row of a corpus stands, in 8 bytes a row: file names are kept once."""
+"""The location of every row of a corpus in 8 bytes per row: each file name is stored once."""
 
 from array import array
 from bisect import bisect_right
@@ -7,11 +7,11 @@ from regard.data.example import Location
 
 
 class Locations:
-    """A list of `Where` that is small however long it is.
+    """A compact list of `Location`.
 
-    >>> places = Locations()
-    >>> places.add(Location("a.en", 7))
-    >>> str(places[0])
+    >>> locations = Locations()
+    >>> locations.add(Location("a.en", 7))
+    >>> str(locations[0])
     'a.en:7'
     """
 
@@ -21,7 +21,7 @@ class Locations:
         self._first_rows: list[int] = []
 
     def add(self, where: Location) -> None:
-        """Note the next row's place."""
+        """Append the location of the next row."""
         if not self._files or self._files[-1] != where.file:
             self._files.append(where.file)
             self._first_rows.append(len(self._lines))

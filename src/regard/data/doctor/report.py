@@ -1,7 +1,7 @@
-"""The report: one HTML file that a translator can read, with no script and nothing loaded from anywhere.
+"""The HTML report of `regard check`: one self-contained file for translators, without scripts.
 
-Text of the corpus is escaped, characters that do not show are spelled out, and the page forbids itself by a content
-security policy to load or run anything at all.
+Text of the corpus is escaped, and invisible characters are shown as code points. A content security policy forbids the
+page to load or run anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,20 @@ from regard.data.doctor.statistics import Statistics
 from regard.data.doctor.summary import summarize
 from regard.data.example import Defects
 
-_MAX_CHARACTERS = 400  # characters of a text that are shown
+_MAX_CHARACTERS = 400  # shown per text
 
 
 def render_page(
     name: str, diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedExample]], defects: Defects
 ) -> str:
-    """The whole page; `name` says what was checked."""
+    """Render the report as an HTML page.
+
+    Args:
+        name: The title of the checked corpus, e.g. its file names.
+        diagnosis: The result of `examine`.
+        samples: Flagged lines by rule name (see `sample_flagged`).
+        defects: The irregularities that the readers counted.
+    """
     body = "\n".join(
         [
             _render_header(name, diagnosis),
@@ -51,9 +58,9 @@ def _render_header(name: str, diagnosis: Diagnosis) -> str:
     share = f"{corpus_summary.removed / max(corpus_summary.rows, 1):.2%}"
     numbers = [
         (corpus_summary.rows, "pairs read" if diagnosis.profile.has_pairs else "lines read"),
-        (corpus_summary.rows - corpus_summary.removed, "stay in a cleaned corpus"),
-        (corpus_summary.removed, f"should be left out ({share})"),
-        (corpus_summary.noticed, "stay, but deserve a look"),
+        (corpus_summary.rows - corpus_summary.removed, "to keep"),
+        (corpus_summary.removed, f"to remove ({share})"),
+        (corpus_summary.noticed, "to keep, but to review"),
     ]
     cards = "".join(f'<div class="number"><b>{count:,}</b><span>{label}</span></div>' for count, label in numbers)
     advice = "".join(f"<li>{escape_visibly(line)}</li>" for line in corpus_summary.advice)
@@ -70,10 +77,10 @@ def _render_rules(diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedEx
     for severity, title, explanation in (
         (
             "remove",
-            "Left out of a cleaned corpus",
-            "These lines would harm a model. They go to a quarantine file, with the reason.",
+            "Lines to remove",
+            "These lines harm a model. The cleaned corpus leaves them out; a quarantine file lists them with reasons.",
         ),
-        ("notice", "Worth a look", "These lines stay. Nothing is wrong with many of them."),
+        ("notice", "Lines to review", "The cleaned corpus keeps these lines. Many of them are correct."),
     ):
         rules = [rule for rule in diagnosis.rules if rule.severity == severity]
         rules_with_findings = [rule for rule in rules if len(diagnosis.find_rows(rule.name))]
@@ -88,8 +95,8 @@ def _render_rules(diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedEx
 def _render_rule(diagnosis: Diagnosis, rule: Rule, samples: Sequence[FlaggedExample]) -> str:
     count = len(diagnosis.find_rows(rule.name))
     examples = "".join(_render_example(sample) for sample in samples)
-    spread = "from where it begins" if rule.name == "misaligned" else "spread over the corpus"
-    shown_note = f"{len(samples)} of {pluralize(count, 'line')}, {spread}" if len(samples) < count else "all of them"
+    spread = "the first of each stretch" if rule.name == "misaligned" else "spread over the corpus"
+    shown_note = f"{len(samples)} of {pluralize(count, 'line')}, {spread}" if len(samples) < count else "all lines"
     color = "bad" if rule.severity == "remove" else "fair"
     return (
         f'<details><summary><b>{escape(rule.title)}</b><span class="count {color}">{count:,}</span>'
@@ -110,10 +117,8 @@ def _render_example(sample: FlaggedExample) -> str:
         texts += "".join(
             f'<p class="other" dir="auto">{_mark_spans(text, ())}</p>' for text in sides if text is not None
         )
-    return (
-        f'<div class="example"><div class="where">{escape_visibly(str(example.where))} · {escape_visibly(finding.reason)}</div>'
-        f'<div class="texts">{texts}</div></div>'
-    )
+    heading = f"{escape_visibly(str(example.where))} · {escape_visibly(finding.reason)}"
+    return f'<div class="example"><div class="where">{heading}</div><div class="texts">{texts}</div></div>'
 
 
 def _render_leaks(diagnosis: Diagnosis) -> str:
@@ -125,8 +130,8 @@ def _render_leaks(diagnosis: Diagnosis) -> str:
         for leak in diagnosis.leaks
     )
     return (
-        '<h2>Shared with the held-out data</h2>\n<p class="why">How many lines of the held-out data are also in the '
-        "other corpus: as a pair, by their source, by their target. Case and spacing do not count.</p>\n"
+        '<h2>Leakage: lines shared with held-out data</h2>\n<p class="why">How many lines of the validation or test '
+        "data also occur in the other corpus, as a pair, by source or by target. Case and spacing are ignored.</p>\n"
         '<div class="card wide"><table><tr><th></th><th>lines</th><th>same pair</th><th>same source</th>'
         f"<th>same target</th></tr>{rows}</table></div>"
     )
@@ -147,23 +152,22 @@ def _render_statistics(statistics: Statistics) -> str:
         for side in statistics.sides
     )
     if statistics.ratios is not None:
-        pictures += f"<h3>Length of the target against its source</h3>{charts.draw_ratios(statistics.ratios)}"
-    return f'<h2>How long the lines are</h2>\n{table}\n<div class="card">{pictures}</div>'
+        pictures += f"<h3>Length of the target relative to the source</h3>{charts.draw_ratios(statistics.ratios)}"
+    return f'<h2>Line lengths</h2>\n{table}\n<div class="card">{pictures}</div>'
 
 
 def _render_alignment(diagnosis: Diagnosis) -> str:
     alignment = diagnosis.alignment
     if alignment is None or not len(alignment.correlations):
         return ""
+    count = len(alignment.misaligned)
     verdict = (
-        pluralize(len(alignment.misaligned), "misaligned stretch", "misaligned stretches")
-        if alignment.misaligned
-        else "No slip found."
+        pluralize(count, "misaligned stretch", "misaligned stretches") if count else "No misaligned stretch found."
     )
     return (
-        '<h2>Do the two sides stay together?</h2>\n<p class="why">Long sentences have long translations. Each bar says '
-        "how closely the lengths of the two sides go together in one part of the corpus: high is good, and where the "
-        f'bars drop, the files slipped.</p>\n<div class="card"><h3>{verdict}</h3>'
+        '<h2>Alignment of source and target</h2>\n<p class="why">Long sentences have long translations. Each bar shows '
+        "how strongly the lengths of source and target correlate in one part of the corpus. High bars are good; where "
+        f'they drop, the files are misaligned.</p>\n<div class="card"><h3>{verdict}</h3>'
         f"{charts.draw_correlations(alignment, len(diagnosis.verdicts))}</div>"
     )
 
@@ -173,27 +177,29 @@ def _render_defects(diagnosis: Diagnosis, defects: Defects) -> str:
         f"{kind}: {count:,}, first at {defects.first_location[kind]}" for kind, count in defects.counts.items()
     ]
     lines = "".join(f"<li>{escape_visibly(line)}</li>" for line in [*diagnosis.remarks, *defect_lines])
-    return f'<h2>Met while reading</h2>\n<ul class="advice">{lines}</ul>' if lines else ""
+    return f'<h2>Irregularities in the files</h2>\n<ul class="advice">{lines}</ul>' if lines else ""
 
 
 def _render_footer(diagnosis: Diagnosis) -> str:
     length_statistics = diagnosis.profile.lengths
     sentences = [
-        f"longer than {max_length:,.0f} characters is far too long" for max_length in length_statistics.max_lengths[:1]
+        f"a {diagnosis.statistics.sides[0].name} of more than {max_length:,.0f} characters is too long"
+        for max_length in length_statistics.max_lengths[:1]
     ]
     if diagnosis.profile.has_pairs:
         sentences.append(
-            f"a target is {length_statistics.ratio:.2f} times as long as its source, give or take a factor of {length_statistics.ratio_factor:.1f}"
+            f"a target is {length_statistics.ratio:.2f} times as long as its source, "
+            f"within a factor of {length_statistics.ratio_factor:.1f}"
         )
     return (
-        f"<footer><p>Learned from this corpus: {'; '.join(sentences)}; and what each side reads like.</p>"
-        "<p>Made by <code>regard check</code>. <code>regard check --write DIR</code> writes the cleaned corpus and the "
-        "quarantine file; <code>--keep RULE</code> and <code>--remove RULE</code> change what is left out.</p></footer>"
+        f"<footer><p>Learned from this corpus: {'; '.join(sentences)}; and a language profile of each side.</p>"
+        "<p>Written by <code>regard check</code>. <code>regard check --write DIR</code> writes the cleaned corpus "
+        "and the quarantine file; <code>--keep RULE</code> and <code>--remove RULE</code> change what is removed.</p></footer>"
     )
 
 
 def _mark_spans(text: str, spans: Sequence[Span]) -> str:
-    """A text with its parts marked, cut to where the first mark is if it is long."""
+    """Highlight spans of a text; a long text is cut to a window around the first span."""
     window_start = max(0, spans[0][0] - _MAX_CHARACTERS // 4) if spans and len(text) > _MAX_CHARACTERS else 0
     window_end = min(len(text), window_start + _MAX_CHARACTERS)
     parts, position = ["…" if window_start else ""], window_start
@@ -210,7 +216,7 @@ def _mark_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 def escape_visibly(text: str) -> str:
-    r"""Escaped for HTML, with characters that do not show as their codes.
+    r"""Escape text for HTML and show invisible characters as code points.
 
     >>> escape_visibly("</script>\x00")
     '&lt;/script&gt;<span class="code">U+0000</span>'

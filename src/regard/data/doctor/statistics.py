@@ -1,4 +1,4 @@
-"""How much text there is, and how its lengths are distributed."""
+"""Size statistics of a corpus and histograms of its lengths, for the report."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts between edges; what lies beyond the last edge is in `beyond`, what lies below the first in `below`."""
+    """Counts per bin; `below` counts values under the first edge, `beyond` values over the last."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -18,7 +18,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class SideStatistics:
-    """One column of the corpus; lengths are in characters."""
+    """Statistics of one side of the corpus; lengths are in characters."""
 
     name: str
     characters: int
@@ -31,7 +31,7 @@ class SideStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The corpus in numbers."""
+    """Statistics of a corpus of one or two sides, and of the length ratios (target over source)."""
 
     rows: int
     sides: tuple[SideStatistics, ...]
@@ -39,7 +39,7 @@ class Statistics:
 
 
 def describe(lengths: list[NDArray[np.uint32]], words: list[int]) -> Statistics:
-    """Statistics of one or two columns, given their lengths in characters and their numbers of words."""
+    """Compute statistics of one or two sides from the length of each text and the number of words per side."""
     names = ("source", "target") if len(lengths) == 2 else ("text",)
     sides = tuple(
         _describe_side(name, column, count) for name, column, count in zip(names, lengths, words, strict=True)
@@ -51,7 +51,7 @@ def _describe_side(name: str, lengths: NDArray[np.uint32], words: int) -> SideSt
     if not len(lengths):
         return SideStatistics(name, 0, 0, 0, 0.0, 0, Histogram((0.0, 1.0), (0,)))
     step = max(1, int(np.ceil(np.quantile(lengths, 0.995) / 30)))
-    for round_step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2500, 5000, 10_000):  # edges that people read
+    for round_step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2500, 5000, 10_000):  # round edges
         if round_step >= step:
             step = round_step
             break

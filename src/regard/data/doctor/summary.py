@@ -1,4 +1,4 @@
-"""A diagnosis in words: the verdict, what to do first. The terminal and the report say the same."""
+"""Summarize a diagnosis: a verdict and advice, shared by the terminal output and the report."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ Grade = Literal["good", "fair", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The short answer: how the corpus is, in one sentence, and what to do, most urgent first."""
+    """A grade, a verdict in one sentence, advice with the most urgent first, and the numbers of lines."""
 
     grade: Grade
     verdict: str
@@ -20,11 +20,11 @@ class Summary:
     rows: int
     removed: int
     noticed: int
-    """Lines with a notice and nothing worse."""
+    """Lines that are flagged but not removed."""
 
 
 def summarize(diagnosis: Diagnosis) -> Summary:
-    """Sum up a diagnosis."""
+    """Summarize a diagnosis."""
     rows = len(diagnosis.verdicts)
     is_removed = diagnosis.removal_mask()
     removed, noticed = int(is_removed.sum()), int(((diagnosis.verdicts != 0) & ~is_removed).sum())
@@ -48,13 +48,11 @@ def _give_advice(diagnosis: Diagnosis) -> list[str]:
         advice.append(f"Reading stopped before the end: {diagnosis.read_error.what}{location}")
     for stretch in diagnosis.alignment.misaligned if diagnosis.alignment else ():
         line_range = f"{diagnosis.locations[stretch.first_row]} to line {diagnosis.locations[stretch.last_row].line:,}"
-        reason = (
-            f"; {describe_shift(stretch.shift)}" if stretch.shift is not None else "; no shift of a few lines mends it"
-        )
-        advice.append(f"Misaligned from {line_range}{reason}. Compare both files there and mend them.")
+        reason = f"; {describe_shift(stretch.shift)}" if stretch.shift is not None else "; no shift of a few lines fits"
+        advice.append(f"Misaligned from {line_range}{reason}. Compare both files there and repair them.")
     advice += [
-        f"Of the {pluralize(leak.lines, 'line')} of {leak.held_out}, {leak.corpus} has {pluralize(leak.pairs, 'pair')} and "
-        f"{pluralize(leak.sources, 'source')}: scores on them would be too good."
+        f"Leakage: {leak.corpus} has {pluralize(leak.pairs, 'pair')} and {pluralize(leak.sources, 'source')} "
+        f"of the {pluralize(leak.lines, 'line')} of {leak.held_out}; scores on them would be too high."
         for leak in diagnosis.leaks
         if leak.pairs or leak.sources
     ]

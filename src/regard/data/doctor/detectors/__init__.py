@@ -1,1 +1,1 @@
-"""Detectors that look at the whole corpus."""
+"""Detectors that need the whole corpus: languages, near duplicates, leakage, sentence alignment."""

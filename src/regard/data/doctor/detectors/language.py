@@ -1,8 +1,8 @@
-"""Wrong and swapped languages, by profiles of character 4-grams that are learned from the corpus itself.
+"""Detect wrong and swapped languages by character 4-gram profiles learned from the corpus itself.
 
-No list of languages is needed, and none can be missing: the doctor learns what each side reads like, leaves out the
-lines that read otherwise, learns again, and then asks of each line how well it fits its own side and how much better
-than the other one. Few wrong lines cannot spoil a profile of many right ones.
+This works for any language without a list of languages. The detector learns a profile of each side, drops the lines
+that do not fit, learns again, and then scores how well each line fits its own side, and how much better than the other
+side. A few wrong lines do not distort a profile of many correct ones.
 """
 
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from regard.data.doctor.detectors.ngrams import SPACE, hash_ngrams, keep_letters
 
 Values = NDArray[np.float64]
 _NGRAM_ORDER = 4
-_TABLE_BITS = 18  # a table of 262,144 places holds the 4-grams of a language with few collisions
-_SMOOTHING = 0.1  # what is added to each count
-_MAX_DEVIATIONS = 4.25  # standard deviations below the usual
-_MIN_LINES = 300  # lines to learn from
-_MIN_LETTERS = 12  # letters to judge by
+_TABLE_BITS = 18  # a table of 262,144 entries holds the 4-grams of a language with few collisions
+_SMOOTHING = 0.1  # added to each count
+_MAX_DEVIATIONS = 4.25  # standard deviations below the centre
+_MIN_LINES = 300  # lines needed to learn a profile
+_MIN_LETTERS = 12  # letters needed to judge a text
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageJudgement:
-    """Of texts on one side: which do not read like that side, and which read more like the other side."""
+    """For the texts of one side: which do not fit that side, and which fit the other side better."""
 
     is_wrong: NDArray[np.bool_]
     is_other_side: NDArray[np.bool_]
 
 
 class LanguageJudge(Protocol):
-    """Whoever can tell languages apart: the profiles here, or `lingua`."""
+    """Judges the language of texts: `Profiles`, or `LinguaJudge`."""
 
     def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
         """Judge texts of side 0 (source) or 1 (target)."""
@@ -40,26 +40,26 @@ class LanguageJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FitStatistics:
-    """How well lines usually fit, by their number of letters: the fewer letters, the wider the spread."""
+    """The distribution of the fit of lines; its variance grows as lines get shorter."""
 
     centre: float
     fixed_variance: float
     variance_per_letter: float
 
     def deviations(self, fit: Values, letters: Values) -> Values:
-        """How many standard deviations a fit lies above (or below) the usual."""
+        """The deviation of each fit from the centre, in standard deviations."""
         return (fit - self.centre) / np.sqrt(self.fixed_variance + self.variance_per_letter / np.maximum(letters, 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """What the sides read like: log-probabilities of hashed 4-grams, and how well lines usually fit."""
+    """The profile of each side: log-probabilities of hashed 4-grams, and the distribution of the fit of its lines."""
 
     tables: tuple[NDArray[np.float32], ...]
     fit_statistics: tuple[FitStatistics, ...]
 
     def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
-        """Which texts do not read like their side, and which read more like the other one."""
+        """Which texts do not fit their side, and which fit the other side better."""
         fit, difference, letters = self._compute_fit(side, texts)
         is_long_enough = letters >= _MIN_LETTERS
         is_wrong = (self.fit_statistics[side].deviations(fit, letters) < -_MAX_DEVIATIONS) & is_long_enough
@@ -81,11 +81,11 @@ class Profiles:
 
 
 def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:
-    """Profiles of one or two sides, or None if there is too little text to learn from."""
+    """Learn profiles of one or two sides; None if there are too few lines."""
     if not sides or min(len(texts) for texts in sides) < _MIN_LINES:
         return None
     profiles = _learn_once(sides, sides)
-    for _ in range(2):  # learn again without what did not fit: the few wrong lines must not count as usual
+    for _ in range(2):  # learn again without the lines that did not fit
         fitting = []
         for side, texts in enumerate(sides):
             judgement = profiles.judge(side, texts)
@@ -111,15 +111,15 @@ def _learn_once(sides: Sequence[Sequence[str]], all_sides: Sequence[Sequence[str
 
 def _learn_table(texts: Sequence[str]) -> NDArray[np.float32]:
     indices, is_counted, _, _ = _index_ngrams(texts)
-    # One less than it was: what occurs once may stand in the very line to be judged, which must not vouch for itself.
+    # Subtract one: a 4-gram that occurs once may come from the judged line itself, which must not support itself.
     counts = np.maximum(np.bincount(indices[is_counted], minlength=1 << _TABLE_BITS) - 1, 0) + _SMOOTHING
     return np.log(counts / counts.sum()).astype(np.float32)
 
 
 def _estimate_fit(fit: Values, letters: Values) -> FitStatistics:
-    """Medians, not means: wrong lines are in there too. The variance is fixed + shrinking / letters."""
+    """Estimate centre and variance (fixed + per_letter / letters) by medians, because wrong lines are included."""
     if len(fit) < 20:
-        return FitStatistics(0.0, np.inf, 0.0)  # nothing to judge by, so nothing is judged
+        return FitStatistics(0.0, np.inf, 0.0)  # too few texts: flag nothing
     centre = float(np.median(fit))
     squares = (1.4826 * np.abs(fit - centre)) ** 2
     groups = np.array_split(np.argsort(letters, kind="stable"), 10)
@@ -134,7 +134,7 @@ def _estimate_fit(fit: Values, letters: Values) -> FitStatistics:
 def _index_ngrams(
     texts: Sequence[str],
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Where in the table each 4-gram has its place, which of them count (a letter second), and each text's range."""
+    """The table index of each 4-gram, which 4-grams count (a letter second), and the range of each text."""
     code_points = to_code_points(texts, _NGRAM_ORDER)
     codes = keep_letters(code_points.codes)
     indices = hash_ngrams(codes, _NGRAM_ORDER) >> np.uint32(32 - _TABLE_BITS)
@@ -144,7 +144,7 @@ def _index_ngrams(
 
 @dataclass(frozen=True, slots=True)
 class LanguageVerdict:
-    """Of the rows of a batch: which are swapped, and on which side (source, target) which are wrong."""
+    """For the rows of a batch: which are swapped, and for each side which texts are in the wrong language."""
 
     is_swapped: NDArray[np.bool_]
     is_wrong: tuple[NDArray[np.bool_], ...]
@@ -153,7 +153,7 @@ class LanguageVerdict:
 def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> LanguageVerdict:
     """Judge rows of one or two sides.
 
-    A row that looks wrong is judged again without the words that both sides share: names are foreign everywhere.
+    A row that looks wrong is judged again without the words that both sides share, which are usually names.
     """
     judgements = [judge.judge(side, texts) for side, texts in enumerate(sides)]
     if len(sides) < 2:
@@ -169,7 +169,7 @@ def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> Language
 
 
 def _remove_shared_words(source: str, target: str) -> tuple[str, str]:
-    """Both texts without the words they share, unless most of a text is shared: then it is a copy, not names."""
+    """Remove the words that both texts share, unless they make up most of a text: then it is a copy."""
     source_words, target_words = source.split(), target.split()
     shared_words = set(source_words) & set(target_words)
     remaining = (

@@ -1,4 +1,4 @@
-"""Leakage: lines of the training data that are also in validation or test data, where they make scores worthless."""
+"""Detect leakage: lines of the corpus that also occur in validation or test data and inflate scores."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from regard.data.example import Example
 
 @dataclass(frozen=True, slots=True)
 class HeldOutFingerprints:
-    """Data to be kept apart from the corpus: fingerprints and places, no texts."""
+    """Fingerprints and locations of held-out data, without its texts."""
 
     fingerprints: Fingerprints
     locations: Locations
 
     @classmethod
     def read(cls, examples: Iterable[Example]) -> "HeldOutFingerprints":
-        """Take the fingerprints of all examples."""
+        """Read all examples."""
         held_out = cls(Fingerprints(should_fold=True), Locations())
         for example in examples:
             held_out.fingerprints.add(example)
@@ -29,7 +29,7 @@ class HeldOutFingerprints:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """How many lines of `held_out` are also in `corpus`: by source, by target, and as a pair."""
+    """The numbers of lines of `held_out` that also occur in `corpus`, by source, by target and as a pair."""
 
     corpus: str
     held_out: str
@@ -40,7 +40,7 @@ class Leak:
 
 
 def count_leaks(corpus: str, fingerprints: Fingerprints, held_out: str, held_out_fingerprints: Fingerprints) -> Leak:
-    """Count the lines that two corpora share, apart from case and spacing."""
+    """Count the lines that two corpora share, ignoring case and spacing."""
     counts = [
         int(np.isin(held_out_hashes, own_hashes).sum())
         for own_hashes, held_out_hashes in (
@@ -55,7 +55,7 @@ def count_leaks(corpus: str, fingerprints: Fingerprints, held_out: str, held_out
 def find_leaks(
     fingerprints: Fingerprints, held_out: HeldOutFingerprints, *, has_pairs: bool
 ) -> Iterator[tuple[str, RowIndices, RowIndices]]:
-    """Rules, the rows they speak about, and the places in the held-out data; a row is named by one rule only."""
+    """Yield each leakage rule with the rows it flags and their held-out rows; one rule at most flags a row."""
     rows, held_out_rows = find_held_out(fingerprints.pair, held_out.fingerprints.pair)
     yield "leaked-pair", rows, held_out_rows
     reported = rows
@@ -63,7 +63,7 @@ def find_leaks(
         ("leaked-source", fingerprints.source, held_out.fingerprints.source),
         ("leaked-target", fingerprints.target, held_out.fingerprints.target),
     ]
-    for rule, own_hashes, held_out_hashes in sides[: 2 if has_pairs else 1]:  # a label may come again
+    for rule, own_hashes, held_out_hashes in sides[: 2 if has_pairs else 1]:  # labels repeat
         rows, held_out_rows = find_held_out(own_hashes, held_out_hashes)
         is_new = ~np.isin(rows, reported) & (own_hashes[rows] != 0)
         yield rule, rows[is_new], held_out_rows[is_new]

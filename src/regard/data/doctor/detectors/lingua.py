@@ -1,7 +1,7 @@
-"""Languages by `lingua` (extra `language`): for when the languages are known and a profile of the corpus will not do.
+"""Language detection by `lingua` (extra `language`), an alternative to the learned profiles.
 
-It knows 75 languages, so it also sees a corpus that is in the wrong language from the first line to the last. It is
-slower than the profiles by far.
+lingua detects 75 languages, so it also finds a corpus that is entirely in the wrong language. It is far slower than the
+profiles.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.data.doctor.detectors.language import LanguageJudgement
 
-_MIN_CHARACTERS = 20  # characters to judge by
-_MIN_RATIO = 10  # how much likelier another language must be than the right one
+_MIN_CHARACTERS = 20  # characters needed to judge a text
+_MIN_RATIO = 10  # confidence in another language over that in the expected one
 
 
 class LinguaJudge:
-    """A judge of languages that was trained elsewhere."""
+    """Judges languages with the pretrained models of lingua."""
 
     def __init__(self, languages: Sequence[str]) -> None:
         package = import_optional("lingua", "language", "Detecting languages by --lingua")
@@ -26,7 +26,7 @@ class LinguaJudge:
         self._detector = package.LanguageDetectorBuilder.from_all_languages().build()
 
     def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
-        """Which texts are most likely in another language than their side's, and which are in the other side's."""
+        """Which texts are in another language than expected, and which are in the language of the other side."""
         own_language, other_languages = (
             self._languages[side],
             [name for row, name in enumerate(self._languages) if row != side],
@@ -34,7 +34,7 @@ class LinguaJudge:
         is_wrong, is_other_side = np.zeros(len(texts), bool), np.zeros(len(texts), bool)
         for row, text in enumerate(texts):
             if len(text) >= _MIN_CHARACTERS:
-                values = self._detector.compute_language_confidence_values(text)  # the likeliest first
+                values = self._detector.compute_language_confidence_values(text)  # the most likely first
                 own_confidence = next((value.value for value in values if value.language == own_language), 0.0)
                 is_wrong[row] = values[0].value > _MIN_RATIO * own_confidence
                 is_other_side[row] = is_wrong[row] and values[0].language in other_languages
@@ -45,5 +45,5 @@ def _find_language(package: Any, code: str) -> Any:
     iso_code = code.replace("_", "-").split("-")[0].upper()
     iso_member = getattr(package.IsoCode639_1, iso_code, None)
     if iso_member is None:
-        raise RegardError(f"lingua knows no language '{code}'.", fix="Use a two-letter code such as en or de.")
+        raise RegardError(f"lingua does not support the language '{code}'.", fix="Use a code such as en or de.")
     return package.Language.from_iso_code_639_1(iso_member)

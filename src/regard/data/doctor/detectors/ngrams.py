@@ -1,4 +1,4 @@
-"""Character n-grams of many texts at once, as numbers: what language profiles and MinHash are made of."""
+"""Vectorized hashing of character n-grams, for language profiles and MinHash."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_MULTIPLIERS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)  # the primes of xxHash: they mix bits well
+_MULTIPLIERS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)  # the primes of xxHash, which mix bits well
 SPACE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class CodePoints:
-    """The characters of texts, end to end: text n is `codes[starts[n]:ends[n]]`."""
+    """The code points of concatenated texts: text n is `codes[starts[n]:ends[n]]`."""
 
     codes: NDArray[np.uint32]
     starts: NDArray[np.int64]
@@ -21,7 +21,7 @@ class CodePoints:
 
 
 def to_code_points(texts: Sequence[str], min_length: int) -> CodePoints:
-    """Lower-cased texts as code points, a space on both sides, filled up with spaces to `at_least` characters."""
+    """Convert texts to lower-case code points, with a space on both sides and padded to `min_length`."""
     lowered = [f" {text.lower()} ".ljust(min_length) for text in texts]
     lengths = np.fromiter(map(len, lowered), np.int64, len(lowered))
     ends = np.cumsum(lengths)
@@ -30,7 +30,7 @@ def to_code_points(texts: Sequence[str], min_length: int) -> CodePoints:
 
 
 def hash_ngrams(codes: NDArray[np.uint32], order: int) -> NDArray[np.uint32]:
-    """A 32-bit hash of every run of `order` characters; the one at position n starts there."""
+    """A 32-bit hash of every n-gram of length `order`; hash n is of the n-gram that starts at n."""
     count = len(codes) - order + 1
     hashes = np.zeros(count, np.uint32)
     for offset in range(order):
@@ -40,7 +40,7 @@ def hash_ngrams(codes: NDArray[np.uint32], order: int) -> NDArray[np.uint32]:
 
 
 def keep_letters(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Everything that is no letter or mark becomes a space: digits and signs belong to no language."""
+    """Replace all but letters and marks by spaces: digits and punctuation belong to no language."""
     table = _get_letter_table()
     return table[np.minimum(codes, len(table) - 1)]
 
@@ -48,7 +48,7 @@ def keep_letters(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def sum_ranges(
     values: NDArray[np.float32] | NDArray[np.bool_], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The sums of values from starts to ends; no range may be empty."""
+    """The sum of the values of each range; no range may be empty."""
     ranges = np.stack([starts, ends], axis=1).ravel()
     ranges = ranges[:-1] if ends[-1] == len(values) else ranges
     return np.add.reduceat(values, ranges, dtype=np.float64)[::2]
@@ -58,7 +58,7 @@ _LETTER_TABLE: list[NDArray[np.uint32]] = []
 
 
 def _get_letter_table() -> NDArray[np.uint32]:
-    if not _LETTER_TABLE:  # 0.05 s: made once, when first needed
+    if not _LETTER_TABLE:  # takes 0.05 s, so it is built on first use
         letters = [code if unicodedata.category(chr(code))[0] in "LM" else SPACE for code in range(0x30000)]
         _LETTER_TABLE.append(np.array(letters, np.uint32))
     return _LETTER_TABLE[0]

@@ -1,9 +1,9 @@
-"""Misaligned stretches: where the lengths of the two sides stop having to do with each other.
+"""Find misaligned stretches of a parallel corpus: where the lengths of source and target are unrelated.
 
-A translation is about as long as its source: the difference of the logarithms of the two lengths spreads little where
-lines belong together, and as widely as two strangers' where they do not (Gale and Church 1993 align by this). Each line
-votes for "strangers" or "belong together" by its log-likelihood ratio; a stretch is where the votes pile up, from where
-they start to rise to where they are highest. How far the file slipped is the shift that makes the lines fit again.
+A translation is about as long as its source: the difference of the logarithms of the two lengths has a small deviation
+where lines are aligned, and that of two random lines where they are not (Gale and Church 1993 align by this). Each line
+votes by the log-likelihood ratio of "unrelated" to "aligned". A stretch is a range in which the cumulative sum of the
+votes rises, from its minimum to its maximum. The shift of a stretch is the one at which its lines are aligned again.
 """
 
 from collections.abc import Iterator
@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-_SMOOTHING = 5.0  # characters added to every length, so that very short lines do not shout
+_SMOOTHING = 5.0  # characters added to every length, so that very short lines get little weight
 _WINDOW = 50
-MIN_LINES = 2 * _WINDOW  # lines to judge by
-_MAX_SHIFT = 20  # lines by which a slip is searched
-_MIN_EVIDENCE = 25.0  # nats of evidence to report a stretch; chance gives one in 10^10 places
-_MAX_VOTE = 3.0  # the most that one line may say for a stretch
-_MIN_ROWS = 10  # lines
+MIN_LINES = 2 * _WINDOW  # lines needed
+_MAX_SHIFT = 20  # lines; the range of shifts to test
+_MIN_EVIDENCE = 25.0  # nats of evidence to report a stretch; random text reaches it at one in 10^10 positions
+_MAX_VOTE = 3.0  # nats; the limit of one line's vote
+_MIN_ROWS = 10  # lines of a stretch
 
 
 @dataclass(frozen=True, slots=True)
 class MisalignedStretch:
-    """A misaligned stretch of rows, `first` to `last`; the source of a row has its target `shift` rows further on."""
+    """A misaligned stretch of rows; the target of row n is in row n + `shift`, or `shift` is None if none fits."""
 
     first_row: int
     last_row: int
@@ -32,16 +32,17 @@ class MisalignedStretch:
 
     @property
     def row_count(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.last_row - self.first_row + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What the lengths say about the alignment of a corpus.
+    """The alignment of a corpus, judged by lengths.
 
-    `windows` are correlations of the lengths over windows of 50 lines. `telling` is False where lines belong together
-    no more closely than strangers do, so that lengths say nothing: a word list, or two files that are not parallel.
+    `correlations` are those of the log-lengths in windows of 50 lines. `is_informative` is False if aligned lines are
+    no more similar in length than random ones, so that lengths cannot show misalignment: a word list, or two files that
+    are not parallel.
     """
 
     correlations: Values
@@ -50,7 +51,7 @@ class Alignment:
 
 
 def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
-    """Look for misaligned stretches in the lengths of the two sides."""
+    """Find misaligned stretches from the lengths of the texts of both sides."""
     log_source, log_target = np.log(source + _SMOOTHING), np.log(target + _SMOOTHING)
     correlations = _compute_correlations(log_source, log_target)
     if len(log_source) < MIN_LINES:
@@ -68,7 +69,7 @@ def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
 
 
 def _compute_votes(difference: Values, aligned_deviation: float, unrelated_deviation: float) -> Values:
-    """Log-likelihood ratios of "strangers" to "belong together", for each line."""
+    """Log-likelihood ratios of "unrelated" to "aligned", for each line."""
     votes = np.log(aligned_deviation / unrelated_deviation) + difference**2 / 2 * (
         1 / aligned_deviation**2 - 1 / unrelated_deviation**2
     )
@@ -76,7 +77,7 @@ def _compute_votes(difference: Values, aligned_deviation: float, unrelated_devia
 
 
 def _find_stretches(votes: Values) -> Iterator[tuple[int, int]]:
-    """Ranges whose sum of votes is high: each begins after a low of the running sum and ends at the high after it."""
+    """Ranges with a high sum of votes: from a minimum of the cumulative sum to the maximum after it."""
     cumulative = np.concatenate([[0.0], np.cumsum(votes)])
     low = high = 0
     for position in range(1, len(cumulative)):
@@ -92,10 +93,10 @@ def _find_stretches(votes: Values) -> Iterator[tuple[int, int]]:
 
 
 def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, float]:
-    """The centre and spread of the differences where lines do belong together, even if most of the file slipped.
+    """The centre and deviation of the differences of aligned lines, even if most of the file is misaligned.
 
-    Every window may choose the shift at which it fits best, so a file that slipped early on still shows what
-    belonging together looks like here.
+    Every window uses the shift at which it fits best, so a file that is shifted from early on still yields the
+    statistics of aligned lines.
     """
     count = len(log_source) // _WINDOW
     best_deviation = np.full(count, np.inf)
@@ -111,7 +112,7 @@ def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, fl
 
 
 def _find_shift(log_source: Values, log_target: Values, centre: float, first_row: int, last_row: int) -> int | None:
-    """The shift at which a stretch fits, if there is one at which it fits far better than as it is."""
+    """The shift at which a stretch fits far better than without a shift; None if there is none."""
     rows = np.arange(first_row, min(last_row + 1, first_row + 2000))
     scores = {}
     for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):

@@ -1,1 +1,1 @@
-"""Rules that look at one example alone."""
+"""The rules, and the checks of those that need one example only."""

@@ -1,10 +1,11 @@
-"""Rules about single characters: garbled, lost, control and invisible ones, and HTML codes."""
+"""Rules about characters: mojibake, replacement, control and invisible characters, and HTML entities."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 from html.entities import html5
 
+from regard.base.plural import pluralize
 from regard.data.doctor.rules.rule import Finding, Span, shorten
 from regard.data.example import Example
 
@@ -17,24 +18,22 @@ _ENCODINGS = ("cp1252", "latin-1", "cp1250", "mac_roman")
 
 
 def _make_character_class(encoding: str, first_byte: int, last_byte: int) -> str:
-    """What the bytes from first to last are in an encoding, as a set in a regular expression."""
+    """A regular expression for one character that a byte of the range decodes to."""
     return "[" + re.escape(bytes(range(first_byte, last_byte + 1)).decode(encoding, "ignore")) + "]"
 
 
 def _make_mojibake_pattern() -> re.Pattern[str]:
-    """Bytes of UTF-8 that were read in a one-byte encoding: the lead byte's letter, then letters of 0x80 to 0xBF.
+    """A pattern for UTF-8 that was decoded in a one-byte encoding: a lead byte, then bytes 0x80 to 0xBF.
 
-    Only leads of characters that European and Cyrillic text has are looked for: with all of them, the `ß“` that ends
-    a German quotation would look like a letter of N'Ko.
+    Only lead bytes of European and Cyrillic text are included: with all of them, the `ß“` that ends a German quotation
+    would match as a letter of N'Ko.
     """
     patterns = []
     for byte_class in (partial(_make_character_class, encoding) for encoding in _ENCODINGS):
         continuation, latin_extended = byte_class(0x80, 0xBF), byte_class(0xC4, 0xC5) + byte_class(0x80, 0xBF)
         patterns.append(byte_class(0xC2, 0xC3) + continuation)  # U+0080 to U+00FF: ä, é, ß, and the no-break space
         patterns.append(f"(?<=[A-Za-z]){latin_extended}|{latin_extended}(?=[A-Za-z])")  # ř, ż, ő, inside words
-        patterns.append(
-            f"(?:{byte_class(0xCE, 0xD1)}{continuation}){{2,}}"
-        )  # Greek and Cyrillic: never one letter alone
+        patterns.append(f"(?:{byte_class(0xCE, 0xD1)}{continuation}){{2,}}")  # Greek and Cyrillic: at least two letters
         patterns.append(
             byte_class(0xE2, 0xE2) + byte_class(0x80, 0x84) + continuation
         )  # dashes, quotation marks, the euro
@@ -49,7 +48,7 @@ _LEAD_CHARACTER = re.compile(
 
 
 def check_mojibake(example: Example) -> Finding | None:
-    """Find UTF-8 that was read as another encoding.
+    """Find UTF-8 that was decoded in another encoding.
 
     >>> from regard.data.example import Location
     >>> check_mojibake(Example(Location("a", 1), "fÃ¼r alle")).source_spans
@@ -62,28 +61,30 @@ def check_mojibake(example: Example) -> Finding | None:
 
 
 def check_replacement(example: Example) -> Finding | None:
-    """Find the sign for a character that could not be read."""
+    """Find the replacement character U+FFFD."""
     if "\ufffd" not in example.source and (example.target is None or "\ufffd" not in example.target):
         return None
-    return _find_pattern("replacement-character", re.compile("\ufffd"), example, lambda hits: f"{len(hits)} lost")
+    return _find_pattern(
+        "replacement-character", re.compile("\ufffd"), example, lambda hits: pluralize(len(hits), "lost character")
+    )
 
 
 def check_control(example: Example) -> Finding | None:
-    """Find codes that are no text; tab and newline are text."""
+    """Find control characters; tab and newline are text."""
     if example.source.isprintable() and (example.target is None or example.target.isprintable()):
         return None
     return _find_pattern("control-character", _CONTROL, example, _format_code_points)
 
 
 def check_invisible(example: Example) -> Finding | None:
-    """Find characters of no width."""
+    """Find zero-width characters."""
     if example.source.isprintable() and (example.target is None or example.target.isprintable()):
         return None
     return _find_pattern("invisible-character", _INVISIBLE, example, _format_code_points)
 
 
 def check_entity(example: Example) -> Finding | None:
-    """Find HTML codes that were never decoded."""
+    """Find HTML entities that were not decoded."""
     if "&" not in example.source and (example.target is None or "&" not in example.target):
         return None
     finding = _find_pattern("html-entity", _ENTITY, example, shorten)
@@ -98,7 +99,7 @@ def check_entity(example: Example) -> Finding | None:
 def _find_pattern(
     rule: str, pattern: re.Pattern[str], example: Example, format_reason: Callable[[list[str]], str]
 ) -> Finding | None:
-    """The rule's finding if the pattern occurs on either side; all occurrences are marked."""
+    """The finding with all matches of the pattern on both sides; None if there is no match."""
     target = example.target or ""
     if pattern.search(example.source) is None and pattern.search(target) is None:
         return None

@@ -1,4 +1,4 @@
-"""Lengths: what is usual in this corpus, and the rules about lines that are far from it."""
+"""Rules about lengths: limits learned from the corpus, and checks for lines far outside them."""
 
 import math
 import re
@@ -12,14 +12,14 @@ from regard.data.doctor.rules.rule import Finding
 from regard.data.example import Example
 
 _MAX_DEVIATIONS = 5
-_NEVER_TOO_LONG = 500  # characters that nobody calls too long
-_SMOOTHING = 15  # characters added to both sides, so that "Ja." for "Yes, it is." is no outlier
+_NEVER_TOO_LONG = 500  # characters; a shorter text is never too long
+_SMOOTHING = 15  # characters added to both sides, so that "Ja." for "Yes, it is." is not an outlier
 _LONG_WORD = re.compile(r"\S{101,}")
 
 
 @dataclass(frozen=True, slots=True)
 class LengthStatistics:
-    """The lengths (in characters) and ratios of lengths (target over source) that this corpus holds for usual."""
+    """The usual lengths (in characters) and length ratios (target over source) of this corpus."""
 
     max_lengths: tuple[float, ...]
     ratio: float = 1.0
@@ -27,16 +27,16 @@ class LengthStatistics:
     has_spaces: tuple[bool, ...] = (True, True)
 
     def check_too_long(self, example: Example) -> Finding | None:
-        """Find a side that is far longer than the others in its column."""
+        """Find a text that is far longer than the others of its side."""
         for name, text, max_length in zip(
             ("source", "target"), (example.source, example.target), self.max_lengths, strict=False
         ):
             if text is not None and len(text) > max_length:
-                return Finding("too-long", f"{name} has {len(text):,} characters; usual are up to {max_length:,.0f}")
+                return Finding("too-long", f"the {name} has {len(text):,} characters; the limit is {max_length:,.0f}")
         return None
 
     def check_ratio(self, example: Example) -> Finding | None:
-        """Find a pair whose lengths are out of proportion."""
+        """Find a pair with an unusual length ratio."""
         target = example.target
         if target is None or not target or not example.source:
             return None
@@ -45,12 +45,12 @@ class LengthStatistics:
             return None
         return Finding(
             "ratio",
-            f"{len(example.source):,} against {len(target):,} characters; "
-            f"usual is {self.ratio:.2f} times as many, give or take a factor of {self.ratio_factor:.1f}",
+            f"source {len(example.source):,}, target {len(target):,} characters; "
+            f"usual ratio {self.ratio:.2f}, within a factor of {self.ratio_factor:.1f}",
         )
 
     def check_long_word(self, example: Example) -> Finding | None:
-        """Find a word that is too long to be one, in languages that put spaces between words."""
+        """Find a word of more than 100 characters, in languages with spaces between words."""
         spans = []
         for text, has_spaces in zip((example.source, example.target or ""), self.has_spaces, strict=True):
             should_search = len(text) > 100 and has_spaces
@@ -60,7 +60,7 @@ class LengthStatistics:
 
 
 def learn_lengths(sides: Sequence[Sequence[str]]) -> LengthStatistics:
-    """What is usual, by medians: a few wild lines do not move them."""
+    """Learn the limits from medians, which a few outliers do not move."""
     lengths = [np.array([len(text) for text in texts if text.strip()] or [1], float) for texts in sides]
     max_lengths = tuple(max(_NEVER_TOO_LONG, _compute_outlier_limit(np.log(side_lengths))) for side_lengths in lengths)
     space_shares = [

@@ -1,4 +1,4 @@
-"""Rules about what the two sides of a pair must share: text, numbers, addresses, brackets; and not everything."""
+"""Rules that compare the two sides of a pair: empty sides, copies, numbers, addresses and brackets."""
 
 import re
 import unicodedata
@@ -12,29 +12,29 @@ from regard.data.example import Example
 _NUMBER = re.compile(r"\d{1,3}(?:[.,' \u2019\u00a0\u202f]\d{3})+(?!\d)|\d+")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'“”„\u2018\u2019)\]]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _ENUMERATOR = re.compile(r"(?:^|(?<=[.;:,] ))\W?\(?(?:[0-9]{1,2}|[A-Za-z]|[ivxIVX]{1,4})\)")
-_BRACKET = re.compile("[()\\[\\]{}（）【】［］]")  # noqa: RUF001 - the wide ones of Chinese and Japanese
+_BRACKET = re.compile("[()\\[\\]{}（）【】［］]")  # noqa: RUF001 - full-width brackets of Chinese and Japanese
 _WIDE_TO_ASCII = str.maketrans("（）【】［］", "()[][]")  # noqa: RUF001
-_MAX_SPELLED_OUT = 12  # numbers up to this one are often written as words
+_MAX_SPELLED_OUT = 12  # numbers up to this one are often spelled out
 
 
 def check_empty(example: Example) -> Finding | None:
-    """Find a side without text."""
+    """Find an empty side."""
     empty_sides = [
         name
         for name, text in (("source", example.source), ("target", example.target))
         if text is not None and not text.strip()
     ]
-    return Finding("empty", f"{' and '.join(empty_sides)} empty") if empty_sides else None
+    return Finding("empty", f"empty {' and '.join(empty_sides)}") if empty_sides else None
 
 
 def check_copy(example: Example) -> Finding | None:
-    """Find a target that is its source; names, numbers and other short lines may be."""
+    """Find a target that equals its source; short lines such as names and numbers may."""
     target = example.target
     if target is None or target.strip().casefold() != example.source.strip().casefold():
         return None
     if len(target.split()) < 4 and len(target) < 30:
         return None
-    return Finding("copy", "the target is the source")
+    return Finding("copy", "the target equals the source")
 
 
 def check_numbers(example: Example) -> Finding | None:
@@ -42,7 +42,7 @@ def check_numbers(example: Example) -> Finding | None:
 
     >>> from regard.data.example import Location
     >>> check_numbers(Example(Location("a", 1), "In 1999, 2,000 people", "2.000 Menschen im Jahr 1998")).reason
-    '1999 against 1998'
+    'only in the source: 1999; only in the target: 1998'
     """
     if example.target is None:
         return None
@@ -59,10 +59,10 @@ def check_numbers(example: Example) -> Finding | None:
     if not (source_only and target_only) and all(
         len(digits) < 3 and int(digits) <= _MAX_SPELLED_OUT for digits in source_only | target_only
     ):
-        return None  # "2" against "zwei": most likely written out
+        return None  # "2" and "zwei": most likely spelled out
     return Finding(
         "numbers",
-        f"{shorten(source_only) or 'none'} against {shorten(target_only) or 'none'}",
+        _format_difference(shorten(source_only), shorten(target_only)),
         _find_spans(_NUMBER, example.source, lambda text: _extract_digits(text) in source_only),
         _find_spans(_NUMBER, example.target, lambda text: _extract_digits(text) in target_only),
     )
@@ -79,14 +79,14 @@ def check_links(example: Example) -> Finding | None:
         return None
     return Finding(
         "links",
-        f"{shorten(source_only) or 'none'} against {shorten(target_only) or 'none'}",
+        _format_difference(shorten(source_only), shorten(target_only)),
         _find_spans(_LINK, example.source, lambda text: _fold_link(text) in source_only),
         _find_spans(_LINK, example.target, lambda text: _fold_link(text) in target_only),
     )
 
 
 def check_brackets(example: Example) -> Finding | None:
-    """Find different numbers of brackets; enumerators such as a) and (a) may differ."""
+    """Find brackets without a counterpart; enumerators such as a) and (a) may differ."""
     if example.target is None:
         return None
     source_brackets, target_brackets = _BRACKET.findall(example.source), _BRACKET.findall(example.target)
@@ -98,14 +98,14 @@ def check_brackets(example: Example) -> Finding | None:
     source_only, target_only = source_counts - target_counts, target_counts - source_counts
     return Finding(
         "brackets",
-        f"{_format_counts(source_only)} against {_format_counts(target_only)}",
+        _format_difference(_format_counts(source_only), _format_counts(target_only)),
         _find_spans(_BRACKET, example.source, lambda sign: sign.translate(_WIDE_TO_ASCII) in source_only),
         _find_spans(_BRACKET, example.target, lambda sign: sign.translate(_WIDE_TO_ASCII) in target_only),
     )
 
 
 def _extract_digits(number: str) -> str:
-    """The digits alone, in ASCII and without leading zeros, so that 2,000 is 2.000 and 05 is 5."""
+    """The digits in ASCII without separators and leading zeros: 2,000 equals 2.000, and 05 equals 5."""
     digits = "".join(str(unicodedata.digit(character)) for character in number if character.isdigit())
     return digits.lstrip("0") or "0"
 
@@ -122,14 +122,24 @@ def _count_brackets(text: str) -> Counter[str]:
     return Counter(bracket.translate(_WIDE_TO_ASCII) for bracket in _BRACKET.findall(_ENUMERATOR.sub("", text)))
 
 
+def _format_difference(source_only: str, target_only: str) -> str:
+    """Describe what occurs on one side only.
+
+    >>> _format_difference("1999", "")
+    'only in the source: 1999'
+    """
+    sides = (("source", source_only), ("target", target_only))
+    return "; ".join(f"only in the {name}: {items}" for name, items in sides if items)
+
+
 def _format_counts(counts: Counter[str]) -> str:
-    """Brackets without a counterpart: "(" or "3 x (".
+    """Format brackets with their counts, e.g. "(" or "3 x (".
 
     >>> _format_counts(Counter("((["))
     '2 x (, ['
     """
-    return ", ".join(f"{count} x {bracket}" if count > 1 else bracket for bracket, count in counts.items()) or "none"
+    return ", ".join(f"{count} x {bracket}" if count > 1 else bracket for bracket, count in counts.items())
 
 
-def _find_spans(pattern: re.Pattern[str], text: str, is_wanted: Callable[[str], bool]) -> tuple[Span, ...]:
-    return tuple(match.span() for match in pattern.finditer(text) if is_wanted(match.group()))
+def _find_spans(pattern: re.Pattern[str], text: str, is_match: Callable[[str], bool]) -> tuple[Span, ...]:
+    return tuple(match.span() for match in pattern.finditer(text) if is_match(match.group()))

@@ -1,4 +1,4 @@
-"""What the doctor looks for: every rule has a name, a severity and an explanation for the people who own the text."""
+"""The rules of the corpus doctor: each has a name, a severity, and a title and explanation for the report."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that can be wrong with a line. `remove`: a cleaned corpus leaves the line out; `notice`: it stays."""
+    """A kind of defect. A cleaned corpus leaves out lines of severity `remove` and keeps those of severity `notice`."""
 
     name: str
     severity: Severity
@@ -22,7 +22,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that spoke about a line: why it did, and which parts of the two texts it means (in characters)."""
+    """Why a rule flags a line, and the character spans of source and target that it refers to."""
 
     rule: str
     reason: str
@@ -31,7 +31,7 @@ class Finding:
 
 
 def shorten(items: Iterable[str]) -> str:
-    """A few of the items in a line that stays short, whatever a corpus holds.
+    """Join the first items, shortened, so that the result stays short for any input.
 
     >>> shorten(["a", "b", "a", "x" * 1000])
     'a, b, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
@@ -46,118 +46,118 @@ RULES = (
         "misaligned",
         "remove",
         "Misaligned stretch",
-        "For a whole stretch of lines the lengths of the two sides have nothing to do with each other: the files "
-        "slipped against each other there, usually because a line is missing or was split on one side. Mend the "
-        "file at the first line of the stretch and check again; leaving the lines out is the second-best cure.",
+        "For a stretch of lines, the lengths of the two sides are unrelated: the files are shifted against each other, "
+        "usually because a line is missing or was split on one side. Repair the file at the first line of the stretch "
+        "and check again. Removing the lines is the second-best solution.",
     ),
     Rule(
         "empty",
         "remove",
         "Empty side",
-        "One side has no text. A model would learn to answer with silence, or to make text up.",
+        "One side has no text. A model would learn to produce empty translations, or to invent text.",
     ),
     Rule(
         "swapped-languages",
         "remove",
         "Languages swapped",
-        "The source reads like the target's language and the target like the source's. Exchange the two sides.",
+        "The source is in the language of the target, and the target in the language of the source. Exchange them.",
     ),
     Rule(
         "wrong-language",
         "remove",
         "Wrong language",
-        "A side does not read like the rest of its column: left untranslated, or in a third language. Lists of "
-        "foreign names are sometimes caught too.",
+        "A text is not in the language of its side: it is untranslated, or in a third language. Lists of foreign "
+        "names are sometimes flagged by mistake.",
     ),
     Rule(
         "copy",
         "remove",
         "Untranslated copy",
-        "Both sides are the same sentence. A model that sees many copies learns to copy instead of translating.",
+        "Both sides are the same sentence. From many copies, a model learns to copy instead of translating.",
     ),
     Rule(
         "mojibake",
         "remove",
         "Garbled characters",
-        "Letters such as ä or é turned into pairs such as Ã¤ or Ã©: the file was once opened in the wrong "
+        "Letters such as ä or é have become pairs such as Ã¤ or Ã©: a program opened the file in the wrong "
         "encoding. Export it again as UTF-8.",
     ),
     Rule(
         "replacement-character",
         "remove",
         "Lost characters",
-        "The sign \ufffd stands where a program could not read the original letter. The letter is gone; only the "
-        "original file still has it.",
+        "The character \ufffd replaces a letter that a program could not decode. Only the original file still has "
+        "the letter.",
     ),
     Rule(
         "control-character",
         "remove",
         "Control characters",
-        "Invisible codes that are no text (NUL, escape, a lone carriage return, ...), left by a conversion.",
+        "Invisible control codes (NUL, escape, a lone carriage return, ...) that a conversion left behind.",
     ),
     Rule(
         "too-long",
         "remove",
-        "Far too long",
-        "Much longer than the rest of the corpus: probably a paragraph, a table or a whole document in one line.",
+        "Too long",
+        "The text is much longer than the rest: probably a paragraph, a table or a document on one line.",
     ),
     Rule(
         "ratio",
         "remove",
-        "Lengths do not fit",
-        "One side is far longer or shorter than translations in this corpus are: something was cut off, added, or "
-        "belongs to another sentence.",
+        "Unusual length ratio",
+        "One side is far longer or shorter than is usual in this corpus: text was cut off or added, or the two sides "
+        "are different sentences.",
     ),
     Rule(
         "duplicate",
         "remove",
         "Duplicate",
-        "The same line stood in the corpus before. The first one stays.",
+        "The same line occurs earlier in the corpus. The first occurrence stays.",
     ),
     Rule(
         "leaked-pair",
         "remove",
-        "Pair of the held-out data",
-        "The same pair is in the validation or test data. A model that trained on it is examined with the answer "
-        "in its pocket, and its score says nothing.",
+        "Leaked pair",
+        "The same pair is in the validation or test data. A model that trains on it has seen the answer, so its score "
+        "is meaningless.",
     ),
     Rule(
         "leaked-source",
         "remove",
-        "Source of the held-out data",
+        "Leaked source",
         "The same source is in the validation or test data, with another translation or label.",
     ),
     Rule(
         "leaked-target",
         "notice",
-        "Target of the held-out data",
+        "Leaked target",
         "The same target sentence is in the validation or test data, for another source.",
     ),
     Rule(
         "near-duplicate",
         "notice",
-        "Nearly a duplicate",
-        "Only a few characters differ from an earlier line. A few of them do no harm; thousands teach little for "
-        "their cost.",
+        "Near duplicate",
+        "The line differs from an earlier one in a few characters. A few near duplicates are harmless; thousands cost "
+        "training time and add little.",
     ),
     Rule(
         "repeated-source",
         "notice",
         "Source translated in several ways",
-        "The same source stood before with another target or label. That may be right (a sentence has many "
-        "translations) or an inconsistency to settle.",
+        "The same source occurs earlier with another target or label. This may be correct (a sentence has many "
+        "translations) or an inconsistency.",
     ),
     Rule(
         "repeated-target",
         "notice",
         "Target of several sources",
-        "The same target stood before with another source.",
+        "The same target occurs earlier with another source.",
     ),
     Rule(
         "numbers",
         "notice",
         "Numbers differ",
-        "A number on one side has no counterpart on the other. Numbers up to twelve may be written as words.",
+        "A number on one side has no counterpart on the other. Numbers up to twelve may be spelled out.",
     ),
     Rule(
         "links",
@@ -169,13 +169,13 @@ RULES = (
         "brackets",
         "notice",
         "Brackets differ",
-        "The two sides do not have the same brackets: perhaps a part was left out, or one sign was lost.",
+        "The two sides have different brackets: perhaps part of the text or a single bracket is missing.",
     ),
     Rule(
         "html-entity",
         "notice",
-        "HTML codes",
-        "Codes such as &amp; or &#39; stand where the sign itself should be. Decode them before training.",
+        "HTML entities",
+        "Entities such as &amp; or &#39; stand in place of a character. Decode them before training.",
     ),
     Rule(
         "invisible-character",
@@ -188,24 +188,26 @@ RULES = (
         "long-word",
         "notice",
         "Very long word",
-        "A stretch of more than 100 characters without a space: a file path, encoded data, or words that were glued.",
+        "More than 100 characters without a space: a file path, encoded data, or words without spaces between them.",
     ),
 )
 RULE_BITS = {rule.name: 1 << number for number, rule in enumerate(RULES)}
 
 
 def select_rules(remove: tuple[str, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Rule, ...]:
-    """The rules with other severities: those named in `remove` remove, those named in `keep` only notice.
+    """All rules, with severity `remove` for those in `remove` and severity `notice` for those in `keep`.
 
     >>> [rule.severity for rule in select_rules(remove=("numbers",)) if rule.name == "numbers"]
     ['remove']
     """
     unknown = [name for name in (*remove, *keep) if name not in RULE_BITS]
     if unknown:
-        raise RegardError(f"There is no rule '{unknown[0]}'.", fix=f"Rules: {', '.join(RULE_BITS)}.")
+        raise RegardError(f"There is no rule '{unknown[0]}'.", fix=f"Use one of: {', '.join(RULE_BITS)}.")
     conflicting = [name for name in remove if name in keep]
     if conflicting:
-        raise RegardError(f"Rule '{conflicting[0]}' is to be removed and kept.", fix="Name it once.")
+        raise RegardError(
+            f"Rule '{conflicting[0]}' is both removed and kept.", fix="Give it to one of the two options."
+        )
     return tuple(_with_severity(rule, remove, keep) for rule in RULES)
 
 
