@@ -194,7 +194,8 @@ def _render_footer(diagnosis: Diagnosis) -> str:
     return (
         f"<footer><p>Learned from this corpus: {'; '.join(sentences)}; and a language profile of each side.</p>"
         "<p>Written by <code>regard check</code>. <code>regard check --write DIR</code> writes the cleaned corpus "
-        "and the quarantine file; <code>--keep RULE</code> and <code>--remove RULE</code> change what is removed.</p></footer>"
+        "and the quarantine file; <code>--keep RULE</code> and <code>--remove RULE</code> change which lines "
+        "are removed.</p></footer>"
     )
 
 
