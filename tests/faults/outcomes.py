@@ -93,7 +93,7 @@ def check_rewound(world: World) -> Violations:
 
 def check_gives_up(world: World) -> Violations:
     with inject_spikes(NAN_IN_EVERY_BATCH):
-        spikes, end = world.run_with_spikes({"train.spikes": {"kind": "skip", "most": 3}})
+        spikes, end = world.run_with_spikes({"train.spikes": {"kind": "skip", "max_spikes": 3}})
     return list_failures({"it gives up after 4": (end.reason, end.update, len(spikes)) == ("spike", 0, 4)})
 
 

@@ -16,8 +16,8 @@ from regard.train.publish import ModelWriter
 from regard.train.validate import Validator
 
 MARKED: dict[str, tuple[type, str]] = {
-    "load": (Checkpoints, "newest"),
-    "gradients": (Updater, "gradients"),
+    "load": (Checkpoints, "load_newest"),
+    "gradients": (Updater, "compute_gradients"),
     "step": (Updater, "step"),
     "validate": (Validator, "__call__"),
     "publish": (ModelWriter, "_write"),

@@ -94,7 +94,7 @@ def find_good(root: Path, door: Door) -> Path:
         "load": things["model"],
         "read_model": things["model"],
         "resume": things["run"],
-        "vocabulary": things["run"] / "vocabulary",
+        "vocabulary": things["run"] / "tokenizer",
         "prepared": things["run"] / "shards" / "train",
         "corpus": things["text"],
     }[door]
