@@ -50,7 +50,7 @@ def test_a_clean_corpus_is_called_clean() -> None:
 
 def test_duplicates_name_the_first() -> None:
     corpus = replace_rows(r300=(GOOD_EXAMPLES[7].source, f" {GOOD_EXAMPLES[7].target}"))
-    assert find_reasons(corpus, 300)["duplicate"] == "like a.en:8"
+    assert find_reasons(corpus, 300)["duplicate"] == "matches a.en:8"
     diagnosis = examine(corpus)
     assert diagnosis.find_rows("duplicate").tolist() == [300]
     assert diagnosis.find_rows("near-duplicate").tolist().count(300) == 0  # it is a duplicate already
@@ -74,7 +74,7 @@ def test_leaks_name_the_location_in_the_held_out_data() -> None:
     ]
     held_out.append(Example(Location("test.en", 3), GOOD_EXAMPLES[6].source.upper(), "anders"))
     diagnosis = examine(GOOD_EXAMPLES, {"test": held_out, "validation": held_out[:1]})
-    assert find_reasons(GOOD_EXAMPLES, 5, {"test": held_out})["leaked-pair"] == "like test.en:2"
+    assert find_reasons(GOOD_EXAMPLES, 5, {"test": held_out})["leaked-pair"] == "matches test.en:2"
     assert diagnosis.find_rows("leaked-pair").tolist() == [5]
     assert diagnosis.find_rows("leaked-source").tolist() == [6]
     leak_counts = {(leak.corpus, leak.held_out): (leak.pairs, leak.sources) for leak in diagnosis.leaks}

@@ -67,8 +67,8 @@ class Diagnosis:
     profile: CorpusProfile
     locations: Locations
     verdicts: NDArray[np.uint32]
-    partners: dict[str, dict[int, int | Location]] = field(default_factory=dict)
-    """For rules about two lines, the second line: a row of this corpus or a location in held-out data."""
+    originals: dict[str, dict[int, int | Location]] = field(default_factory=dict)
+    """For rules about two lines, the other line: an earlier row of this corpus or a location in held-out data."""
     leaks: tuple[Leak, ...] = ()
     alignment: Alignment | None = None
     remarks: list[str] = field(default_factory=list)
@@ -234,7 +234,7 @@ def _add_leaks(
             fingerprints, held_out_corpus, has_pairs=diagnosis.profile.has_pairs
         ):
             for row, held_out_row in zip(rows.tolist(), held_out_rows.tolist(), strict=True):
-                diagnosis.partners.setdefault(rule, {}).setdefault(row, held_out_corpus.locations[held_out_row])
+                diagnosis.originals.setdefault(rule, {}).setdefault(row, held_out_corpus.locations[held_out_row])
             diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
     names = list(held_out)
     for index, first_name in enumerate(names):
@@ -257,7 +257,7 @@ def _mark_rows(
     is_new = (diagnosis.verdicts[rows] & already_marked) == 0
     rows, first_rows = rows[is_new], first_rows[is_new]
     diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
-    diagnosis.partners[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
+    diagnosis.originals[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
 
 
 def _split_sides(batch: list[Example], *, has_pairs: bool) -> list[list[str]]:

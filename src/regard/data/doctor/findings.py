@@ -50,22 +50,24 @@ def sample_flagged(
             for stretch in diagnosis.alignment.misaligned[:max_per_rule]
         ]
         rows_by_rule["misaligned"] = [row for rows in first_rows for row in rows][:max_per_rule]
-    partner_rows = {
-        diagnosis.partners.get(name, {}).get(row) for name, chosen_rows in rows_by_rule.items() for row in chosen_rows
+    original_rows = {
+        diagnosis.originals.get(name, {}).get(row)
+        for name, sampled_rows in rows_by_rule.items()
+        for row in sampled_rows
     }
-    needed_rows = {row for chosen_rows in rows_by_rule.values() for row in chosen_rows} | {
-        row for row in partner_rows if isinstance(row, int)
+    needed_rows = {row for sampled_rows in rows_by_rule.values() for row in sampled_rows} | {
+        row for row in original_rows if isinstance(row, int)
     }
     examples = {row: example for row, example in reread(diagnosis, corpus) if row in needed_rows}
     flagged: dict[str, list[FlaggedExample]] = {}
-    for name, chosen_rows in rows_by_rule.items():
-        for row in chosen_rows:
+    for name, sampled_rows in rows_by_rule.items():
+        for row in sampled_rows:
             finding = next(
                 row_finding for row_finding in explain_row(diagnosis, row, examples[row]) if row_finding.rule == name
             )
-            partner = diagnosis.partners.get(name, {}).get(row)
+            original = diagnosis.originals.get(name, {}).get(row)
             flagged.setdefault(name, []).append(
-                FlaggedExample(examples[row], finding, examples[partner] if isinstance(partner, int) else None)
+                FlaggedExample(examples[row], finding, examples[original] if isinstance(original, int) else None)
             )
     return flagged
 
@@ -96,9 +98,9 @@ def changed_error(where: Location) -> CorpusError:
 
 def _explain_corpus_rule(diagnosis: Diagnosis, rule: str, row: int, example: Example) -> Finding:
     """The finding of a rule that depends on more than one line."""
-    if rule in diagnosis.partners:
-        partner = diagnosis.partners[rule][row]
-        return Finding(rule, f"like {diagnosis.locations[partner] if isinstance(partner, int) else partner}")
+    if rule in diagnosis.originals:
+        original = diagnosis.originals[rule][row]
+        return Finding(rule, f"matches {diagnosis.locations[original] if isinstance(original, int) else original}")
     if rule == "misaligned":
         return Finding(rule, _describe_stretch(diagnosis, row))
     if rule == "swapped-languages":
