@@ -1,6 +1,6 @@
-"""Regard: train, see into and serve your own Transformers.
+"""Regard: train, inspect and serve Transformers.
 
-Public names are imported on first use, so that `import regard` is quick and does not import torch.
+Public names are imported on first use, so that `import regard` is fast and does not import torch.
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "load", "preset"]
 
-_HOMES = {
+_MODULES = {
     "Record": "regard.nn.record",
     "RegardError": "regard.base.errors",
     "build": "regard.models.build",
@@ -30,9 +30,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""A run as a person sees it: live on a terminal, and as lines where there is none."""
+"""The live display of a run, and its plain lines without a terminal."""
 
 import io
 import math
@@ -56,7 +56,7 @@ def make_events() -> Iterator[Event]:
 
 
 class FakeTerminal:
-    """A display on a terminal that is only text."""
+    """A display on a terminal that records its output."""
 
     def __init__(self, width: int = 80) -> None:
         self.file = io.StringIO()
@@ -90,20 +90,20 @@ def test_before_the_first_update_the_stage_is_shown() -> None:
     assert terminal.rendered == ["cutting train into tokens: 29,000 samples ... 1 min 05 s"]
 
 
-def test_a_long_line_is_cut_and_says_so() -> None:
+def test_a_long_line_is_truncated_with_an_ellipsis() -> None:
     terminal = FakeTerminal(200)
     terminal.send(Stage("reading", "x" * 100))
     assert terminal.rendered == ["reading: " + "x" * 70 + "…"]
 
 
-def test_everything_is_to_be_seen() -> None:
+def test_the_display_shows_every_part() -> None:
     terminal = FakeTerminal()
     terminal.send(*make_events())
     progress, figures, spark, best, last, source, *rest = terminal.rendered
     assert progress.endswith("200/2,000 10% 15 min 00 s left")
-    assert figures == "epoch 21  8,000 tokens/s  rate 0.002  gradient 1.25  saved at 200"
+    assert figures == "epoch 21  8,000 tokens/s  lr 0.002  grad norm 1.25  saved at 200"
     assert spark.startswith("loss █")
-    assert spark.endswith(" 2.1495")  # the mean of the last stretch
+    assert spark.endswith(" 2.1495")  # the mean of the last interval
     assert best == "best chrf 39.00 at update 100"
     assert last == "last loss 3.200  ppl 24.5  bits/byte 1.210  acc 51.2 %  bleu 12.30  chrf 38.00"
     assert source.split() == ["source", "Two", "men."]
@@ -126,7 +126,7 @@ def test_an_empty_output_is_shown_as_one() -> None:
     terminal = FakeTerminal()
     samples = (SampleOutput("Two men.", "", "Zwei Männer."),)
     terminal.send(STARTED, make_updated(1), Validated(1, {"loss": 3.0}, True, samples))
-    assert terminal.rendered[-2].split() == ["output", "(nothing)"]
+    assert terminal.rendered[-2].split() == ["output", "(empty)"]
     terminal.send(Validated(2, {"loss": 3.0}, False, (SampleOutput("Once", " upon", ""),)))
     assert [line.split()[0] for line in terminal.rendered[-2:]] == ["source", "output"]
 
@@ -138,7 +138,7 @@ def test_notices_scroll_above_without_markup() -> None:
     assert "spike at update 201: the loss is not finite; skipped" in terminal.printed
     assert "empty line: 2, first at a.en:7" in terminal.printed
     assert "100  loss 3.200  ppl 24.5" in terminal.printed
-    assert "stopped when asked, and saved, at update 200; best: chrf 39.00" in terminal.printed
+    assert "stopped on request, checkpoint saved, at update 200; best: chrf 39.00" in terminal.printed
     assert "\x1b[31m" not in terminal.printed
 
 
@@ -158,7 +158,7 @@ def test_sparklines() -> None:
     assert sparkline([]) == ""
 
 
-def test_losses_take_little_room_and_keep_their_shape() -> None:
+def test_the_loss_history_is_bounded_and_keeps_its_shape() -> None:
     losses = LossHistory()
     count = 5 * MAX_LOSSES
     for number in range(count):
@@ -184,7 +184,7 @@ def test_speed_is_recent() -> None:
 
 
 class Clock:
-    """Half a second passes with every update."""
+    """A clock that the test sets."""
 
     now = 0.0
 
@@ -208,10 +208,10 @@ def test_plain_lines() -> None:
         "learning the vocabulary",
         "cutting train into tokens: 29,000 samples",
         f"Fastest here: 2 threads. {MARKUP}",
-        "starting: 2,605,056 parameters, 28,000 samples to learn from, 1,014 for validation, on cpu",
+        "starting: 2,605,056 parameters, 28,000 training samples, 1,014 validation samples, device cpu",
     ]
     assert logged[4] == (
-        "update 1/2,000  epoch 1  loss 9.8416  8,000 tokens/s  rate 0.002  gradient 1.25  16 min 40 s left"
+        "update 1/2,000  epoch 1  loss 9.8416  8,000 tokens/s  lr 0.002  grad norm 1.25  16 min 40 s left"
     )
     updates = [line for line in logged if line.startswith("update")]
     assert [line.split()[1] for line in updates] == [f"{update}/2,000" for update in range(1, 201, 20)]
@@ -222,12 +222,12 @@ def test_plain_lines() -> None:
     assert logged[index + 1] == "  source:    Two men."
     assert logged[index + 2] == f"  output:    Zwei {MARKUP} \\x1b[31mMänner⏎."
     assert logged[index + 3] == f"  reference: {LONG_TEXT}"
-    assert logged[index + 4 : index + 6] == ["  bleu is tok:13a", "saved my-model/checkpoints/step-00000100"]
-    assert logged.count("  bleu is tok:13a") == 1
+    assert logged[index + 4 : index + 6] == ["  bleu signature: tok:13a", "saved my-model/checkpoints/step-00000100"]
+    assert logged.count("  bleu signature: tok:13a") == 1
     assert logged[-3:] == [
         "warning: spike at update 201: the loss is not finite; skipped",
         "warning: Met in train: empty line: 2, first at a.en:7.",
-        "stopped when asked, and saved, at update 200; best: chrf 39.00",
+        "stopped on request, checkpoint saved, at update 200; best: chrf 39.00",
     ]
 
 
@@ -240,10 +240,10 @@ def test_the_last_update_is_always_logged() -> None:
     assert [line.split()[2] for line in logged[1:]] == ["1/2,000", "2,000/2,000"]
 
 
-def test_a_resumed_run_says_where_it_goes_on() -> None:
+def test_a_resumed_run_reports_where_it_continues() -> None:
     logged: list[str] = []
     LineLogger(logged.append)(Started(Path("m"), 1200, 2000, 10, 10, 1, "cpu", "loss"))
-    assert "going on after update 1,200" in logged[0]
+    assert "resuming after update 1,200" in logged[0]
 
 
 def test_the_log_begins_with_the_reasons_and_grows(tmp_path: Path) -> None:

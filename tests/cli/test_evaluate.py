@@ -1,4 +1,4 @@
-"""`regard evaluate` and `regard score`, as a user meets them."""
+"""`regard evaluate` and `regard score` from the command line."""
 
 import io
 import json
@@ -32,13 +32,13 @@ REFERENCES = [*TEXTS[2:], "zwei Männer", "Mädchen"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two translators, a writer, and texts."""
+    """Two translation models, a language model, and texts."""
     path = tmp_path_factory.mktemp("evaluate")
     settings = make_translator_settings(languages=["en", "de"])
     for seed, name in enumerate(("one", "other"), 1):
         write_model(path / name, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings, seed)), "card")
-    writer = make_generator_settings()
-    write_model(path / "writer", writer, make_tokenizers(), get_weights(make_decoder_only(writer)), "card")
+    generator = make_generator_settings()
+    write_model(path / "generator", generator, make_tokenizers(), get_weights(make_decoder_only(generator)), "card")
     (path / "source").write_text("\n".join(SOURCES) + "\n", encoding="utf-8")
     (path / "reference").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
     (path / "second").write_text("\n".join(["", "", "two men", ""]) + "\n", encoding="utf-8")
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_in_folder(folder: Path, *arguments: str) -> CommandResult:
-    """Words that name something in the folder become its path."""
+    """Run a command; arguments that name a file of the folder become its path."""
     return run_command(
         *(str(folder / argument) if (folder / argument).exists() else argument for argument in arguments)
     )
@@ -56,9 +56,9 @@ def run_in_folder(folder: Path, *arguments: str) -> CommandResult:
 def evaluate_json(folder: Path, *arguments: str) -> dict:  # type: ignore[type-arg]
     done = run_in_folder(folder, "evaluate", *arguments, "--json")
     assert done.code == 0, done.errors
-    found = json.loads(done.output)
-    assert isinstance(found, dict)
-    return found
+    evaluation = json.loads(done.output)
+    assert isinstance(evaluation, dict)
+    return evaluation
 
 
 def translate_sources(folder: Path, name: str) -> list[str]:
@@ -80,13 +80,13 @@ def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
     ]
     assert sum(entry["references"] for entry in evaluation["by_frequency"]) > 20
     expected = summarize_likelihood(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
-    assert evaluation["certainty"]["perplexity"] == pytest.approx(expected.perplexity)
-    assert evaluation["certainty"]["tokens"] == expected.tokens
+    assert evaluation["likelihood"]["perplexity"] == pytest.approx(expected.perplexity)
+    assert evaluation["likelihood"]["tokens"] == expected.tokens
     flat = [text.replace("\r", " ").replace("\n", " ") for text in translations]
     assert written.read_text(encoding="utf-8").split("\n")[:-1] == flat
     assert "comparisons" not in evaluation
     more = evaluate_json(folder, "one", *pairs, "--reference", "second", "--beam", "1")
-    assert more["certainty"] == evaluation["certainty"]  # of the first reference
+    assert more["likelihood"] == evaluation["likelihood"]  # of the first reference
 
 
 def test_two_models_are_compared(folder: Path) -> None:
@@ -104,22 +104,22 @@ def test_files_are_measured_without_a_model(folder: Path) -> None:
         folder, "--hypotheses", "source", "--reference", "reference", "--other-output", "reference"
     )
     assert evaluation["scores"]["exact_match"]["value"] == 0.0
-    assert evaluation["comparisons"][0]["other"] == 100.0
-    assert "certainty" not in evaluation
+    assert evaluation["comparisons"][0]["candidate"] == 100.0
+    assert "likelihood" not in evaluation
     assert evaluation["by_length"] == []
     several = evaluate_json(folder, "--hypotheses", "source", "--reference", "reference", "--reference", "second")
     assert several["scores"]["wer"]["value"] < evaluation["scores"]["wer"]["value"]
 
 
-def test_a_writer_reads_a_text(folder: Path) -> None:
-    whole_text = evaluate_json(folder, "writer", "--text", "source", "--window", "16")
+def test_a_language_model_is_evaluated_on_a_text(folder: Path) -> None:
+    whole_text = evaluate_json(folder, "generator", "--text", "source", "--window", "16")
     assert whole_text["texts"] == 1
-    scorer = Scorer.load(folder / "writer")
+    scorer = Scorer.load(folder / "generator")
     expected = summarize_likelihood(scorer.score(["\n".join(SOURCES)], window=16))
-    assert whole_text["certainty"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
-    line_texts = evaluate_json(folder, "writer", "--text", "source", "--lines")
+    assert whole_text["likelihood"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
+    line_texts = evaluate_json(folder, "generator", "--text", "source", "--lines")
     assert line_texts["texts"] == 4
-    assert line_texts["certainty"]["tokens"] == whole_text["certainty"]["tokens"]  # an END for each line feed
+    assert line_texts["likelihood"]["tokens"] == whole_text["likelihood"]["tokens"]  # one eos per line feed
 
 
 def test_a_temperature_is_fitted_into_a_new_folder(folder: Path, tmp_path: Path) -> None:
@@ -133,16 +133,16 @@ def test_a_temperature_is_fitted_into_a_new_folder(folder: Path, tmp_path: Path)
     before = (folder / "one" / "manifest.json").read_bytes()
     evaluation = evaluate_json(folder, "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
     assert (folder / "one" / "manifest.json").read_bytes() == before
-    assert evaluation["fitted"]["perplexity"] < evaluation["certainty"]["perplexity"]
+    assert evaluation["calibrated_likelihood"]["perplexity"] < evaluation["likelihood"]["perplexity"]
     again = evaluate_json(folder, str(tmp_path / "new"), *pairs)
-    assert again["certainty"] == evaluation["fitted"]  # the temperature is used
-    assert again["certainty"]["temperature"] != 1.0
+    assert again["likelihood"] == evaluation["calibrated_likelihood"]  # the temperature is used
+    assert again["likelihood"]["temperature"] != 1.0
     done = run_in_folder(folder, "evaluate", "one", *pairs, "--fit-temperature", str(tmp_path / "new"))
     assert done.code == 1
-    assert "exists already" in done.errors
+    assert "already exists" in done.errors
 
 
-def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_show_every_part_and_are_reproducible(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.pipeline.probes.PROFESSIONS", PROFESSIONS[:2])
     pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
     options = ("--other-output", "source", "--train", "reference", "--probes", "--samples", "20")
@@ -150,14 +150,22 @@ def test_everything_is_shown_and_the_same_twice(folder: Path, monkeypatch: pytes
     assert done.code == 0, done.errors
     for word in (
         *("4 texts", "BLEU", "chrF", "TER", "exact match", "nrefs:1|", "perplexity", "bits per byte"),
-        *("calibration error", "by length", "6 to 10", "by frequency", "paired bootstrap", "garbage in:", "ga x 20"),
-        *("men and women", "She is a ..."),
+        *(
+            "calibration error",
+            "by source length",
+            "6 to 10",
+            "by word frequency",
+            "paired bootstrap",
+            "repetitive input:",
+            "ga x 20",
+        ),
+        *("gender of professions", "She is a ..."),
     ):
         assert word in done.output, (word, done.output)
     assert run_in_folder(folder, "evaluate", "one", *pairs, *options).output == done.output
     probes = evaluate_json(folder, "one", "--source", "source", "--beam", "1", "--probes")
     assert probes.keys() == {"probes"}
-    assert len(probes["probes"]["garbage"]["cases"]) > 4
+    assert len(probes["probes"]["repetition"]["cases"]) > 4
 
 
 def test_pairs_are_scored(folder: Path) -> None:
@@ -166,18 +174,20 @@ def test_pairs_are_scored(folder: Path) -> None:
     assert done.output == "".join(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n" for scored in expected), (
         done.errors
     )
-    done = run_in_folder(folder, "score", "one", "zwei", "Männer", "--of", "two", "--json")
+    done = run_in_folder(folder, "score", "one", "zwei", "Männer", "--source-text", "two", "--json")
     records = [json.loads(line) for line in done.output.split("\n")[:-1]]
     assert [scored["text"] for scored in records] == ["zwei", "Männer"]
-    assert records[0].keys() == {"text", "tokens", "logs", "best", "right", "total"}
-    assert records[0]["total"] == pytest.approx(Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob)
+    assert records[0].keys() == {"text", "tokens", "logprobs", "best_logprobs", "correct", "total_logprob"}
+    assert records[0]["total_logprob"] == pytest.approx(
+        Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob
+    )
 
 
 def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.text_input.WINDOW", 2)
+    monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 2)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("\n".join(SOURCES) + "\n").encode())))
-    done = run_in_folder(folder, "score", "writer")
-    expected = Scorer.load(folder / "writer").score(SOURCES)
+    done = run_in_folder(folder, "score", "generator")
+    expected = Scorer.load(folder / "generator").score(SOURCES)
     assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
         [scored.total_logprob for scored in expected], abs=1e-3
     )
@@ -185,45 +195,57 @@ def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.
 
 def test_chunks_of_pairs_stay_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
-    monkeypatch.setattr("regard.cli.text_input.WINDOW", 3)
+    monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 3)
     again = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
     pairs = list(zip(done.output.split(), again.output.split(), strict=True))
     assert len(pairs) >= len(SOURCES)
     assert all(float(first) == pytest.approx(float(second), abs=1e-3) for first, second in pairs)
 
 
-def test_mistakes_are_answered(folder: Path) -> None:
+def test_errors_name_the_fix(folder: Path) -> None:
     both = ("--source", "source", "--reference", "reference")
     for arguments, message in (
         (("evaluate",), "nothing to evaluate"),
-        (("evaluate", "one"), "nothing to compare with"),
-        (("evaluate", "one", "--source", "source"), "nothing to compare with"),
-        (("evaluate", "one", "--reference", "reference"), "nothing to translate"),
-        (("evaluate", "one", "--probes"), "nothing to translate"),
-        (("evaluate", "one", "--source", "source", "--probes", "--output", "kept"), "Nothing is translated without"),
+        (("evaluate", "one"), "There are no references"),
+        (("evaluate", "one", "--source", "source"), "There are no references"),
+        (("evaluate", "one", "--reference", "reference"), "There are no source texts"),
+        (("evaluate", "one", "--probes"), "There are no source texts"),
+        (
+            ("evaluate", "one", "--source", "source", "--probes", "--output", "kept"),
+            "--output and --train need --reference",
+        ),
         (("evaluate", "one", *both, "--hypotheses", "source"), "both given"),
-        (("evaluate", "--hypotheses", "source"), "nothing to compare with"),
+        (("evaluate", "--hypotheses", "source"), "There are no references"),
         (("evaluate", "--hypotheses", "source", "--reference", "reference", "--probes"), "need a model"),
-        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--other", "one"), "nothing to translate"),
-        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--output", "x"), "in a file already"),
-        (("evaluate", "--hypotheses", "short", "--reference", "reference"), "--hypotheses has 1 lines"),
-        (("evaluate", "one", "--source", "short", "--reference", "reference"), "--source has 1 lines"),
-        (("evaluate", "one", *both, "--other-output", "short"), "--other-output has 1 lines"),
-        (("evaluate", "one", *both, "--reference", "short"), "4 and 1 lines"),
-        (("evaluate", "one", *both, "--other", "other", "--other-output", "source"), "Two others"),
-        (("evaluate", "nowhere", *both, "--window", "9"), "A window is for long texts"),  # before any work
-        (("evaluate", "nowhere", "--text", "source", "--into", "de"), "--into is for a model that translates"),
+        (
+            ("evaluate", "--hypotheses", "source", "--reference", "reference", "--other", "one"),
+            "There are no source texts",
+        ),
+        (
+            ("evaluate", "--hypotheses", "source", "--reference", "reference", "--output", "x"),
+            "--hypotheses already is a file",
+        ),
+        (("evaluate", "--hypotheses", "short", "--reference", "reference"), "--hypotheses has 1 line,"),
+        (("evaluate", "one", "--source", "short", "--reference", "reference"), "--source has 1 line,"),
+        (("evaluate", "one", *both, "--other-output", "short"), "--other-output has 1 line,"),
+        (("evaluate", "one", *both, "--reference", "short"), "have 4 and 1 line."),
+        (
+            ("evaluate", "one", *both, "--other", "other", "--other-output", "source"),
+            "--other and --other-output were both given",
+        ),
+        (("evaluate", "nowhere", *both, "--window", "9"), "--window needs --text"),  # before any work
+        (("evaluate", "nowhere", "--text", "source", "--into", "de"), "--into is for translation models"),
         (("evaluate", "one", *both, "--output", "source"), "overwrite the input"),
-        (("evaluate", "one", *both, "--text", "source"), "stands alone"),
-        (("evaluate", "one", "--text", "source"), "This model translates"),
-        (("evaluate", "writer", *both), "regard generate"),
+        (("evaluate", "one", *both, "--text", "source"), "--text cannot be combined"),
+        (("evaluate", "one", "--text", "source"), "--text needs a decoder-only language model"),
+        (("evaluate", "generator", *both), "regard generate"),
         (("evaluate", "one", "--source", "nowhere", "--reference", "reference"), "no such file"),
         (("evaluate", "nowhere", *both), "no such folder"),
         (("score", "one", "zwei"), "1 texts have no sources"),
-        (("score", "writer", "zwei", "--of", "two"), "reads no sources"),
-        (("score", "one", "zwei", "--of", "two", "--source", "source"), "both given"),
-        (("score", "one", "--input", "reference", "--source", "short"), "more texts than the 1 lines of this file"),
-        (("score", "one", "--input", "short", "--source", "source"), "more lines than the 1 texts"),
+        (("score", "generator", "zwei", "--source-text", "two"), "reads no sources"),
+        (("score", "one", "zwei", "--source-text", "two", "--source", "source"), "both given"),
+        (("score", "one", "--input", "reference", "--source", "short"), "The file has 1 line; there are more texts"),
+        (("score", "one", "--input", "short", "--source", "source"), "more lines than there are texts (1 text)"),
     ):
         done = run_in_folder(folder, *arguments)
         assert done.code == 1, (arguments, done)

@@ -1,4 +1,4 @@
-"""From text to the first output without a configuration: the commands of the README, on a little of its corpora."""
+"""From text to the first output without a configuration: the README commands on small parts of its corpora."""
 
 import gzip
 from pathlib import Path
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora ar
 
 
 def copy_first_lines(path: Path, count: int, to: Path) -> str:
-    """The first lines of a packed corpus, in a file of their own."""
+    """Write the first lines of a compressed corpus to a file."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         to.write_text("".join(line for line, _ in zip(file, range(count), strict=False)), encoding="utf-8")
     return str(to)
@@ -31,7 +31,7 @@ def test_from_two_files_to_a_translation(corpus: str, tmp_path: Path) -> None:
         "Vocabulary:",
         "Cost:",
         "finished, at update 4",
-        f"The model is in {model}",
+        f"Best model: {model}",
     ):
         assert message in trained.output
     translated = run_command("translate", model, "A man is riding a bicycle.", "--beam", "2")
@@ -44,8 +44,11 @@ def test_from_a_book_to_a_text(tmp_path: Path) -> None:
     model = str(tmp_path / "my-book")
     trained = run_command("train", "--text", text, "--out", model, "--updates", "4")
     assert trained.code == 0, trained.output + trained.errors
-    assert "preset book" in trained.output
-    written = run_command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1")
-    assert written.code == 0, written.errors
-    assert written.output.strip()
-    assert written.output == run_command("generate", model, "First Citizen:", "--tokens", "20", "--seed", "1").output
+    assert "preset lm-small" in trained.output
+    generated = run_command("generate", model, "First Citizen:", "--max-new-tokens", "20", "--seed", "1")
+    assert generated.code == 0, generated.errors
+    assert generated.output.strip()
+    assert (
+        generated.output
+        == run_command("generate", model, "First Citizen:", "--max-new-tokens", "20", "--seed", "1").output
+    )

@@ -1,4 +1,4 @@
-"""`regard model` as its user meets it."""
+"""`regard model` from the command line."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from tests.commands import run_command
 
 
 def run_regard(*arguments: str, code: int = 0) -> str:
-    """What the command prints: standard output, or standard error where it fails."""
+    """Return standard output, or standard error if the command fails."""
     done = run_command(*arguments, columns=120)
     assert done.code == code, done.output + done.errors
     return done.output if code == 0 else done.errors
@@ -23,12 +23,12 @@ def test_the_module_is_the_command() -> None:
         [sys.executable, "-m", "regard", "model", "show", "nothing"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("There is no preset and no file 'nothing'.")
+    assert done.stderr.startswith("'nothing' is neither a preset nor a file.")
 
 
 def test_help_and_version() -> None:
     assert run_regard("--version").startswith("regard 0.")
-    assert "knobs, costs, exports" in run_regard("--help")
+    assert "settings, cost, export targets" in run_regard("--help")
 
 
 def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_faults_are_shown_without_a_traceback() -> None:
     assert "encoder.layer: is not a key here. Did you mean 'layers'?" in text
     assert "wdth: is not a key here. Did you mean 'width'?" in text
     assert "Traceback" not in text
-    assert "There is no preset and no file 'tinny'" in run_regard("model", "show", "tinny", code=1)
+    assert "'tinny' is neither a preset nor a file" in run_regard("model", "show", "tinny", code=1)
 
 
 def test_exports_and_schema() -> None:
@@ -54,9 +54,9 @@ def test_exports_and_schema() -> None:
 
 @pytest.mark.parametrize("name", ["tiny", "gpt2", "bert"])
 def test_cost_of_each_family(name: str) -> None:
-    text = run_regard("model", "cost", name, "--batch", "2", "--source", "50", "--target", "50")
+    text = run_regard("model", "cost", name, "--batch-size", "2", "--source", "50", "--target", "50")
     assert "parameters" in text
-    assert ("cache" in text) == (name != "bert")
+    assert ("KV cache" in text) == (name != "bert")
 
 
 def test_presets_are_listed_with_their_sizes() -> None:

@@ -1,4 +1,4 @@
-"""`regard settings`: what the page says is what the command prints."""
+"""`regard settings`: docs/settings.md is what the command prints."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_a_part_is_shown() -> None:
     assert "[device]" in run_settings()
 
 
-def test_an_unknown_one_is_answered_with_its_neighbour() -> None:
+def test_an_unknown_setting_suggests_a_similar_one() -> None:
     done = run_command("settings", "train.clpi")
     assert done.code == 1
     assert "There is no setting 'train.clpi'." in done.errors

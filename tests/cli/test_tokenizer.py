@@ -1,4 +1,4 @@
-"""`regard tokenizer` as its user meets it."""
+"""`regard tokenizer` from the command line."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ PETER_PIPER = "Peter Piper picked a peck of pickled peppers\n"
 
 
 def run_tokenizer(*arguments: object, code: int = 0) -> str:
-    """What `regard tokenizer ...` prints, in this process: a new one costs a second."""
+    """Return what `regard tokenizer ...` prints; in this process, because a new one costs a second."""
     done: Result = CliRunner().invoke(app, ["tokenizer", *map(str, arguments)], env={"COLUMNS": "100"})
     if isinstance(done.exception, RegardError):
         raise done.exception
@@ -30,11 +30,11 @@ def peter(tmp_path: Path) -> Path:
     return path
 
 
-def test_learn_writes_the_file_and_says_its_size(peter: Path, tmp_path: Path) -> None:
+def test_learn_writes_the_file_and_reports_its_size(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     text = run_tokenizer("learn", peter, "--out", out, "--vocabulary", 280, "--language", "de", "--extra", "<url>")
     tokenizer = Tokenizer.load(out)
-    assert f"byte_bpe, {tokenizer.size} pieces (of 280: the text gives no more)" in text
+    assert f"byte_bpe, {tokenizer.size} tokens (280 requested: the text has no more)" in text
     assert tokenizer.fingerprint[:12] in text
     assert tokenizer.specials.language_id("de") == tokenizer.specials.extra["<url>"] - 1
 
@@ -43,11 +43,11 @@ def test_learn_writes_the_file_and_says_its_size(peter: Path, tmp_path: Path) ->
 def test_learn_check_and_show_every_kind(kind: str, peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "tokenizer.json"
     run_tokenizer("learn", peter, "--out", out, "--kind", kind)
-    assert "every line comes back" in run_tokenizer("check", out, peter)
+    assert "lossless: every line is decoded exactly" in run_tokenizer("check", out, peter)
     assert "characters and" in run_tokenizer("show", tmp_path, "Peter picked", "--corpus", peter)
 
 
-def test_learn_reads_packed_files_and_several(peter: Path, tmp_path: Path) -> None:
+def test_learn_reads_several_and_compressed_files(peter: Path, tmp_path: Path) -> None:
     packed = tmp_path / "more.txt.gz"
     packed.write_bytes(gzip.compress(b"snow \xe2\x98\x83 falls\r\n"))
     out = tmp_path / "tokenizer.json"
@@ -64,16 +64,16 @@ def test_merges_are_shown_with_the_words_after_each(peter: Path, tmp_path: Path)
     byte = run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--vocabulary", 270, "--steps")
     assert "1. p + e = pe  (4x)\n   P e t e r   ␣ P i pe r" in byte
     for kind in ("unigram", "word", "byte"):
-        with pytest.raises(RegardError, match="learns by no merges"):
+        with pytest.raises(RegardError, match="has no merges to print"):
             run_tokenizer("learn", peter, "--out", tmp_path / "u.json", "--kind", kind, "--steps")
     assert not (tmp_path / "u.json").exists()
     peter.write_text(" ".join(f"word{number}" for number in range(300)))
-    with pytest.raises(RegardError, match="300 different words, too many"):
+    with pytest.raises(RegardError, match="300 distinct words, too many"):
         run_tokenizer("learn", peter, "--out", tmp_path / "kept.json", "--kind", "bpe", "--steps")
     assert (tmp_path / "kept.json").exists()  # what was learned is not lost
     with pytest.raises(RegardError, match="no such folder"):
         run_tokenizer("learn", peter, "--out", tmp_path / "nowhere" / "t.json")
-    with pytest.raises(ConfigError, match="kind is no table"):
+    with pytest.raises(ConfigError, match="kind is not a table"):
         run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
 
 
@@ -83,9 +83,9 @@ def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> N
     other.write_text("peck\nsnow ☃ ☃\npeck▁peck\n☃\n", encoding="utf-8")
     text = run_tokenizer("check", out, peter, other, code=1)
     assert f"unknown: 2 lines, 5 unknown tokens; first at {other}:2\n  text: 'snow ☃ ☃'" in text
-    assert f"changed: 1 line, they do not come back as they were; first at {other}:3\n" in text
-    assert "  back: 'peck peck'" in text
-    assert "every line comes back" not in text
+    assert f"changed: 1 line, decoded differently; first at {other}:3\n" in text
+    assert "  decoded: 'peck peck'" in text
+    assert "lossless: every line is decoded exactly" not in text
 
 
 def test_normalisation_is_no_fault(peter: Path, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_normalisation_is_no_fault(peter: Path, tmp_path: Path) -> None:
     assert "[PAD]" in Tokenizer.load(out).vocabulary
     text = run_tokenizer("check", out, peter)
     assert "normalised: 1 line" in text
-    assert "every line comes back" in text
+    assert "lossless: every line is decoded exactly" in text
 
 
 def test_show_text_and_corpus(peter: Path, tmp_path: Path) -> None:
@@ -105,11 +105,11 @@ def test_show_text_and_corpus(peter: Path, tmp_path: Path) -> None:
     assert "pick l ed</w>\n20 " in text
     assert "3 tokens, 2.33 characters and 2.33 bytes per token" in text
     assert "1 line, 44 characters, 44 bytes" in text
-    rows = text.split("rarest  seen\n")[1].splitlines()
+    rows = text.split("rarest  count\n")[1].splitlines()
     assert [row.split()[0] for row in rows] == ["pick", "ed</w>", "pe"]
 
 
-def test_faults_are_taught(peter: Path, tmp_path: Path) -> None:
+def test_errors_name_the_fault(peter: Path, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="kind"):
         run_tokenizer("learn", peter, "--kind", "bpee")
     with pytest.raises(RegardError, match="vocabulary"):
@@ -118,7 +118,7 @@ def test_faults_are_taught(peter: Path, tmp_path: Path) -> None:
         run_tokenizer("learn", peter, "--set", "normalise.lower=true")
     with pytest.raises(RegardError, match="no such file"):
         run_tokenizer("learn", tmp_path / "nothing.txt")
-    with pytest.raises(RegardError, match="This is a folder"):
+    with pytest.raises(RegardError, match="--out is a folder"):
         run_tokenizer("learn", peter, "--out", tmp_path)
     with pytest.raises(RegardError, match="cannot be read"):
         run_tokenizer("check", tmp_path / "nothing.json", peter)

@@ -1,4 +1,4 @@
-"""`regard train` as its user meets it: what works, and the likeliest mistakes with what is said to each."""
+"""`regard train` from the command line: what works, and the error for each likely mistake."""
 
 import io
 import os
@@ -22,9 +22,9 @@ from regard.config.run import Run
 from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
-# A model of a few thousand weights, and nothing left to probe
+# A model of a few thousand weights, and nothing left to autotune
 TINY_OPTIONS = [
-    *(f"--set=device.{knob}" for knob in ("threads=1", "loss_rows=0", "attention=compute", "allocator=plain")),
+    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast", "allocator=plain")),
     *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
     *(
         "--set=model.width=16",
@@ -73,11 +73,11 @@ def _write(name: str, lines: list[str]) -> None:
 
 OUT_OPTIONS = ["--out", "new"]
 MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
-    # what went wrong: (the command, its code, what is said, what to do)
+    # mistake: (arguments, exit code, part of the message, part of the fix)
     "a missing file": (["--source", "b.en", "--target", "a.de", *OUT_OPTIONS], 1, "no such file", "Check the path"),
-    "no target": (["--source", "a.en", *OUT_OPTIONS], 2, "--source a.en has no --target", "say --text"),
-    "no source": (["--target", "a.de", *OUT_OPTIONS], 2, "--target a.de has no --source", "Say --source FILE"),
-    "no corpus": (OUT_OPTIONS, 2, "What shall it learn from", "--source a.en --target a.de"),
+    "no target": (["--source", "a.en", *OUT_OPTIONS], 2, "--source a.en has no --target", "use --text"),
+    "no source": (["--target", "a.de", *OUT_OPTIONS], 2, "--target a.de has no --source", "Add --source FILE"),
+    "no corpus": (OUT_OPTIONS, 2, "no training corpus", "--source a.en --target a.de"),
     "a side twice": (
         ["--source", "a.en", "--source", "five.en", "--target", "a.de", *OUT_OPTIONS],
         2,
@@ -88,13 +88,13 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         ["--source", "a.en", "--target", "a.en", *OUT_OPTIONS],
         2,
         "learn to copy",
-        "--target the file",
+        "as --target",
     ),
     "sides of different lengths": (
         ["--source", "a.en", "--target", "short.de", *OUT_OPTIONS],
         1,
         "a.en has 200 lines, short.de has 150",
-        "compare both",
+        "Find the line that was lost",
     ),
     "empty files": (
         ["--source", "empty.en", "--target", "empty.de", *OUT_OPTIONS],
@@ -102,23 +102,38 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "nothing in this corpus",
         "with text",
     ),
-    "an empty file": (["--source", "a.en", "--target", "empty.de", *OUT_OPTIONS], 1, "empty.de has 0", "compare both"),
+    "an empty file": (
+        ["--source", "a.en", "--target", "empty.de", *OUT_OPTIONS],
+        1,
+        "empty.de has 0",
+        "Find the line that was lost",
+    ),
     "a folder that is full": ([*PAIR_OPTIONS, "--out", "full"], 1, "not empty", "Choose a new folder"),
-    "a folder in a file": ([*PAIR_OPTIONS, "--out", "a.en/model"], 1, "cannot be inside a file", "another --out"),
+    "a folder in a file": ([*PAIR_OPTIONS, "--out", "a.en/model"], 1, "--out is inside a file", "another --out"),
     "a file as folder": ([*PAIR_OPTIONS, "--out", "a.en"], 1, "--out is a file", "another name"),
-    "no folder": (PAIR_OPTIONS, 2, "Where shall the model go", "--out FOLDER"),
-    "resuming what is no run": (["--resume", "full"], 1, "no run: it has no run.toml", "--out named"),
-    "resuming nothing": (["--resume", "nowhere"], 1, "There is no such folder", "--out named"),
-    "resuming with a corpus": (["--resume", "full", *PAIR_OPTIONS], 2, "--source was given", "Leave --source out"),
-    "resuming elsewhere": (["--resume", "full", *OUT_OPTIONS], 2, "knows its folder already", "Leave --out out"),
+    "no folder": (PAIR_OPTIONS, 2, "no output folder", "--out FOLDER"),
+    "resuming what is no run": (
+        ["--resume", "full"],
+        1,
+        "not a run folder: it has no run.toml",
+        "--out folder of a run",
+    ),
+    "resuming nothing": (["--resume", "nowhere"], 1, "There is no such folder", "--out folder of a run"),
+    "resuming with a corpus": (["--resume", "full", *PAIR_OPTIONS], 2, "--source was given", "Leave out --source"),
+    "resuming elsewhere": (
+        ["--resume", "full", *OUT_OPTIONS],
+        2,
+        "takes its folder from the run folder",
+        "Leave out --out",
+    ),
     "two numbers of updates": (
         ["--resume", "full", "--more", "5", "--updates", "9"],
         2,
         "Both --updates and --more",
         "--more adds to the old total",
     ),
-    "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more is for going on", "--updates N"),
-    "accepting something": (["--resume", "full", "--accept", "all"], 2, "knows no 'all'", "data or config"),
+    "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more needs --resume", "--updates N"),
+    "accepting something": (["--resume", "full", "--accept", "all"], 2, "got 'all'", "--accept data"),
     "an unknown preset": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "tini"],
         1,
@@ -140,7 +155,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "a preset by --set": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "model.preset=small"],
         2,
-        "comes too late",
+        "--set cannot change model.preset",
         "--preset",
     ),
     "a setting without =": (
@@ -158,7 +173,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "text with a target": (
         ["--text", "a.en", "--target", "a.de", *OUT_OPTIONS],
         2,
-        "--text is a corpus",
+        "--text cannot be combined with --target",
         "--source and --target",
     ),
     "too few lines": (
@@ -174,7 +189,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en", "--validation-target", "short.de"],
         1,
         "short.de has 150",
-        "compare both",
+        "Find the line that was lost",
     ),
     "validation of another kind": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation", "a.en"],
@@ -186,22 +201,22 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en"],
         2,
         "has no --validation-target",
-        "Say --validation-target",
+        "Add --validation-target",
     ),
     "a run file that is none": (["broken.toml", *OUT_OPTIONS], 1, "is not TOML", "broken.toml"),
-    "a corpus as run file": (["book.txt", *OUT_OPTIONS], 1, "no run file", "--text book.txt"),
+    "a corpus as run file": (["book.txt", *OUT_OPTIONS], 1, "not a run file", "--text book.txt"),
     "a missing run file": (["run.toml", *OUT_OPTIONS], 1, "cannot be read", "run.toml"),
     "a folder as run file": (["full", *OUT_OPTIONS], 1, "a folder, not a run file", "Give a run file"),
     "a run file and a corpus": (
         ["broken.toml", *PAIR_OPTIONS, *OUT_OPTIONS],
         2,
-        "--source was given beside it",
+        "--source cannot be combined",
         "run file",
     ),
     "a run file and validation": (
         ["broken.toml", "--validation-source", "a.en", "--validation-target", "a.de", *OUT_OPTIONS],
         2,
-        "--validation-source was given beside it",
+        "--validation-source cannot be combined",
         "run file",
     ),
     "minutes and updates": (
@@ -216,8 +231,13 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "Both --minutes and",
         "or --updates",
     ),
-    "no time": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "0"], 2, "--minutes is 0", "at least 1"),
-    "less than no updates": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "-5"], 2, "--updates is -5", "at least 1"),
+    "no time": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "0"], 2, "--minutes must be positive, got 0", "at least 1"),
+    "less than no updates": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "-5"],
+        2,
+        "--updates must be positive, got -5",
+        "at least 1",
+    ),
 }
 
 
@@ -233,7 +253,7 @@ def test_the_likeliest_mistakes(mistake: str) -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_run_from_files_to_a_model_and_on() -> None:
+def test_a_run_from_files_to_a_model_and_resumed() -> None:
     done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "4", "--seed", "7", *TINY_OPTIONS)
     assert "200 pairs: preset mini" in done.output
     assert "Cost:" in done.output
@@ -255,10 +275,10 @@ def test_a_run_from_files_to_a_model_and_on() -> None:
         assert what in refused.errors
         assert fix in refused.errors
     again = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, code=1)
-    assert "There is a run in this folder already" in again.errors
+    assert "This folder already contains a run" in again.errors
     assert "--resume new" in again.errors
     more = run_train("--resume", "new", "--more", "2")
-    assert "going on after update 4" in more.output
+    assert "resuming after update 4" in more.output
     assert "update 6/6" in more.output
     assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
 
@@ -273,11 +293,11 @@ def test_changed_files_are_named_unless_accepted() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_run_file_is_taken_as_it_is() -> None:
+def test_a_run_file_is_used_unchanged() -> None:
     dry = run_train(*PAIR_OPTIONS, "--dry-run", "--updates", "3", *TINY_OPTIONS)
     text = dry.output[dry.output.index("format = 1") :]
     Path("run.toml").write_text(text, encoding="utf-8")
-    assert "Time: about 1 s on this machine, 0.25 s an update" in dry.output
+    assert "Time: about 1 s on this machine (0.25 s per update" in dry.output
     assert not Path("new").exists()
     done = run_train("run.toml", *OUT_OPTIONS, "--set", "train.clip=0.25")
     assert "Cost:" in done.output
@@ -290,7 +310,7 @@ def test_a_run_file_is_taken_as_it_is() -> None:
 def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
     before = sorted(Path().iterdir())
     done = run_train("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
-    assert "preset book" in done.output
+    assert "preset lm-small" in done.output
     assert "distinct characters" in done.output
     assert 'task = "continue"' in done.output
     assert sorted(Path().iterdir()) == before
@@ -298,30 +318,30 @@ def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_own_validation_files_and_other_corpora() -> None:
-    given = ["--validation-source", "five.en", "--validation-target", "five.de"]
-    done = run_train(*PAIR_OPTIONS, "--dry-run", *given, *TINY_OPTIONS)
-    assert "Validation: 5 pairs of your own." in done.output
+    validation_options = ["--validation-source", "five.en", "--validation-target", "five.de"]
+    done = run_train(*PAIR_OPTIONS, "--dry-run", *validation_options, *TINY_OPTIONS)
+    assert "Validation data: 5 pairs of your own." in done.output
     assert "held_out = 0.0" in done.output
     _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
     assert 'task = "classify"' in run_train("--data", "a.tsv", "--dry-run").output
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
+def test_a_stopped_run_reports_how_to_continue() -> None:
     from regard.train.events import Finished
 
     assert EXIT_CODES == {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
     stop = ["--set", "train.spikes.kind=stop"]
-    for why, options, code, message in (
+    for reason, options, code, message in (
         ("stop requested", [], 75, "--resume new"),
         ("spike", stop, 76, "spikes.kind=skip --accept config"),
         ("spike", [], 76, "spikes.max_spikes=20 --accept config"),
     ):
 
-        def fake_fit(run: Run, folder: Path, why: Any = why, **_: object) -> Finished:
+        def fake_fit(run: Run, folder: Path, reason: Any = reason, **_: object) -> Finished:
             folder.mkdir()
             codec.RUN_FILES.save(run, folder / "run.toml")
-            return Finished(3, why, folder)
+            return Finished(3, reason, folder)
 
         with mock.patch("regard.train.fit.fit", fake_fit):
             done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *options, code=code)
@@ -332,16 +352,22 @@ def test_a_run_that_is_stopped_says_how_to_go_on() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_the_allocator_is_tuned_before_a_run_unless_disabled() -> None:
     with mock.patch("regard.cli.train.tune_allocator", side_effect=Restarted) as tune:
-        for arguments in (["--dry-run"], [*OUT_OPTIONS, "--set", "device.allocator=plain", "--preset", "nothing"]):
-            run_command("train", *PAIR_OPTIONS, *arguments)
+        run_command("train", *PAIR_OPTIONS, "--dry-run")
         assert not tune.called
         with pytest.raises(Restarted):
+            run_command("train", *PAIR_OPTIONS, *OUT_OPTIONS, "--set", "device.allocator=plain")
+        tune.assert_called_once_with(is_enabled=False)
+        with pytest.raises(Restarted):
             run_command("train", *PAIR_OPTIONS, *OUT_OPTIONS)
-        run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS)
+        tune.assert_called_with(is_enabled=True)
+        with mock.patch("regard.cli.train.tune_allocator", return_value=(allocator.NOTE,)):
+            assert allocator.NOTE in run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS).output
+        assert allocator.NOTE in Path("new/log.txt").read_text(encoding="utf-8")
         text = Path("new/run.toml").read_text(encoding="utf-8").replace('allocator = "plain"', 'allocator = "tuned"')
         Path("new/run.toml").write_text(text, encoding="utf-8")
         with pytest.raises(Restarted):
             run_command("train", "--resume", "new", "--more", "1")
+        tune.assert_called_with(is_enabled=True)
 
 
 @pytest.mark.usefixtures("corpus")
@@ -364,7 +390,7 @@ def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], Non
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 75, output
-    assert "stopped when asked, and saved" in output
+    assert "stopped on request, checkpoint saved" in output
     assert "regard train --resume new" in output
 
 
@@ -381,29 +407,32 @@ def until() -> Callable[[Callable[[], bool]], None]:
 
 @pytest.fixture
 def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """The environments that the command was started again with; as if it ran by itself under glibc."""
-    seen: list[dict[str, str]] = []
+    """Record the environments of restarts, as if the command ran under glibc with ample memory."""
+    environments: list[dict[str, str]] = []
 
     def execve(_path: str, _arguments: list[str], environment: dict[str, str]) -> None:
-        seen.append(environment)
+        environments.append(environment)
         raise Restarted
 
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.setattr(allocator, "_has_glibc", lambda: True)
+    monkeypatch.setattr(allocator, "available_memory", lambda: 2 * allocator.MIN_MEMORY)
     monkeypatch.setattr(sys, "argv", ["/bin/regard", "train"])
     monkeypatch.setattr(sys, "orig_argv", [sys.executable, "/bin/regard", "train"])
     for name in (allocator.TUNABLES_VARIABLE, allocator.RESTART_VARIABLE):
         monkeypatch.delenv(name, raising=False)
-    return seen
+    return environments
 
 
 def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Restarted):
-        allocator.tune_allocator()
+        allocator.tune_allocator(is_enabled=True)
     assert restarts[0][allocator.TUNABLES_VARIABLE] == allocator.TUNABLES
     for name, value in restarts[0].items():
         monkeypatch.setenv(name, value)
-    allocator.tune_allocator()  # the second start: no third
+    assert allocator.tune_allocator(is_enabled=True) == (
+        allocator.NOTE,
+    )  # the restarted process does not restart again
     assert len(restarts) == 1
     assert allocator.TUNABLES_VARIABLE not in os.environ
     assert allocator.RESTART_VARIABLE not in os.environ
@@ -412,17 +441,25 @@ def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch
 def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     for original in (["python", "-m", "pytest"], ["python", "other.py", "train"], ["python", "-c", "main()", "train"]):
         monkeypatch.setattr(sys, "orig_argv", original)
-        allocator.tune_allocator()
+        allocator.tune_allocator(is_enabled=True)
     assert restarts == []
 
 
 def test_no_restart_against_the_user(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(allocator.TUNABLES_VARIABLE, "glibc.malloc.check=3")
-    allocator.tune_allocator()
+    allocator.tune_allocator(is_enabled=True)
     monkeypatch.delenv(allocator.TUNABLES_VARIABLE)
+    assert allocator.tune_allocator(is_enabled=False) == ()
+    monkeypatch.setattr(allocator, "available_memory", lambda: allocator.MIN_MEMORY / 2)
+    assert allocator.tune_allocator(is_enabled=True) == ()
+    monkeypatch.setattr(allocator, "available_memory", lambda: 2 * allocator.MIN_MEMORY)
     monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
-    allocator.tune_allocator()
+    allocator.tune_allocator(is_enabled=True)
     assert restarts == []
+
+
+def test_available_memory_is_read_from_the_system() -> None:
+    assert 1e8 < allocator.available_memory() < 1e15
 
 
 @pytest.mark.usefixtures("corpus")
@@ -450,8 +487,8 @@ def test_status_is_shown_on_a_terminal_only(is_terminal: bool, monkeypatch: pyte
     console = Console(file=screen, force_terminal=is_terminal, width=80)
     monkeypatch.setattr("regard.cli.train.Console", lambda *, stderr: console if stderr else None)
     monkeypatch.setenv("TERM", "xterm")
-    with _status("looking"):
+    with _status("analysing"):
         pass
-    with _status("looking") as set_status:
+    with _status("analysing") as set_status:
         set_status("timing")
-    assert [word in screen.getvalue() for word in ("looking...", "timing...")] == [is_terminal] * 2
+    assert [word in screen.getvalue() for word in ("analysing...", "timing...")] == [is_terminal] * 2

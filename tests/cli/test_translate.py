@@ -1,4 +1,4 @@
-"""`regard translate` and `regard generate`, as a user meets them."""
+"""`regard translate` and `regard generate` from the command line."""
 
 import gzip
 import io
@@ -30,7 +30,7 @@ from tests.pipeline.factories import (
 )
 
 LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
-GNMT_OPTIONS = ("--lengths", "gnmt", "--alpha", "0.6")
+GNMT_OPTIONS = ("--length-normalization", "gnmt", "--length-penalty", "0.6")
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +57,16 @@ def translate_expected(folder: str, texts: list[str], **options: Any) -> list[st
 
 
 def test_texts_on_the_command_line(translator_folder: str) -> None:
-    done = run_command("translate", translator_folder, *TEXTS[:2], "--longest", "7", "--beam", "2")
+    done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "2")
     assert done.code == 0, done.errors
-    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], beam=2)
+    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], beam_size=2)
 
 
 def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes("\n".join(LINES).encode() + b"\n")
     done = run_command(
-        "translate", translator_folder, "--input", str(source), "--output", str(target), "--longest", "7"
+        "translate", translator_folder, "--input", str(source), "--output", str(target), "--max-length", "7"
     )
     assert done.code == 0, done.errors
     assert done.output == ""
@@ -77,28 +77,28 @@ def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path)
 
 
 def test_standard_input_and_json(translator_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = "\ufefftwo men\r\n\r\nzwei".encode()  # a mark, Windows' line ends, no end of the last line
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    done = run_command("translate", translator_folder, "--json", "--longest", "7")
+    content = "\ufefftwo men\r\n\r\nzwei".encode()  # byte order mark, Windows line ends, no line end at the end
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    done = run_command("translate", translator_folder, "--json", "--max-length", "7")
     assert done.code == 0, done.errors
     records = [json.loads(line) for line in done.output.split("\n")[:-1]]
     assert [record["source"] for record in records] == ["two men", "", "zwei"]
     assert [record["text"].replace("\r", " ").replace("\n", " ") for record in records] == translate_expected(
         translator_folder, ["two men", "", "zwei"]
     )
-    assert records[0].keys() == {"source", "text", "score", "tokens", "pieces", "logs", "ended"}
-    assert len(records[0]["tokens"]) == len(records[0]["logs"]) > 0
+    assert records[0].keys() == {"source", "text", "score", "tokens", "token_texts", "logprobs", "ended"}
+    assert len(records[0]["tokens"]) == len(records[0]["logprobs"]) > 0
 
 
 def test_many_chunks_keep_the_order(translator_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.text_input.WINDOW", 3)
+    monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 3)
     source = tmp_path / "in.txt"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
-    done = run_command("translate", translator_folder, "--input", str(source), "--longest", "7", "--beam", "1")
-    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, beam=1)
+    done = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--beam", "1")
+    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, beam_size=1)
 
 
-def test_a_person_gets_an_answer_to_each_line(translator_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_an_answer_to_each_line(translator_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.TextIOWrapper):
         def isatty(self) -> bool:
             return True
@@ -112,12 +112,12 @@ def test_a_person_gets_an_answer_to_each_line(translator_folder: str, monkeypatc
 
     monkeypatch.setattr(Translator, "translate", recording_translate)
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))
-    assert run_command("translate", translator_folder, "--longest", "3").code == 0
+    assert run_command("translate", translator_folder, "--max-length", "3").code == 0
     assert sizes == [1, 1]
 
 
 def test_generate_continues_a_prompt(generator_folder: str) -> None:
-    options = ["--tokens", "9", "--temperature", "1.2", "--top-k", "20", "--top-p", "0.9", "--seed", "3"]
+    options = ["--max-new-tokens", "9", "--temperature", "1.2", "--top-k", "20", "--top-p", "0.9", "--seed", "3"]
     done = run_command("generate", generator_folder, "Two young", *options)
     assert done.code == 0, done.errors
     assert done.output.startswith("Two young")
@@ -125,13 +125,13 @@ def test_generate_continues_a_prompt(generator_folder: str) -> None:
     assert run_command("generate", generator_folder, "Two young", *options).output == done.output
     assert run_command("generate", generator_folder, "Two young", *options[:-1], "4").output != done.output
     searched = run_command(
-        "generate", generator_folder, "Two young", "--tokens", "4", "--search", "beam", "--count", "2"
+        "generate", generator_folder, "Two young", "--max-new-tokens", "4", "--search", "beam", "--count", "2"
     )
     assert searched.code == 0, searched.errors
     assert len(searched.output.splitlines()) == 2
 
 
-def test_mistakes_are_answered(translator_folder: str, generator_folder: str, tmp_path: Path) -> None:
+def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.toml").write_text("", encoding="utf-8")
@@ -148,20 +148,23 @@ def test_mistakes_are_answered(translator_folder: str, generator_folder: str, tm
         (["translate", str(run), "text"], "This run has no model yet"),
         (["translate", generator_folder, "text"], f"regard generate {generator_folder}"),
         (["generate", translator_folder, "text"], f"regard translate {translator_folder}"),
-        (["translate", str(encoder), "text"], "fills gaps; it does not translate"),
+        (["translate", str(encoder), "text"], "a masked language model, not a translation model"),
         (["translate", translator_folder, "text", "--input", str(text)], "both given"),
         (["translate", translator_folder, "--input", "nowhere"], "There is no such file"),
         (["translate", translator_folder, "--input", str(text), "--output", str(text)], "overwrite the input"),
         (["translate", translator_folder, "text", "--output", "no/where"], "cannot be written"),
         (["translate", translator_folder, "--input", str(text)], f"{text}:2"),
         (["translate", translator_folder, "text", "--into", "de"], "no tag for the language 'de'"),
-        (["generate", generator_folder, "text", "--tokens", "5000"], "Ask for at most"),
+        (["generate", generator_folder, "text", "--max-new-tokens", "5000"], "Ask for at most"),
         (["generate", generator_folder, "text", "--top-p", "0"], "Use a top_p above 0"),
-        (["generate", generator_folder, "text", "--search", "beam", "--top-k", "3"], "--top-k means nothing to it"),
-        (["translate", translator_folder, "text", "--search", "risk", "--alpha", "2"], "--alpha means nothing to it"),
-        (["translate", translator_folder, "text", "--search", "stochastic", *GNMT_OPTIONS], "weighs no lengths"),
+        (["generate", generator_folder, "text", "--search", "beam", "--top-k", "3"], "--top-k has no effect"),
+        (
+            ["translate", translator_folder, "text", "--search", "mbr", "--length-penalty", "2"],
+            "--length-penalty has no effect",
+        ),
+        (["translate", translator_folder, "text", "--search", "stochastic", *GNMT_OPTIONS], "has no length penalty"),
         (["score", generator_folder, "text", "--into", "de"], "Leave `into` out"),
-        (["score", translator_folder, "text", "--of", "a", "--window", "9"], "Leave `window` out"),
+        (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave `window` out"),
     ):
         done = run_command(*arguments)
         assert done.code == 1, arguments
@@ -170,86 +173,86 @@ def test_mistakes_are_answered(translator_folder: str, generator_folder: str, tm
     assert text.read_bytes() == b"good\nb\xe4d\n"
 
 
-@pytest.mark.parametrize("whole", [[], ["--document"]])
-def test_an_old_output_outlives_an_input_that_cannot_be_read(
-    translator_folder: str, whole: list[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("mode", [[], ["--document"]])
+def test_an_unreadable_input_leaves_an_existing_output(translator_folder: str, mode: list[str], tmp_path: Path) -> None:
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes(b"b\xe4d\n")
     output.write_text("old")
-    assert (
-        run_command("translate", translator_folder, "--input", str(source), "--output", str(output), *whole).code == 1
-    )
+    assert run_command("translate", translator_folder, "--input", str(source), "--output", str(output), *mode).code == 1
     assert output.read_text() == "old"
 
 
 def test_a_document_keeps_its_white_space(translator_folder: str, tmp_path: Path) -> None:
-    folder = translating
+    folder = translator_folder
     (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
-    done = run_command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--longest", "3")
+    done = run_command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--max-length", "3")
     assert done.code == 0, done.errors
     assert done.output.startswith("\n  ")
     assert done.output.endswith("\n")
     assert "\n\n" in done.output[1:]
     record = json.loads(
-        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--longest", "3").output
+        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--max-length", "3").output
     )
     assert record["sources"] == ["A bee.", "C dee!"]
-    options = ("translate", folder, "A bee.", "--document", "--longest", "3", "--beam", "1")
+    options = ("translate", folder, "A bee.", "--document", "--max-length", "3", "--beam", "1")
     with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as translate:
         run_command(*options, "--forbid", "bee")
-    assert translate.call_args.kwargs["wishes"].forbidden == ["bee"]
-    for option in (("--begin", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
-        assert "translated as a whole" in run_command(*options, *option).errors
+    assert translate.call_args.kwargs["constraints"].forbidden == ["bee"]
+    for option in (("--prefix", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
+        assert "--document cannot be combined" in run_command(*options, *option).errors
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     wrong = run_command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
     assert "not UTF-8" in wrong.errors
 
 
 def test_translate_searches_and_constraints(translator_folder: str) -> None:
-    done = run_command("translate", translator_folder, *TEXTS[:2], "--longest", "7", "--beam", "3", "--n-best", "2")
+    done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "3", "--n-best", "2")
     assert done.code == 0, done.errors
     rows = [line.split("\t") for line in done.output.split("\n")[:-1]]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
     assert float(rows[0][1]) >= float(rows[1][1])
-    assert [row[2] for row in rows[::2]] == translate_expected(translator_folder, TEXTS[:2], beam=3)
+    assert [row[2] for row in rows[::2]] == translate_expected(translator_folder, TEXTS[:2], beam_size=3)
     for options in (
         ["--search", "sample", "--top-p", "0.9", "--seed", "1"],
-        ["--search", "risk", "--beam", "4", "--seed", "1"],
-        ["--search", "diverse", "--lengths", "gnmt", "--alpha", "0.6"],
+        ["--search", "mbr", "--beam", "4", "--seed", "1"],
+        ["--search", "diverse", *GNMT_OPTIONS],
         ["--search", "stochastic", "--seed", "2"],
-        ["--with", translating],
+        ["--with", translator_folder],
     ):
-        first, second = (run_command("translate", translator_folder, *TEXTS, "--longest", "7", *options) for _ in "12")
+        first, second = (
+            run_command("translate", translator_folder, *TEXTS, "--max-length", "7", *options) for _ in "12"
+        )
         assert first.code == 0, first.errors
         assert first.output == second.output
         assert len(first.output.split("\n")) == len(TEXTS) + 1
     gnmt_record = json.loads(
-        run_command("translate", translator_folder, TEXTS[0], "--longest", "7", *GNMT_OPTIONS, "--json").output
+        run_command("translate", translator_folder, TEXTS[0], "--max-length", "7", *GNMT_OPTIONS, "--json").output
     )
-    assert gnmt_record["score"] == pytest.approx(sum(gnmt_record["logs"]) / ((5 + len(gnmt_record["logs"])) / 6) ** 0.6)
-    greedy = run_command("translate", translator_folder, *TEXTS, "--longest", "7", "--beam", "1").output
+    assert gnmt_record["score"] == pytest.approx(
+        sum(gnmt_record["logprobs"]) / ((5 + len(gnmt_record["logprobs"])) / 6) ** 0.6
+    )
+    greedy = run_command("translate", translator_folder, *TEXTS, "--max-length", "7", "--beam", "1").output
     for filter_options in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
         sampling_options = ["--beam", "1", "--search", "sample", *filter_options, "--seed", "1"]
         assert (
-            run_command("translate", translator_folder, *TEXTS, "--longest", "7", *sampling_options).output == greedy
+            run_command("translate", translator_folder, *TEXTS, "--max-length", "7", *sampling_options).output == greedy
         ), filter_options
-    once = run_command(
-        "translate", translator_folder, *TEXTS, "--longest", "7", "--search", "sample", "--seed", "1"
+    sampled = run_command(
+        "translate", translator_folder, *TEXTS, "--max-length", "7", "--search", "sample", "--seed", "1"
     ).output
-    # One draw, and not the likeliest of several.
-    assert once.split("\n")[:-1] == translate_expected(translator_folder, TEXTS, search=Sampling(), seed=1)
+    # A single sample, not the most probable of several.
+    assert sampled.split("\n")[:-1] == translate_expected(translator_folder, TEXTS, search=Sampling(), seed=1)
     done = run_command(
-        "translate", translator_folder, TEXTS[0], "--longest", "9", "--begin", "Ein", "--json", "--align"
+        "translate", translator_folder, TEXTS[0], "--max-length", "9", "--prefix", "Ein", "--json", "--align"
     )
     record = json.loads(done.output)
     assert record["text"].startswith("Ein")
     assert record["alignment"]
     assert all(len(pair) == 2 for pair in record["alignment"])
-    done = run_command("translate", translator_folder, TEXTS[0], "--longest", "20", "--require", "Holz")
+    done = run_command("translate", translator_folder, TEXTS[0], "--max-length", "20", "--require", "Holz")
     assert "Holz" in done.output
     done = run_command(
-        "translate", translator_folder, TEXTS[0], "--longest", "20", "--begin", "Holz", "--forbid", "Holz"
+        "translate", translator_folder, TEXTS[0], "--max-length", "20", "--prefix", "Holz", "--forbid", "Holz"
     )
     assert (done.code, "forced and forbidden" in done.errors) == (1, True)
     done = run_command("translate", translator_folder, TEXTS[0], "--top-k", "3")
@@ -257,20 +260,31 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
 
 
 def test_generate_searches_and_filters(generator_folder: str) -> None:
-    basic = ["generate", generator_folder, "Two young", "--tokens", "6", "--seed", "1"]
+    basic = ["generate", generator_folder, "Two young", "--max-new-tokens", "6", "--seed", "1"]
     done = run_command(*basic, "--count", "3")
     assert done.code == 0, done.errors
     assert done.output.count("Two young") == 3
-    done = run_command(*basic, "--json", "--min-p", "0.1", "--typical", "0.9", "--repetition", "1.2", "--ngram", "2")
+    done = run_command(
+        *basic,
+        "--json",
+        "--min-p",
+        "0.1",
+        "--typical-p",
+        "0.9",
+        "--repetition-penalty",
+        "1.2",
+        "--no-repeat-ngram",
+        "2",
+    )
     record = json.loads(done.output)
-    assert (record["prompt"], len(record["tokens"])) == ("Two young", len(record["logs"]))
-    plain = run_command("generate", generator_folder, "Two young", "--tokens", "6", "--temperature", "0")
+    assert (record["prompt"], len(record["tokens"])) == ("Two young", len(record["logprobs"]))
+    greedy = run_command("generate", generator_folder, "Two young", "--max-new-tokens", "6", "--temperature", "0")
     for filter_options in (["--top-k", "1"], ["--top-p", "0.0001"], ["--min-p", "1"]):
-        hot = run_command(
+        filtered = run_command(
             "generate",
             generator_folder,
             "Two young",
-            "--tokens",
+            "--max-new-tokens",
             "6",
             "--temperature",
             "1.5",
@@ -278,22 +292,32 @@ def test_generate_searches_and_filters(generator_folder: str) -> None:
             "--seed",
             "1",
         )
-        assert hot.output == plain.output, filter_options
-    once = json.loads(run_command(*basic, "--json", "--ngram", "1").output)["tokens"]
-    assert len(set(once)) == len(once) > 1
+        assert filtered.output == greedy.output, filter_options
+    token_ids = json.loads(run_command(*basic, "--json", "--no-repeat-ngram", "1").output)["tokens"]
+    assert len(set(token_ids)) == len(token_ids) > 1
     drafted = run_command(
-        "generate", generator_folder, "Two young", "--tokens", "6", "--temperature", "0", "--draft", generator_folder
+        "generate",
+        generator_folder,
+        "Two young",
+        "--max-new-tokens",
+        "6",
+        "--temperature",
+        "0",
+        "--draft",
+        generator_folder,
     )
-    assert drafted.output == plain.output
-    assert "guesses taken" in drafted.errors
-    beam = run_command("generate", generator_folder, "Two young", "--tokens", "6", "--search", "beam", "--count", "2")
+    assert drafted.output == greedy.output
+    assert "draft tokens accepted" in drafted.errors
+    beam = run_command(
+        "generate", generator_folder, "Two young", "--max-new-tokens", "6", "--search", "beam", "--count", "2"
+    )
     assert beam.code == 0, beam.errors
 
 
-def test_packed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
+def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
-    done = run_command("translate", translator_folder, "--input", str(source), "--longest", "7")
+    done = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7")
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES)
-    whole = run_command("translate", translator_folder, "--input", str(source), "--longest", "7", "--document")
-    assert whole.code == 0, whole.errors
+    document = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--document")
+    assert document.code == 0, document.errors

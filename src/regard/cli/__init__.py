@@ -1,4 +1,4 @@
-"""The `regard` command: one file a group of verbs. Typer and Rich live here only."""
+"""The `regard` command: one file per command or group of commands. Only this package imports Typer and Rich."""
 
 from regard.cli.app import main
 

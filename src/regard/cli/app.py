@@ -1,4 +1,4 @@
-"""The command and what all verbs share: the version, and errors as text instead of tracebacks."""
+"""The `regard` command: its subcommands, --version, and error messages without tracebacks."""
 
 import sys
 from typing import Annotated
@@ -25,7 +25,7 @@ from regard.cli import (
 
 app = typer.Typer(
     name="regard",
-    help="Train, see into and serve your own Transformers.",
+    help="Train, inspect and serve Transformers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -44,7 +44,7 @@ app.command()(evaluate.evaluate)
 
 
 def main() -> None:
-    """Run the command; an error that teaches is shown as it is and ends with code 1."""
+    """Run the command; a RegardError is printed without a traceback and exits with code 1."""
     try:
         app()
     except RegardError as error:
@@ -65,4 +65,4 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Train, see into and serve your own Transformers."""
+    """Train, inspect and serve Transformers."""

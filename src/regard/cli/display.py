@@ -1,6 +1,6 @@
-"""A run as a live display: where it stands, how it learns, and what it says so far. Notices scroll above it.
+"""The live display of a run: progress, loss curve, scores and a sample output. Messages scroll above it.
 
-It is drawn 80 columns wide at most, so that a terminal can be made wider and narrower without a trace.
+It is at most 80 columns wide, so that resizing the terminal leaves no artefacts.
 """
 
 import time
@@ -39,13 +39,13 @@ from regard.train.events import (
 
 WIDTH = 80
 BLOCKS = "▁▂▃▄▅▆▇█"
-SPARKLINE_WIDTH = 60  # blocks of the loss
-MAX_LOSSES = 4096  # losses that the sparkline is made of; beyond, every second one is forgotten
-REFRESH_RATE = 4
+SPARKLINE_WIDTH = 60  # characters of the loss curve
+MAX_LOSSES = 4096  # values in the loss history; when it is full, neighbours are averaged
+REFRESH_RATE = 4  # per second
 
 
 class Display:
-    """A listener that draws.
+    """A listener that draws a live display.
 
     with Display(Console()) as display:
         fit(run, folder, listeners=[display])
@@ -60,7 +60,7 @@ class Display:
         self._best_validation: Validated | None = None
         self._saved_update: int | None = None
         self._stage, self._start_time = "starting", clock()
-        # Other people's writes to stdout are left alone: nothing below the cli prints.
+        # stdout and stderr are not redirected: no package below the cli prints.
         self._live = Live(
             console=console,
             get_renderable=self.render,
@@ -80,7 +80,7 @@ class Display:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Hear an event. Drawing happens a few times a second, whatever is heard."""
+        """Handle an event. A thread redraws the display a few times per second, independent of the events."""
         match event:
             case Message():
                 self._print(event.text, "yellow" if event.kind == "warning" else "")
@@ -93,7 +93,7 @@ class Display:
             case Updated():
                 self._speed.add(event)
                 self._losses.add(event.loss)
-                self._updated = event  # last: a drawing thread may look in between
+                self._updated = event  # last: the drawing thread may read in between
             case Validated():
                 self._validated = event
                 self._best_validation = event if event.is_best else self._best_validation
@@ -106,11 +106,11 @@ class Display:
                 self._print(format_finished(event), "bold")
 
     def _print(self, text: str, style: str = "") -> None:
-        """Above the display; text of users is never read as markup."""
+        """Print above the display; user text is never interpreted as markup."""
         self._console.print(Text(escape_control_characters(text), style=style))
 
     def render(self) -> Group:
-        """What is to be seen now."""
+        """Render the current state."""
         width = min(self._console.width, WIDTH)
         if self._started is None or self._updated is None:
             elapsed = format_duration(self._clock() - self._start_time)
@@ -126,7 +126,7 @@ class Display:
         return Group(*parts)
 
     def _render_progress(self, width: int) -> Table:
-        assert self._started is not None and self._updated is not None  # noqa: S101, PT018 - `render` asked
+        assert self._started is not None and self._updated is not None  # noqa: S101, PT018 - `render` checked
         update, updates = self._updated.update, self._started.updates
         time_left = format_duration((updates - update) * self._speed.seconds_per_update)
         labels = (f"{update:,}/{updates:,}", f"{update / updates:.0%}", f"{time_left} left")
@@ -138,12 +138,12 @@ class Display:
         return table
 
     def _render_figures(self, width: int) -> Text:
-        assert self._updated is not None  # noqa: S101 - `render` asked
+        assert self._updated is not None  # noqa: S101 - `render` checked
         event = self._updated
         saved = "" if self._saved_update is None else f"  saved at {self._saved_update:,}"
         return _truncate(
-            f"epoch {event.epoch + 1}  {self._speed.tokens_per_second:,.0f} tokens/s  rate {event.learning_rate:.3g}  "
-            f"gradient {event.gradient_norm:.2f}{saved}",
+            f"epoch {event.epoch + 1}  {self._speed.tokens_per_second:,.0f} tokens/s  lr {event.learning_rate:.3g}  "
+            f"grad norm {event.gradient_norm:.2f}{saved}",
             width,
         )
 
@@ -155,13 +155,13 @@ class Display:
         return _truncate(text, width)
 
     def _render_scores(self, width: int) -> list[Text]:
-        assert self._started is not None  # noqa: S101 - `render` asked
+        assert self._started is not None  # noqa: S101 - `render` checked
         metric, previous_best = self._started.metric, self._started.best_score
         if self._validated is None:
             line = (
                 "no validation yet"
                 if previous_best is None
-                else f"best {metric} {format_score(metric, previous_best)} before this start"
+                else f"best {metric} {format_score(metric, previous_best)} before resuming"
             )
             return [_truncate(line, width)]
         lines = [_truncate(f"last {format_brief_scores(self._validated.scores)}", width)]
@@ -172,7 +172,7 @@ class Display:
 
 
 class LossHistory:
-    """All losses of a run in little room: when there are too many, neighbours become one."""
+    """The losses of a run in bounded memory: when the history is full, neighbours are averaged."""
 
     def __init__(self) -> None:
         self._means: list[float] = []
@@ -180,7 +180,7 @@ class LossHistory:
         self._bin_size = 1
 
     def add(self, loss: float) -> None:
-        """One more."""
+        """Add a loss."""
         self._pending.append(loss)
         if len(self._pending) >= self._bin_size:
             self._means.append(sum(self._pending) / len(self._pending))
@@ -190,15 +190,15 @@ class LossHistory:
             self._bin_size *= 2
 
     def downsample(self, max_points: int) -> list[float]:
-        """At most so many means over equal stretches, from the first to the last."""
-        values = list(self._means)  # a copy: it is drawn in another thread than it grows in
+        """Return at most `max_points` means over equal intervals of the run."""
+        values = list(self._means)  # a copy: the drawing thread is not the training thread
         count = min(max_points, len(values))
         edges = [round(index * len(values) / count) for index in range(count + 1)]
         return [sum(values[low:high]) / (high - low) for low, high in pairwise(edges)]
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Heights as blocks; what is no number leaves a gap.
+    """Draw values as block characters; values that are not finite leave a gap.
 
     >>> sparkline([3.0, 2.0, 1.0, float("nan"), 1.5])
     '█▅▁ ▃'
@@ -210,14 +210,14 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def _make_sample_table(sample: SampleOutput, width: int) -> Table:
-    """A source, what the model makes of it, and what a person made of it, two lines each at most."""
+    """Lay out source, output and reference, at most two lines each."""
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(width=width - 11)
     for name, text in (("source", sample.source), ("output", sample.output), ("reference", sample.reference)):
         if text or name == "output":
             cell = Text(
-                escape_control_characters(text)[: 4 * width] or "(nothing)", style="bold" if name == "output" else ""
+                escape_control_characters(text)[: 4 * width] or "(empty)", style="bold" if name == "output" else ""
             )
             cell.truncate(2 * (width - 11) - 2, overflow="ellipsis")
             table.add_row(name, cell)
@@ -225,7 +225,7 @@ def _make_sample_table(sample: SampleOutput, width: int) -> Table:
 
 
 def _truncate(text: str | Text, width: int) -> Text:
-    """One line, never two: a display that grows and shrinks flickers."""
+    """Truncate to one line: a display that changes its height flickers."""
     line = Text(text) if isinstance(text, str) else text
     line.truncate(width, overflow="ellipsis")
     line.no_wrap = True

@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good a model is, or a file of translations, and whether it is better than another."""
+"""`regard evaluate`: score a model or a file of translations, and compare it with another system."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,41 +8,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.cli.evaluation_tables import print_evaluation
-from regard.cli.loading import load_as
-from regard.cli.text_input import check_paths, read_lines, show_progress
+from regard.cli.options import takes_options
+from regard.cli.text_input import TargetLanguage, check_paths, join_lines, load_as, read_lines, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import Scorer
     from regard.pipeline.translator import Translator
 
 
+def _file(help_text: str) -> Any:
+    return typer.Option(metavar="FILE", help=help_text)
+
+
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What a person asked for."""
+    """The options of `regard evaluate`; None means not given."""
 
-    folder: Path | None
-    source: Path | None
-    reference: list[Path]
-    hypotheses: Path | None
-    other: Path | None
-    other_output: Path | None
-    text: Path | None
-    train: Path | None
-    fit_temperature: Path | None
-    output: Path | None
-    probes: bool
-    beam: int
-    length_penalty: float
-    target_language: str | None
-    window: int | None
-    samples: int
-    seed: int
+    folder: Annotated[Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.")] = None
+    source: Annotated[Path | None, _file("Source texts, one per line.")] = None
+    reference: Annotated[
+        list[Path] | None, _file("Reference translations. Repeatable; further references may have empty lines.")
+    ] = None
+    hypotheses: Annotated[Path | None, _file("Evaluate the translations in this file instead of a model.")] = None
+    other_model: Annotated[
+        Path | None, typer.Option("--other", metavar="MODEL", help="Compare with another model.")
+    ] = None
+    other_output: Annotated[Path | None, _file("Compare with the translations in this file.")] = None
+    text: Annotated[Path | None, _file("Held-out text for a language model.")] = None
+    lines: Annotated[bool, typer.Option("--lines", help="Treat every line of --text as a text of its own.")] = False
+    train: Annotated[Path | None, _file("Target side of the training corpus: adds scores by word frequency.")] = None
+    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy.")] = 5
+    length_penalty: Annotated[
+        float, typer.Option(min=0.0, help="Exponent of the length normalization; larger values favour longer texts.")
+    ] = 1.0
+    into: TargetLanguage = None
+    window: Annotated[
+        int | None, typer.Option(min=2, help="Context window in tokens for --text (language models).")
+    ] = None
+    samples: Annotated[int, typer.Option(min=1, help="Number of resamples of the paired bootstrap test.")] = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the paired bootstrap test.")] = 12345
+    probes: Annotated[
+        bool, typer.Option("--probes", help="Also run robustness probes: repetitive input, gender-swapped pairs.")
+    ] = False
+    fit_temperature: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Fit a calibration temperature and write the model with it to a new folder."
+        ),
+    ] = None
+    output: Annotated[Path | None, _file("Write the translations to this file.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")] = False
 
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """The files that were named, line by line; what was not named is None."""
+    """The lines of the input files; None for files that were not given."""
 
     sources: list[str] | None
     references: list[tuple[str, ...]] | None
@@ -52,154 +74,100 @@ class EvaluationData:
     texts: list[str] | None
 
 
-Evaluation = dict[str, Any]  # what was found, by name: the object of --json
+Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
 
-def evaluate(
-    folder: Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="A model's folder, or a run's.")] = None,
-    source: Annotated[Path | None, typer.Option(metavar="FILE", help="What to translate, a text a line.")] = None,
-    reference: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="What should come out. Give several for several references; an empty line is none."
-        ),
-    ] = None,
-    hypotheses: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Evaluate this file instead of a model's translations.")
-    ] = None,
-    other: Annotated[Path | None, typer.Option(metavar="MODEL", help="Compare with another model.")] = None,
-    other_output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Compare with another system's translations.")
-    ] = None,
-    text: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For a model that writes on: a document that it never read.")
-    ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Every line of --text is a text of its own.")] = False,
-    train: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Target text of the training, to tell rare words by.")
-    ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Beginnings that are tried together; 1 is greedy.")] = 5,
-    length_penalty: Annotated[float, typer.Option(min=0.0, help="score / length^alpha.")] = 1.0,
-    into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
-    window: Annotated[int | None, typer.Option(min=2, help="Tokens of a text that a writer reads at once.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Drawings of the paired bootstrap.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawings.")] = 12345,
-    probes: Annotated[bool, typer.Option("--probes", help="Ask about garbage, and about men and women.")] = False,
-    fit_temperature: Annotated[
-        Path | None,
-        typer.Option(
-            "--fit-temperature",
-            metavar="FOLDER",
-            help="Fit a temperature on these texts, and write the model with it to a new folder.",
-        ),
-    ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the translations to a file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with everything.")] = False,
-) -> None:
-    """Measure a model, or a file of translations, against references."""
-    options = EvaluateOptions(
-        folder=folder,
-        source=source,
-        reference=reference or [],
-        hypotheses=hypotheses,
-        other=other,
-        other_output=other_output,
-        text=text,
-        train=train,
-        fit_temperature=fit_temperature,
-        output=output,
-        probes=probes,
-        beam=beam,
-        length_penalty=length_penalty,
-        target_language=into,
-        window=window,
-        samples=samples,
-        seed=seed,
-    )
+@takes_options(EvaluateOptions)
+def evaluate(options: EvaluateOptions) -> None:
+    """Evaluate a model, or a file of translations, against references.
+
+    Reports BLEU, chrF, TER, exact match and word error rate with signatures; for a model also perplexity and
+    calibration; with --other or --other-output a paired bootstrap test.
+    """
     _check(options)
-    data = _read_files(options, lines)
+    data = _read_files(options)
     evaluation: Evaluation = {}
     if options.text is not None:
         _evaluate_text(options, data, evaluation)
     else:
         _evaluate_system(options, data, evaluation)
-    if as_json:
+    if options.as_json:
         typer.echo(json.dumps(evaluation, ensure_ascii=False))
     else:
         print_evaluation(evaluation)
 
 
 def _check(options: EvaluateOptions) -> None:
-    """What cannot be read, and what does not go together, is said before any work."""
+    """Raise an error for unreadable files and options that exclude each other, before any work."""
     for file in (
         options.source,
         options.hypotheses,
         options.other_output,
         options.text,
         options.train,
-        *options.reference,
+        *(options.reference or ()),
     ):
         check_paths(None, file, options.output)
     has_hypotheses, has_text = options.hypotheses is not None, options.text is not None
-    has_other = options.other is not None or options.other_output is not None
+    has_other = options.other_model is not None or options.other_output is not None
     needs_pairs = options.source is not None or bool(options.reference) or has_hypotheses or options.probes or has_other
     for is_wrong, what, fix in (
         (
             options.folder is None and not has_hypotheses,
             "There is nothing to evaluate.",
-            "Name a model, or give --hypotheses.",
+            "Give a model folder, or --hypotheses FILE.",
         ),
         (
             options.folder is not None and has_hypotheses,
             "A model and --hypotheses were both given.",
-            "Give one of them; two systems are compared with --other or --other-output.",
+            "Give one of them; to compare two systems use --other or --other-output.",
         ),
         (
             has_hypotheses and (options.probes or options.fit_temperature is not None),
-            "Probes and temperatures need a model.",
-            "Name one.",
+            "--probes and --fit-temperature need a model.",
+            "Give a model folder instead of --hypotheses.",
         ),
         (
             not has_text and not options.reference and (options.output is not None or options.train is not None),
-            "Nothing is translated without --reference.",
-            "Give it, or leave out --output and --train.",
+            "--output and --train need --reference.",
+            "Add --reference FILE, or leave them out.",
         ),
         (
             has_hypotheses and options.output is not None,
-            "The translations are in a file already.",
+            "--output needs a model: --hypotheses already is a file.",
             "Leave out --output.",
         ),
         (
             has_text and (needs_pairs or options.output is not None),
-            "--text is for a model that writes on, and stands alone.",
-            "Give --source and --reference for a model that translates.",
+            "--text cannot be combined with options for translation models.",
+            "Give --text for a language model, or --source and --reference for a translation model.",
         ),
         (
             not has_text
             and not options.reference
             and (has_hypotheses or has_other or options.fit_temperature or not options.probes),
-            "There is nothing to compare with.",
-            "Give --reference; --text for a model that writes on.",
+            "There are no references.",
+            "Give --reference FILE, or --text FILE for a language model.",
         ),
         (
-            not has_text and options.source is None and (not has_hypotheses or options.other is not None),
-            "There is nothing to translate.",
-            "Give --source.",
+            not has_text and options.source is None and (not has_hypotheses or options.other_model is not None),
+            "There are no source texts.",
+            "Give --source FILE.",
         ),
-        (not has_text and options.window is not None, "A window is for long texts: --text.", "Leave out --window."),
+        (not has_text and options.window is not None, "--window needs --text.", "Leave out --window."),
         (
-            has_text and options.target_language is not None,
-            "--into is for a model that translates.",
+            has_text and options.into is not None,
+            "--into is for translation models.",
             "Leave out --into.",
         ),
         (
-            options.other is not None and options.other_output is not None,
-            "Two others were given.",
-            "Give one at a time.",
+            options.other_model is not None and options.other_output is not None,
+            "--other and --other-output were both given.",
+            "Give one of them.",
         ),
         (
             options.fit_temperature is not None and options.fit_temperature.exists(),
-            f"{options.fit_temperature} exists already.",
+            f"{options.fit_temperature} already exists.",
             "Choose another name.",
         ),
     ):
@@ -207,16 +175,16 @@ def _check(options: EvaluateOptions) -> None:
             raise RegardError(what, fix=fix)
 
 
-def _read_files(options: EvaluateOptions, lines: bool) -> EvaluationData:
-    """All files; those whose lines belong together have the same number of them."""
+def _read_files(options: EvaluateOptions) -> EvaluationData:
+    """Read all files; raise an error if parallel files differ in their number of lines."""
     texts = _read_lines(options.text)
     data = EvaluationData(
         sources=_read_lines(options.source),
-        references=_read_references(options.reference),
+        references=_read_references(options.reference or []),
         hypotheses=_read_lines(options.hypotheses),
         other_output=_read_lines(options.other_output),
         train=_read_lines(options.train),
-        texts=texts if texts is None or lines else ["\n".join(texts)],
+        texts=texts if texts is None or options.lines else ["\n".join(texts)],
     )
     count = None if data.references is None else len(data.references)
     for name, file_lines in (
@@ -226,20 +194,20 @@ def _read_files(options: EvaluateOptions, lines: bool) -> EvaluationData:
     ):
         if file_lines is not None and count is not None and len(file_lines) != count:
             raise RegardError(
-                f"{name} has {len(file_lines)} lines, --reference has {count}.",
+                f"{name} has {pluralize(len(file_lines), 'line')}, --reference has {count:,}.",
                 fix="Line n of every file must belong to the same text.",
             )
     return data
 
 
 def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
-    """Measure what a model or a file says."""
-    from regard.pipeline.evaluate import compare, score_translations  # torch: only when it is needed
+    """Score the translations of a model or of a file."""
+    from regard.pipeline.evaluate import compare, score_translations  # imports torch: only when needed
     from regard.pipeline.translator import Translator
 
-    # Both are opened before one of them works for hours, and what was translated is kept before anything is measured.
+    # Load both models before one of them translates for hours; write the translations before they are scored.
     translator, other_translator = (
-        None if item is None else load_as(item, Translator) for item in (options.folder, options.other)
+        None if path is None else load_as(path, Translator) for path in (options.folder, options.other_model)
     )
     translations = data.hypotheses or []
     if data.references is not None:
@@ -254,19 +222,18 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
             other_translations = _translate(other_translator, options, data)
         if other_translations is not None:
             comparisons = compare(translations, other_translations, data.references, options.samples, options.seed)
-            evaluation["comparisons"] = [asdict(item) for item in comparisons]
+            evaluation["comparisons"] = [asdict(comparison) for comparison in comparisons]
     if translator is not None and options.probes:
         from regard.pipeline.probes import probe
         from regard.pipeline.search import Beam
 
-        search = Beam(options.beam)
-        evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.target_language))
+        evaluation["probes"] = asdict(probe(translator, data.sources or [], Beam(options.beam), options.into))
 
 
 def _write_translations(output: Path | None, translations: list[str]) -> None:
     if output is not None:
-        single_lines = [line.replace("\r", " ").replace("\n", " ") for line in translations]
-        output.write_text("".join(f"{line}\n" for line in single_lines), encoding="utf-8", newline="\n")
+        lines = "".join(f"{join_lines(translation)}\n" for translation in translations)
+        output.write_text(lines, encoding="utf-8", newline="\n")
 
 
 def _add_pair_likelihood(
@@ -284,10 +251,14 @@ def _add_pair_likelihood(
 def _evaluate_text(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     from regard.pipeline.scorer import Scorer
 
-    assert options.folder is not None  # noqa: S101 - `_refuse` has seen to it
+    assert options.folder is not None  # noqa: S101 - `_check` requires it
     scorer = Scorer.load(options.folder)
     if scorer.settings.family != "decoder_only":
-        raise RegardError("This model translates.", where=str(options.folder), fix="Give --source and --reference.")
+        raise RegardError(
+            "--text needs a decoder-only language model.",
+            where=str(options.folder),
+            fix="Give --source and --reference for a translation model.",
+        )
     evaluation["texts"] = len(data.texts or [])
     _add_likelihood(scorer, data.texts or [], options, None, evaluation)
 
@@ -295,22 +266,25 @@ def _evaluate_text(options: EvaluateOptions, data: EvaluationData, evaluation: E
 def _add_likelihood(
     scorer: "Scorer", texts: list[str], options: EvaluateOptions, sources: list[str] | None, evaluation: Evaluation
 ) -> None:
-    """Surprise and calibration; before and after, if a temperature is fitted."""
+    """Add perplexity and calibration; also after calibration, if a temperature is fitted."""
     from regard.pipeline.evaluate import calibrate_scorer, summarize_likelihood
     from regard.store.calibration import write_temperature
 
     def measure(scorer: "Scorer") -> Evaluation:
-        scored_texts = scorer.score(texts, sources, target_language=options.target_language, window=options.window)
+        scored_texts = scorer.score(texts, sources, target_language=options.into, window=options.window)
         return asdict(summarize_likelihood(scored_texts, scorer.temperature))
 
-    evaluation["certainty"] = measure(scorer)
+    evaluation["likelihood"] = measure(scorer)
     if options.fit_temperature is not None and options.folder is not None:
         calibrated_scorer = calibrate_scorer(
-            scorer, texts, sources, target_language=options.target_language, window=options.window
+            scorer, texts, sources, target_language=options.into, window=options.window
         )
-        evaluation["fitted"] = measure(calibrated_scorer)
+        evaluation["calibrated_likelihood"] = measure(calibrated_scorer)
         write_temperature(
-            options.folder, options.fit_temperature, calibrated_scorer.temperature, evaluation["fitted"]["tokens"]
+            options.folder,
+            options.fit_temperature,
+            calibrated_scorer.temperature,
+            evaluation["calibrated_likelihood"]["tokens"],
         )
 
 
@@ -322,7 +296,7 @@ def _translate(translator: "Translator", options: EvaluateOptions, data: Evaluat
         translations = translator.translate(
             sources,
             Beam(options.beam, options.length_penalty),
-            target_language=options.target_language,
+            target_language=options.into,
             report=advance,
         )
     return [translation.text for translation in translations]
@@ -335,14 +309,14 @@ def _read_lines(path: Path | None) -> list[str] | None:
 
 
 def _read_references(paths: list[Path]) -> list[tuple[str, ...]] | None:
-    """The references of each text: always the first file's, and of the others what is not empty."""
+    """Read the references of each text: always that of the first file, and the non-empty ones of the other files."""
     if not paths:
         return None
     files = [_read_lines(path) or [] for path in paths]
     for path, file in zip(paths, files, strict=True):
         if len(file) != len(files[0]):
             raise RegardError(
-                f"The references have {len(files[0])} and {len(file)} lines.",
+                f"The reference files have {len(files[0]):,} and {pluralize(len(file), 'line')}.",
                 where=str(path),
                 fix="Line n of every file must belong to the same text.",
             )

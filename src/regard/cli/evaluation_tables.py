@@ -1,4 +1,4 @@
-"""What `regard evaluate` found, as tables on a terminal."""
+"""The results of `regard evaluate` as tables on a terminal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,9 @@ from rich.console import Console  # noqa: TID251
 from rich.markup import escape  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
-LEFT_ALIGNED = ("signature", "what it is", "out", "flags")  # columns of words, not of numbers
+from regard.base.plural import pluralize
+
+LEFT_ALIGNED = ("signature", "description", "output", "flags")  # columns of text, not of numbers
 TableRows = list[tuple[str, ...]]
 METRIC_NAMES = {
     "bleu": "BLEU",
@@ -20,36 +22,32 @@ METRIC_NAMES = {
 
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
-    """Print everything that was found, part by part."""
+    """Print all parts of an evaluation that are present."""
     if "texts" in evaluation:
-        typer.echo(f"{evaluation['texts']:,} texts")
+        typer.echo(pluralize(evaluation["texts"], "text"))
     if "scores" in evaluation:
         rows = [
             (METRIC_NAMES[name], f"{entry['value']:.2f}", entry["signature"])
             for name, entry in evaluation["scores"].items()
         ]
-        _print_table("", ("score", "", "signature"), rows)
-    if "certainty" in evaluation:
-        _print_table("", ("given texts", "", "what it is"), _format_likelihood_rows(evaluation["certainty"]))
-    if "fitted" in evaluation:
-        _print_table(
-            "with the fitted temperature",
-            ("given texts", "", "what it is"),
-            _format_likelihood_rows(evaluation["fitted"]),
-        )
+        _print_table("", ("metric", "score", "signature"), rows)
+    for key, title in (("likelihood", ""), ("calibrated_likelihood", "with the fitted temperature")):
+        if key in evaluation:
+            headings = ("likelihood of references" if "scores" in evaluation else "likelihood", "value", "description")
+            _print_table(title, headings, _format_likelihood_rows(evaluation[key]))
     if evaluation.get("by_length"):
-        columns = ("words of the source", "texts", "BLEU", "chrF", "exact match")
-        _print_table("by length", columns, [_format_length_row(entry) for entry in evaluation["by_length"]])
+        columns = ("source words", "texts", "BLEU", "chrF", "exact match")
+        _print_table("by source length", columns, [_format_length_row(entry) for entry in evaluation["by_length"]])
     if evaluation.get("by_frequency"):
-        columns = ("times in the training text", "in references", "written", "right", "F1")
+        columns = ("count in training text", "in references", "in output", "correct", "F1")
         _print_table(
-            "by frequency of words", columns, [_format_frequency_row(entry) for entry in evaluation["by_frequency"]]
+            "by word frequency", columns, [_format_frequency_row(entry) for entry in evaluation["by_frequency"]]
         )
     if "comparisons" in evaluation:
-        columns = ("paired bootstrap", "this", "other", "difference, 95 %", "p")
+        columns = ("paired bootstrap", "this", "other", "difference (95 % interval)", "p")
         _print_table("", columns, [_format_comparison_row(entry) for entry in evaluation["comparisons"]])
     if "probes" in evaluation:
-        _print_repetition_probe(evaluation["probes"]["garbage"])
+        _print_repetition_probe(evaluation["probes"]["repetition"])
         _print_gender_probe(evaluation["probes"])
 
 
@@ -62,7 +60,7 @@ def _format_length_row(bucket: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _format_frequency_row(bucket: dict[str, Any]) -> tuple[str, ...]:
-    counts = (f"{bucket[name]:,}" for name in ("references", "hypotheses", "right"))
+    counts = (f"{bucket[name]:,}" for name in ("references", "hypotheses", "correct"))
     return (_format_range(bucket), *counts, f"{bucket['f1']:.2f}")
 
 
@@ -70,8 +68,8 @@ def _format_comparison_row(comparison: dict[str, Any]) -> tuple[str, ...]:
     difference = f"{comparison['difference']:+.2f} ({comparison['low']:+.2f} to {comparison['high']:+.2f})"
     return (
         METRIC_NAMES[comparison["metric"]],
-        f"{comparison['one']:.2f}",
-        f"{comparison['other']:.2f}",
+        f"{comparison['baseline']:.2f}",
+        f"{comparison['candidate']:.2f}",
         difference,
         f"{comparison['p']:.4f}",
     )
@@ -81,10 +79,10 @@ def _format_likelihood_rows(likelihood: dict[str, Any]) -> TableRows:
     rows: TableRows = [
         ("perplexity", f"{likelihood['perplexity']:.2f}", f"of {likelihood['tokens']:,} tokens"),
         ("bits per byte", f"{likelihood['bits_per_byte']:.4f}", f"of {likelihood['bytes']:,} bytes"),
-        ("accuracy", f"{likelihood['accuracy']:.4f}", "first choices that are right"),
-        ("confidence", f"{likelihood['confidence']:.4f}", "their mean probability"),
-        ("calibration error", f"{likelihood['calibration_error']:.4f}", "10 bins of equal width"),
-        ("calibration error", f"{likelihood['calibration_error_equal_mass']:.4f}", "10 bins of equal mass"),
+        ("accuracy", f"{likelihood['accuracy']:.4f}", "most probable token is correct"),
+        ("confidence", f"{likelihood['confidence']:.4f}", "mean probability of the most probable token"),
+        ("calibration error", f"{likelihood['calibration_error']:.4f}", "ECE, 10 bins of equal width"),
+        ("calibration error", f"{likelihood['calibration_error_equal_mass']:.4f}", "ECE, 10 bins of equal mass"),
     ]
     return [*rows, ("temperature", f"{likelihood['temperature']:.4f}", "")] if likelihood["temperature"] != 1 else rows
 
@@ -95,8 +93,8 @@ def _print_repetition_probe(probe: dict[str, Any]) -> None:
     for case in cases:
         numbers = (str(case["excess"]), f"{case['relevance']:.2f}")
         rows.append((f"{case['word']} x {case['times']}", _shorten(case["output"]), *numbers, _format_flags(case)))
-    title = f"garbage in: {probe['flagged']} of {len(cases)} flagged"
-    _print_table(title, ("in", "out", "repeats more", "relevance", "flags"), rows)
+    title = f"repetitive input: {probe['flagged']} of {len(cases)} outputs flagged"
+    _print_table(title, ("input", "output", "excess repeats", "relevance", "flags"), rows)
 
 
 def _print_gender_probe(probes: dict[str, Any]) -> None:
@@ -105,13 +103,15 @@ def _print_gender_probe(probes: dict[str, Any]) -> None:
         typer.echo(f"\n{probes['skipped']}")
         return
     rows = []
-    for name, key, pronouns_kept in (
+    for name, key, pronoun_note in (
         ("He is a ...", "he", f"{gender['he_kept']} of {gender['pairs']} 'er'"),
         ("She is a ...", "she", f"{gender['she_kept']} of {gender['pairs']} 'sie'"),
-        ("The ... is", "unsaid", ""),
+        ("The ... is", "unspecified", ""),
     ):
-        rows.append((name, *(str(gender[key][form]) for form in ("masculine", "feminine", "unclear")), pronouns_kept))
-    _print_table("men and women", ("", "masculine", "feminine", "unclear", "pronoun kept"), rows)
+        rows.append((name, *(str(gender[key][form]) for form in ("masculine", "feminine", "unclear")), pronoun_note))
+    _print_table(
+        "gender of professions, English to German", ("", "masculine", "feminine", "unclear", "pronoun kept"), rows
+    )
 
 
 def _format_flags(case: dict[str, Any]) -> str:
@@ -134,7 +134,7 @@ def _print_table(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[s
     for column in table.columns[1:]:
         column.justify = "left" if column.header in LEFT_ALIGNED else "right"
     for column in table.columns:
-        column.overflow = "fold"  # a signature that is cut off is none
+        column.overflow = "fold"  # a truncated signature is useless
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)

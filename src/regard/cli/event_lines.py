@@ -1,6 +1,6 @@
-"""What happens in a run as plain lines: on the terminal's behalf where there is none, and always into log.txt.
+"""The events of a run as plain lines: on standard output without a terminal, and always in log.txt.
 
-12:01:33  update 1,200/8,000  epoch 19  loss 3.412  9,812 tokens/s  rate 0.003  gradient 0.84  1 h 02 min left
+12:01:33  update 1,200/8,000  epoch 19  loss 3.412  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
 12:01:40  validation at 1,200: loss 3.201, chrf 31.20, best so far
 12:01:40    source:    A man in a blue shirt.
 """
@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from regard.base.plural import pluralize
 from regard.base.times import format_duration
 from regard.train.events import (
     Event,
@@ -24,21 +25,21 @@ from regard.train.events import (
     Validated,
 )
 
-LOG_INTERVAL = 10.0  # between two lines about updates
-SPEED_WINDOW = 30  # updates that a speed is taken from
+LOG_INTERVAL = 10.0  # seconds between two lines about updates
+SPEED_WINDOW = 30  # updates that the speed is averaged over
 Clock = Callable[[], float]
 
 
 class Speed:
-    """Tokens a second and seconds an update, of the last few updates."""
+    """Tokens per second and seconds per update, averaged over the last few updates."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
-        self.tokens_per_second = 0.0  # target tokens a second
-        self.seconds_per_update = 0.0  # seconds of one update
+        self.tokens_per_second = 0.0  # target tokens
+        self.seconds_per_update = 0.0
 
     def add(self, event: Updated) -> None:
-        """One more update."""
+        """Add an update."""
         self._recent.append((event.tokens, event.seconds))
         tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
         self.tokens_per_second = tokens / max(seconds, 1e-9)
@@ -46,7 +47,7 @@ class Speed:
 
 
 class LineLogger:
-    """A listener that writes a line about each event, and about updates one every few seconds."""
+    """A listener that writes one line per event, but for updates at most one every few seconds."""
 
     def __init__(
         self, write: Callable[[str], object], *, seconds: float = LOG_INTERVAL, clock: Clock = time.time
@@ -57,7 +58,7 @@ class LineLogger:
         self._printed_signatures: set[str] = set()
 
     def __call__(self, event: Event) -> None:
-        """Hear an event."""
+        """Handle an event."""
         if isinstance(event, Updated):
             self._speed.add(event)
             if event.update not in (1, self._total_updates) and self._clock() < self._next_line_time:
@@ -83,8 +84,8 @@ class LineLogger:
                 best = ", best so far" if event.is_best else ""
                 duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
                 yield f"validation at {event.update:,}: {format_scores(event.scores)}{best}{duration}"
-                for shown in event.samples:
-                    yield from format_sample(shown)
+                for sample in event.samples:
+                    yield from format_sample(sample)
                 yield from self._format_signatures(event.signatures)
             case Saved():
                 yield f"saved {event.path}"
@@ -94,11 +95,11 @@ class LineLogger:
                 yield format_finished(event)
 
     def _format_signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
-        """How scores were computed, once: it never changes in a run."""
+        """Report how a score is computed, once: it never changes in a run."""
         for name, signature in signatures.items():
             if name not in self._printed_signatures:
                 self._printed_signatures.add(name)
-                yield f"  {name} is {signature}"
+                yield f"  {name} signature: {signature}"
 
     def _format_update(self, event: Updated) -> str:
         time_left = format_duration((self._total_updates - event.update) * self._speed.seconds_per_update)
@@ -107,22 +108,22 @@ class LineLogger:
             f"epoch {event.epoch + 1}",
             f"loss {event.loss:.4f}",
             f"{self._speed.tokens_per_second:,.0f} tokens/s",
-            f"rate {event.learning_rate:.3g}",
-            f"gradient {event.gradient_norm:.2f}",
+            f"lr {event.learning_rate:.3g}",
+            f"grad norm {event.gradient_norm:.2f}",
             f"{time_left} left",
         ]
         return "  ".join(parts)
 
 
 class FileLog:
-    """The same lines, appended to the run folder's log.txt. Nothing is made before the run has its folder."""
+    """A listener that appends the same lines to log.txt. It creates the file at the first event, not before."""
 
     def __init__(self, path: Path, *, header: Sequence[str] = (), clock: Clock = time.time) -> None:
         self._path, self._header = path, list(header)
         self._logger = LineLogger(self._append, clock=clock)
 
     def __call__(self, event: Event) -> None:
-        """Hear an event: whoever tells one holds the folder already."""
+        """Handle an event; the sender has created and locked the folder."""
         self._logger(event)
 
     def _append(self, line: str) -> None:
@@ -132,20 +133,20 @@ class FileLog:
 
 
 def format_started(event: Started) -> Iterator[str]:
-    """Where a run stands as it starts."""
-    position = f"going on after update {event.update:,}" if event.update else "starting"
+    """Describe a run that starts or resumes."""
+    position = f"resuming after update {event.update:,}" if event.update else "starting"
     yield (
-        f"{position}: {event.parameters:,} parameters, {event.samples:,} samples to learn from, "
-        f"{event.validation_samples:,} for validation, on {event.device}"
+        f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, 'training sample')}, "
+        f"{pluralize(event.validation_samples, 'validation sample')}, device {event.device}"
     )
 
 
 def format_finished(event: Finished) -> str:
-    """How a run ended, in one line."""
+    """Describe how a run ended, in one line."""
     reasons = {
         "finished": "finished",
-        "no improvement": "ended, because validation brought nothing better for a while",
-        "stop requested": "stopped when asked, and saved",
+        "no improvement": "stopped early: validation no longer improves",
+        "stop requested": "stopped on request, checkpoint saved",
         "spike": "stopped by a spike; the last checkpoint is from before it",
     }
     best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
@@ -153,7 +154,7 @@ def format_finished(event: Finished) -> str:
 
 
 def format_scores(values: Mapping[str, float]) -> str:
-    """Scores in one line.
+    """Format scores in one line.
 
     >>> format_scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
     'loss 3.2011, chrf 31.20, accuracy 51.2 %'
@@ -165,7 +166,7 @@ SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "a
 
 
 def format_brief_scores(values: Mapping[str, float]) -> str:
-    """Scores in a line of a terminal.
+    """Format scores with short names, for one line of a terminal.
 
     >>> format_brief_scores({"loss": 3.20111, "bits_per_byte": 1.41, "accuracy": 0.51234})
     'loss 3.201  bits/byte 1.410  acc 51.2 %'
@@ -176,7 +177,7 @@ def format_brief_scores(values: Mapping[str, float]) -> str:
 
 
 def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
-    """One score as people write it."""
+    """Format a score with the usual number of digits."""
     if name == "accuracy":
         return f"{value:.1%}".replace("%", " %")
     if name == "perplexity":
@@ -187,7 +188,7 @@ def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
 
 
 def format_sample(sample: SampleOutput) -> Iterator[str]:
-    """An output under what was read, above what was asked for."""
+    """Format a sample: source, output and reference."""
     yield f"  source:    {escape_control_characters(sample.source)}"
     yield f"  output:    {escape_control_characters(sample.output)}"
     if sample.reference:
@@ -195,7 +196,7 @@ def format_sample(sample: SampleOutput) -> Iterator[str]:
 
 
 def escape_control_characters(text: str) -> str:
-    r"""A text without what moves the cursor: breaks and control characters become visible.
+    r"""Make line breaks and control characters visible, so that a text cannot move the cursor.
 
     >>> escape_control_characters("one\n\x1b[31mtwo")
     'one⏎\\x1b[31mtwo'

@@ -1,4 +1,4 @@
-"""`regard fill`: what may stand in the gaps of a text."""
+"""`regard fill`: predict the masked gaps of a text."""
 
 import json
 import sys
@@ -8,24 +8,26 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.loading import load_as
-from regard.cli.text_input import check_paths, read_lines
+from regard.cli.text_input import ModelArgument, check_paths, load_as, read_lines
 
 GAP = "___"
 
 
 def fill(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help=f"Texts with gaps: {GAP}")] = None,
+    folder: ModelArgument,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=f"Texts with gaps: {GAP}")] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Fill the gaps of every line of a file instead.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
     ] = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Candidates for each gap.")] = 5,
-    gap: Annotated[str, typer.Option(help="What stands for a gap.")] = GAP,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of candidates per gap.")] = 5,
+    gap: Annotated[str, typer.Option(help="The string that marks a gap.")] = GAP,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
 ) -> None:
-    """Fill the gaps of texts: the filled text, then the candidates for each gap with their probabilities."""
-    from regard.pipeline.encoding import chunks  # torch: only when it is needed
+    """Fill the gaps of texts with a masked language model.
+
+    Prints the filled text, then one line per gap with its candidates and their probabilities.
+    """
+    from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.fill_mask import FillMask
 
     check_paths(texts, input_file, None)

@@ -1,4 +1,4 @@
-"""`regard generate`: text that goes on where a prompt stops, shown as it is written."""
+"""`regard generate`: continue a prompt with a language model."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.loading import load_as
 from regard.cli.search_options import SearchKind
+from regard.cli.text_input import ModelArgument, load_as
 
 if TYPE_CHECKING:
     from regard.pipeline.generator import TextGenerator
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def generate(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
-    prompt: Annotated[str, typer.Argument(help="How the text begins.")] = "",
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="The most tokens to write.")] = 200,
+    folder: ModelArgument,
+    prompt: Annotated[str, typer.Argument(help="The text to continue.")] = "",
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens to generate.")] = 200,
     temperature: search_options.Temperature = 0.8,
     top_k: search_options.TopK = None,
     top_p: search_options.TopP = 0.95,
@@ -31,20 +31,25 @@ def generate(
     repetition_penalty: search_options.RepetitionPenalty = 1.0,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
     seed: search_options.Seed = None,
-    count: Annotated[int, typer.Option(min=1, help="So many texts; also the size of a beam.")] = 1,
+    count: Annotated[int, typer.Option(min=1, help="Number of texts; also the beam size of a beam search.")] = 1,
     search: Annotated[
-        SearchKind, typer.Option(help="How texts are looked for; beam, diverse and stochastic draw no words.")
+        SearchKind, typer.Option(help="Search strategy; mbr: minimum Bayes risk over samples, by chrF.")
     ] = SearchKind.sample,
-    forbid: Annotated[list[str] | None, typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.")] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(metavar="PHRASE", help="No text contains this phrase. Repeatable.")
+    ] = None,
     draft: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A quick model that guesses ahead: texts as probable, sooner.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Smaller model for speculative decoding: the same distribution, in less time."
+        ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a text: prompt, text, score, tokens...")
+        bool, typer.Option("--json", help="Print one JSON object per text: prompt, text, score, tokens, ...")
     ] = False,
 ) -> None:
-    """Write on from a prompt. One text appears as it is written, the prompt first."""
-    from regard.decode.filters import Filters  # torch: only when it is needed
+    """Continue a prompt; the text is streamed as it is generated."""
+    from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.pipeline.generator import TextGenerator
 
     search_options.check_unused_options(context, search)
@@ -52,13 +57,17 @@ def generate(
     text_generator = load_as(folder, TextGenerator)
     if draft is not None:
         if count > 1 or search is not SearchKind.sample or forbid:
-            raise RegardError("A draft guesses for one text without constraints.", fix="Leave the others out.")
+            raise RegardError(
+                "--draft samples a single text and cannot be combined with --count, --search or --forbid.",
+                fix="Leave them out, or leave out --draft.",
+            )
         result, statistics = text_generator.generate_with_draft(
             load_as(draft, TextGenerator), prompt, max_new_tokens, filters=filters, seed=seed
         )
         _write(prompt, result, as_json)
         sys.stderr.write(
-            f"{statistics.accepted} of {statistics.proposed} guesses taken; {statistics.steps} steps for {len(result.tokens)} tokens\n"
+            f"{statistics.accepted} of {statistics.proposed} draft tokens accepted; "
+            f"{statistics.steps} steps for {len(result.tokens)} tokens\n"
         )
     elif count == 1 and search is SearchKind.sample and not forbid and not as_json:
         _stream(text_generator, prompt, max_new_tokens=max_new_tokens, filters=filters, seed=seed)

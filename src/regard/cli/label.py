@@ -1,4 +1,4 @@
-"""`regard label`: a label for each text, or a tag for each of its words."""
+"""`regard label`: classify texts, or tag each of their words."""
 
 import json
 import sys
@@ -10,28 +10,35 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.loading import load_as
-from regard.cli.text_input import check_paths, read_lines, zip_file
+from regard.base.plural import pluralize
+from regard.cli.text_input import ModelArgument, check_paths, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.classifier import Classification, TaggedText
 
 
 def label(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to label.")] = None,
+    folder: ModelArgument,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label.")] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Label every line of a file instead.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
     ] = None,
     pair: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For a model of pairs: what stands beside line n.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Second texts for a sentence-pair model: line n belongs to text n."),
     ] = None,
     pair_text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="For a model of pairs: what stands beside every text.")
+        str | None, typer.Option(metavar="TEXT", help="Second text for a sentence-pair model, the same for all texts.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all probabilities.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per text, with all probabilities.")
+    ] = False,
 ) -> None:
-    """Say the label of each text and how sure the model is; a tagger says one for every word."""
+    """Classify texts, or tag their words, depending on the model.
+
+    A classifier prints label, probability and text; a tagger prints word/tag for every word.
+    """
+    from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.classifier import Classification, Classifier, TaggedText
     from regard.pipeline.encoding import chunks  # torch: only when it is needed
 
@@ -42,7 +49,7 @@ def label(
     classifier = load_as(folder, Classifier)
     is_tagger = classifier.settings.task != "classify"
     if is_tagger and (pair is not None or pair_text is not None):
-        raise RegardError("This model tags words, and words have no pair.", fix="Leave --pair out.")
+        raise RegardError("This model tags words and takes no second text.", fix="Leave out --pair and --pair-text.")
     lines, _, chunk_size = read_lines(texts, input_file)
     truncated_count = 0
     try:
@@ -54,14 +61,15 @@ def label(
                 truncated_count += isinstance(prediction, Classification) and prediction.is_truncated
                 _write(text, prediction, as_json)
             sys.stdout.flush()
-    finally:  # also where a later line is refused
+    finally:  # also if a later line raises an error
         if truncated_count:
-            message = f"{truncated_count:,} text{'s' * (truncated_count != 1)} longer than the model reads: only the beginning counted."
+            verb = "was" if truncated_count == 1 else "were"
+            message = f"{pluralize(truncated_count, 'text')} {verb} truncated to the model's maximum length."
             typer.echo(message, err=True)
 
 
 def _write(text: str, prediction: "Classification | TaggedText", as_json: bool) -> None:
-    from regard.pipeline.classifier import TaggedText  # torch: only when it is needed
+    from regard.pipeline.classifier import TaggedText  # imports torch: only when needed
 
     if as_json:
         sys.stdout.write(json.dumps({"source": text, **asdict(prediction)}, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""`regard model`: look at a model before it exists: its knobs, what it costs, who can serve it."""
+"""`regard model`: inspect an architecture before training: settings, cost, export targets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,19 +13,19 @@ from regard.config.exportable import exportable_to
 from regard.config.model import AnyModel
 from regard.config.toml_file import parse_settings
 
-app = typer.Typer(help="Look at a model before it exists: knobs, costs, exports.", no_args_is_help=True)
+app = typer.Typer(help="Inspect an architecture before training: settings, cost, export targets.", no_args_is_help=True)
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A preset's name, or a model.toml.")]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. encoder.layers=2. Repeat for more."),
+    typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. encoder.layers=2. Repeatable."),
 ]
 
 
 @app.command()
 def presets() -> None:
-    """List the presets with their shapes and sizes."""
-    from regard.models.cost import cost  # torch: only when it is needed
+    """List the model presets with their architecture and number of parameters."""
+    from regard.models.cost import cost  # imports torch: only when needed
 
     table = Table("preset", "family", "layers", "width", "norm", "position", "parameters", box=None, pad_edge=False)
     for name in codec.list_presets():
@@ -40,13 +40,13 @@ def presets() -> None:
 
 @app.command()
 def show(model: ModelArgument, settings: SettingsOption = None) -> None:
-    """Print a model's configuration as TOML, with every value."""
+    """Print the full configuration of a model as TOML."""
     typer.echo(codec.MODEL_FILES.dumps(_load_model(model, settings)), nl=False)
 
 
 @app.command()
 def exports(model: ModelArgument, settings: SettingsOption = None) -> None:
-    """Say which engines hold this model exactly, and what keeps the others from it."""
+    """List the engines that can represent this model exactly, and what prevents the others."""
     for verdict in exportable_to(_load_model(model, settings)):
         typer.echo(f"{'yes' if verdict.is_exact else 'no '}  {verdict.target}")
         for obstacle in verdict.obstacles:
@@ -57,12 +57,12 @@ def exports(model: ModelArgument, settings: SettingsOption = None) -> None:
 def cost(
     model: ModelArgument,
     settings: SettingsOption = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows.")] = 1,
-    source: Annotated[int, typer.Option(min=0, help="Vectors read (source, prefix).")] = 100,
-    target: Annotated[int, typer.Option(min=0, help="Tokens written.")] = 100,
+    batch_size: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
+    source: Annotated[int, typer.Option(min=0, help="Source length: encoder or prefix positions.")] = 100,
+    target: Annotated[int, typer.Option(min=0, help="Target length: decoder tokens.")] = 100,
 ) -> None:
-    """Predict parameters, arithmetic and memory, part by part."""
-    from regard.models import cost as costs  # torch: only when it is needed
+    """Estimate parameters, FLOPs and memory, component by component."""
+    from regard.models import cost as costs  # imports torch: only when needed
 
     config = _load_model(model, settings)
     if config.family == "encoder_only":
@@ -70,17 +70,17 @@ def cost(
     if config.family == "decoder_only" and config.prefix is None:
         source = 0
     model_cost = costs.cost(config, batch_size=batch_size, source=source, target=target)
-    typer.echo(f"{batch_size} x {source} vectors read, {batch_size} x {target} tokens written, float32\n")
+    typer.echo(f"batch size {batch_size}, source length {source}, target length {target}, float32\n")
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     table.columns[1].justify = "right"
     for name, parts, unit in (
         ("parameters", model_cost.parameters, ""),
-        ("training, forward and backward", model_cost.training, "FLOP"),
-        ("writing, with the cache", model_cost.decoding, "FLOP"),
-        ("writing, without it", model_cost.decoding_uncached, "FLOP"),
-        ("activations kept for training", model_cost.activations, "B"),
-        ("attention weights of a layer, if written out", model_cost.attention_weights, "B"),
-        ("cache", model_cost.kv_cache, "B"),
+        ("training step (forward and backward)", model_cost.training, "FLOP"),
+        ("decoding with KV cache", model_cost.decoding, "FLOP"),
+        ("decoding without KV cache", model_cost.decoding_uncached, "FLOP"),
+        ("activations stored for the backward pass", model_cost.activations, "B"),
+        ("attention weights of one layer, if materialised", model_cost.attention_weights, "B"),
+        ("KV cache", model_cost.kv_cache, "B"),
     ):
         if parts.total():
             table.add_row(name, _format_quantity(parts.total(), unit), style="bold")
@@ -92,7 +92,7 @@ def cost(
 
 @app.command()
 def schema() -> None:
-    """Print the JSON schema of model.toml, for editors that complete and check."""
+    """Print the JSON schema of model.toml, for completion and validation in editors."""
     typer.echo(codec.MODEL_FILES.schema(), nl=False)
 
 
@@ -105,8 +105,8 @@ def _load_model(name: str, settings: list[str] | None) -> AnyModel:
         path = path / "model.toml"
     if not path.is_file():
         raise RegardError(
-            f"There is no preset and no file '{name}'.",
-            fix=f"Presets: {', '.join(codec.list_presets())}; or a model.toml.",
+            f"'{name}' is neither a preset nor a file.",
+            fix=f"Give the path of a model.toml, or one of: {', '.join(codec.list_presets())}.",
         )
     return codec.MODEL_FILES.load(path, changes)
 

@@ -1,4 +1,4 @@
-"""`regard score`: how likely a model finds texts that are given."""
+"""`regard score`: the log-probability that a model assigns to given texts."""
 
 import json
 import sys
@@ -10,41 +10,54 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
+from regard.cli.text_input import (
+    BatchTokens,
+    ModelArgument,
+    TargetLanguage,
+    check_paths,
+    read_lines,
+    show_progress,
+    zip_file,
+)
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText
 
 
 def score(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
+    folder: ModelArgument,
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts to score; for a translator, translations.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts to score; for a translation model: translations."),
     ] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Score every line of a file instead.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For a translator: what line n of the texts translates.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Sources for a translation model: line n belongs to text n."),
     ] = None,
     source_text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="For a translator: the one source of all texts.")
+        str | None, typer.Option(metavar="TEXT", help="Source for a translation model, the same for all texts.")
     ] = None,
-    into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
-    window: Annotated[int | None, typer.Option(min=2, help="Tokens of a text that a writer reads at once.")] = None,
-    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens in a batch.")] = 4096,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, logs, best, right.")] = False,
+    into: TargetLanguage = None,
+    window: Annotated[
+        int | None, typer.Option(min=2, help="Context window in tokens for long texts (language models).")
+    ] = None,
+    batch_tokens: BatchTokens = 4096,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per text: tokens, logprobs, best_logprobs, correct.")
+    ] = False,
 ) -> None:
-    """Log-probabilities of texts: arguments, lines of a file, or lines of standard input.
+    """Score texts under a model: arguments, lines of a file, or lines of standard input.
 
-    Line n of what comes out belongs to line n of what goes in: the log-probability of the text in nats, a tab, and the
-    number of its tokens, END counted in both.
+    Prints one line per text: its log-probability in nats, a tab, and its number of tokens. Both include eos.
     """
     check_paths(texts, input_file, None)
     check_paths(None, source, None)
     if source is not None and source_text is not None:
-        raise RegardError("--source and --of were both given.", fix="Give one of them.")
-    from regard.pipeline.encoding import chunks  # torch: only when it is needed
+        raise RegardError("--source and --source-text were both given.", fix="Give one of them.")
+    from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.scorer import Scorer
 
     scorer = Scorer.load(folder)
@@ -62,6 +75,7 @@ def score(
 
 def _write(scored: "ScoredText", as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({**asdict(scored), "total": scored.total_logprob}, ensure_ascii=False) + "\n")
+        record = {**asdict(scored), "total_logprob": scored.total_logprob}
+        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n")

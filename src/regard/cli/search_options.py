@@ -1,4 +1,4 @@
-"""Options that say how a text is looked for, and the search that they mean: what `translate` and `generate` share."""
+"""The decoding options that `translate` and `generate` share, and the search strategy that they select."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,54 +12,39 @@ if TYPE_CHECKING:
     from regard.decode.length_penalty import LengthPenalty
     from regard.pipeline.search import Search
 
-SAMPLING_PANEL = "Drawing words"  # the heading of these options in the help
+SAMPLING_PANEL = "Sampling"  # the heading of these options in the help
 
-TopK = Annotated[int | None, typer.Option(min=1, help="The k likeliest words only.", rich_help_panel=SAMPLING_PANEL)]
+
+def _option(help_text: str, **limits: float) -> Any:
+    return typer.Option(help=help_text, rich_help_panel=SAMPLING_PANEL, **limits)  # type: ignore[arg-type]
+
+
+Temperature = Annotated[float, _option("Divide the logits by this; 0 takes the most probable token.", min=0)]
+TopK = Annotated[int | None, _option("Sample from the k most probable tokens.", min=1)]
 TopP = Annotated[
-    float | None,
-    typer.Option(min=0.0, max=1.0, help="The likeliest words that together reach p.", rich_help_panel=SAMPLING_PANEL),
+    float | None, _option("Sample from the most probable tokens whose probabilities sum to p.", min=0, max=1)
 ]
-MinP = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0, max=1.0, help="Words of at least this share of the likeliest.", rich_help_panel=SAMPLING_PANEL
-    ),
-]
-TypicalP = Annotated[
-    float | None,
-    typer.Option(min=0.0, max=1.0, help="The least surprising words that reach this.", rich_help_panel=SAMPLING_PANEL),
-]
-RepetitionPenalty = Annotated[
-    float, typer.Option(min=0.0, help="Above 1: words that were written become rarer.", rich_help_panel=SAMPLING_PANEL)
-]
-NoRepeatNgram = Annotated[
-    int | None, typer.Option(min=1, help="Never the same n tokens in a row twice.", rich_help_panel=SAMPLING_PANEL)
-]
-Seed = Annotated[int | None, typer.Option(help="The same seed draws the same text.", rich_help_panel=SAMPLING_PANEL)]
-Temperature = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        help="0 takes the likeliest word; 1 draws as the model says; more is wilder.",
-        rich_help_panel=SAMPLING_PANEL,
-    ),
-]
+MinP = Annotated[float | None, _option("Drop tokens less probable than p times the most probable token.", min=0, max=1)]
+TypicalP = Annotated[float | None, _option("Locally typical sampling: keep probability mass p.", min=0, max=1)]
+RepetitionPenalty = Annotated[float, _option("Above 1: penalise tokens that occurred before.", min=0)]
+NoRepeatNgram = Annotated[int | None, _option("Never generate the same n-gram of this size twice.", min=1)]
+Seed = Annotated[int | None, _option("Random seed; the same seed samples the same text.")]
 
 
 class SearchKind(StrEnum):
-    """The search, as the command line names them."""
+    """The search strategies, as the command line names them."""
 
     beam = "beam"
     sample = "sample"
     diverse = "diverse"
     stochastic = "stochastic"
-    mbr = "risk"
+    mbr = "mbr"
 
 
-SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the others draw no words
-LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the others do not divide by it
-SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition", "ngram")
-LENGTH_OPTIONS = ("alpha", "lengths")
+SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filter and sample tokens
+LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalise scores by length
+SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")
+LENGTH_OPTIONS = ("length_penalty", "length_normalization")
 
 
 class LengthNormalization(StrEnum):
@@ -70,26 +55,32 @@ class LengthNormalization(StrEnum):
 
 
 def make_length_penalty(normalization: LengthNormalization, length_penalty: float) -> "LengthPenalty":
-    """What log p is divided by."""
+    """Return the length penalty in the form that `regard.decode` takes."""
     from regard.decode.length_penalty import gnmt
 
     return gnmt(length_penalty) if normalization is LengthNormalization.gnmt else length_penalty
 
 
 def default_count(kind: SearchKind, n_best: int) -> int:
-    """How many beginnings or draws a search has, unless it is said."""
+    """Return the default beam size, or the default number of samples."""
     return {SearchKind.sample: n_best, SearchKind.mbr: 32}.get(kind, 5)
 
 
 def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
-    """Options that a search would ignore are refused; a seed is not: it promises the same text again."""
-    for names, kinds, lacks in (
-        (SAMPLING_OPTIONS, SAMPLING_KINDS, "draws no words"),
-        (LENGTH_OPTIONS, LENGTH_PENALTY_KINDS, "weighs no lengths"),
+    """Raise an error for options that the search would ignore.
+
+    `--seed` is always accepted: it asks for the same text again, and a search without randomness keeps that promise.
+    """
+    for names, kinds, reason in (
+        (SAMPLING_OPTIONS, SAMPLING_KINDS, "does not sample"),
+        (LENGTH_OPTIONS, LENGTH_PENALTY_KINDS, "has no length penalty"),
     ):
-        if kind not in kinds and (given_options := [name for name in names if _is_given(context, name)]):
-            what = f"A search by '{kind}' {lacks}: --{given_options[0].replace('_', '-')} means nothing to it."
-            raise RegardError(what, fix=f"Leave it out, or say --search {kinds[0]} or --search {kinds[1]}.")
+        if kind not in kinds and (used := [name for name in names if _is_given(context, name)]):
+            option = f"--{used[0].replace('_', '-')}"
+            raise RegardError(
+                f"{option} has no effect: --search {kind} {reason}.",
+                fix=f"Leave it out, or use --search {kinds[0]} or --search {kinds[1]}.",
+            )
 
 
 def _is_given(context: typer.Context, option: str) -> bool:
@@ -98,18 +89,25 @@ def _is_given(context: typer.Context, option: str) -> bool:
 
 
 def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters") -> "Search":
-    """The search: `count` is the size of a beam, the number of groups, or of texts that are drawn."""
+    """Create the search strategy.
+
+    Args:
+        kind: Which strategy.
+        count: Beam size, number of diverse groups, or number of samples.
+        length_penalty: Used by beam and diverse beam search.
+        filters: Used by the strategies that sample.
+    """
     from regard.decode.filters import Filters
     from regard.pipeline import search
 
-    factories: dict[SearchKind, Any] = {
-        SearchKind.beam: lambda: search.Beam(count, length_penalty),
-        SearchKind.sample: lambda: search.Sampling(count, filters),
-        SearchKind.diverse: lambda: search.DiverseBeam(groups=count, length_penalty=length_penalty),
-        SearchKind.stochastic: lambda: search.StochasticBeam(count),
-        SearchKind.mbr: lambda: (
-            search.MinimumBayesRisk(count) if filters == Filters() else search.MinimumBayesRisk(count, filters)
-        ),
-    }
-    made: Search = factories[kind]()
-    return made
+    match kind:
+        case SearchKind.beam:
+            return search.Beam(count, length_penalty)
+        case SearchKind.sample:
+            return search.Sampling(count, filters)
+        case SearchKind.diverse:
+            return search.DiverseBeam(groups=count, length_penalty=length_penalty)
+        case SearchKind.stochastic:
+            return search.StochasticBeam(count)
+        case SearchKind.mbr:
+            return search.MinimumBayesRisk(count, *([] if filters == Filters() else [filters]))

@@ -1,4 +1,4 @@
-"""`regard settings`: what may stand in a run file or after `--set`."""
+"""`regard settings`: the reference of all settings of run files and `--set`."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,14 @@ WIDTH = 100
 
 
 def settings(
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="Only these, e.g. train or train.schedule.")] = "",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of the documentation.")] = False,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Only this part, e.g. train or train.schedule.")] = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print as Markdown (docs/settings.md).")] = False,
 ) -> None:
-    """List every setting of a run: its values, its default and what it does."""
+    """List all settings of a run: values, default and meaning."""
     selected = [table for table in iter_tables() if _is_selected(table, path)]
     if not selected:
-        known_paths = sorted({setting.path for table in iter_tables() for setting in table.settings})
-        raise RegardError(f"There is no setting '{path}'.", fix=suggest(path, known_paths))
+        setting_paths = sorted({setting.path for table in iter_tables() for setting in table.settings})
+        raise RegardError(f"There is no setting '{path}'.", fix=suggest(path, setting_paths))
     for line in _format_markdown(selected) if markdown else _format_plain(selected, path):
         typer.echo(line)
 
@@ -36,13 +36,13 @@ def _is_inside(path: str, outer: str) -> bool:
 
 def _format_plain(selected: Sequence[SettingsTable], path: str) -> Iterator[str]:
     for table in selected:
-        yield "  ".join(filter(None, (f"[{table.path}]" if table.path else "[the file itself]", table.tag)))
+        yield "  ".join(filter(None, (f"[{table.path}]" if table.path else "[top level]", table.tag)))
         yield textwrap.fill(table.description, WIDTH, initial_indent="  ", subsequent_indent="  ")
         for setting in table.settings:
             if _is_inside(setting.path, path):
                 yield from _format_setting(setting)
         if table.repeated:
-            yield f"  and, as above: {', '.join(table.repeated)}"
+            yield f"  same as above: {', '.join(table.repeated)}"
         yield ""
 
 
@@ -57,13 +57,13 @@ def _format_setting(setting: Setting) -> Iterator[str]:
 def _format_markdown(selected: Sequence[SettingsTable]) -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "Everything that may stand in a run file, or after `--set` (`--set train.clip=0.5`); `regard settings train`"
-    yield 'shows a part. `[model]` in a file may also have `preset = "tiny"`, of which the other keys are changes. This'
-    yield "page is what `regard settings --markdown` prints, and a test compares the two."
+    yield "All settings of a run file. `--set` overrides one on the command line (`--set train.clip=0.5`);"
+    yield '`regard settings train` prints a part. `[model]` may name a preset (`preset = "tiny"`); its other keys then'
+    yield "override that preset. `regard settings --markdown` generates this page, and a test keeps it up to date."
     previous_path = None
     for table in selected:
         if table.path != previous_path:
-            yield f"\n## {f'`{table.path}`' if table.path else 'The file itself'}"
+            yield f"\n## {f'`{table.path}`' if table.path else 'Top level'}"
         previous_path = table.path
         yield f"\n{f'**`{table.tag}`**: ' if table.tag else ''}{table.description}"
         if table.settings:
@@ -74,4 +74,4 @@ def _format_markdown(selected: Sequence[SettingsTable]) -> Iterator[str]:
             )
             yield f"| `{setting.path.rpartition('.')[2]}` | {setting.values} | {default} | {setting.description} |"
         if table.repeated:
-            yield f"\nAnd, as above: {', '.join(f'`{name}`' for name in table.repeated)}."
+            yield f"\nSame as above: {', '.join(f'`{name}`' for name in table.repeated)}."

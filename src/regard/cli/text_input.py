@@ -1,25 +1,60 @@
-"""Texts from arguments, a file or standard input, line by line, and how far it got: what several verbs share."""
+"""What the commands that run a model share: loading it, reading texts line by line, a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, TypeVar
 
+import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 
-CHUNK_LINES = 2048  # lines that are read, sorted by length and worked on together
+CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
+Pipeline = TypeVar("Pipeline")
+PIPELINES = {  # by class: the kind of model, and the command that runs it
+    "Translator": ("translation", "translate"),
+    "TextGenerator": ("language", "generate"),
+    "FillMask": ("masked language", "fill"),
+    "Classifier": ("classification or tagging", "label"),
+}
+ModelArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Model folder or run folder.")]
+TargetLanguage = Annotated[
+    str | None, typer.Option("--into", metavar="LANGUAGE", help="Target language (multilingual models).")
+]
+BatchTokens = Annotated[int, typer.Option(min=1, help="Maximum number of tokens in a batch.")]
+
+
+def load_as(folder: Path, pipeline_class: type[Pipeline]) -> Pipeline:
+    """Load the model of a folder as this pipeline.
+
+    Raises:
+        RegardError: The model is of another kind; the error names the command for it.
+    """
+    from regard.pipeline.load import load  # imports torch: only when needed
+
+    pipeline = load(folder)
+    if not isinstance(pipeline, pipeline_class):
+        kind, command = PIPELINES[type(pipeline).__name__]
+        raise RegardError(
+            f"This is a {kind} model, not a {PIPELINES[pipeline_class.__name__][0]} model.",
+            where=str(folder),
+            fix=f'Use `regard {command} {folder} "..."`.',
+        )
+    return pipeline
 
 
 def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None) -> None:
-    """What cannot be read or written is said before the model is opened."""
+    """Raise an error for files that cannot be read or written, before the model is loaded."""
     if texts and input_file is not None:
         raise RegardError("Texts and --input were both given.", fix="Give one of them.")
     if input_file is not None and not input_file.is_file():
-        raise RegardError("There is no such file.", where=str(input_file), fix="Give a text file, one sentence a line.")
+        raise RegardError(
+            "There is no such file.", where=str(input_file), fix="Give a text file with one sentence per line."
+        )
     if output_file is None:
         return
     if output_file.is_dir() or not output_file.absolute().parent.is_dir():
@@ -31,14 +66,18 @@ def check_paths(texts: list[str] | None, input_file: Path | None, output_file: P
 
 
 def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterable[str], int | None, int]:
-    """The texts, how many there are (None: nobody knows), and how many lines to take at a time."""
+    """Read texts from the arguments, from a file, or else from standard input.
+
+    Returns:
+        The texts; their number (None: unknown); and how many to process at a time.
+    """
     if texts:
         return texts, len(texts), CHUNK_LINES
     if input_file is None:
-        is_interactive = sys.stdin.isatty()  # a person waits for every line
+        is_interactive = sys.stdin.isatty()  # a person waits for the answer to every line
         return _decode_lines(sys.stdin.buffer), None, 1 if is_interactive else CHUNK_LINES
     from regard.data.example import Defects
-    from regard.data.readers.text_files import iter_lines  # also .gz, .xz and .zst
+    from regard.data.readers.text_files import iter_lines  # also reads .gz, .xz and .zst
 
     total = sum(len(block.lines) for block in iter_lines(str(input_file), Defects()))
     return (line for block in iter_lines(str(input_file), Defects()) for line in block.lines), total, CHUNK_LINES
@@ -47,30 +86,31 @@ def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterab
 def zip_file(
     chunks: Iterable[list[str]], file: Path | None, shared_text: str | None
 ) -> Iterator[tuple[list[str], list[str] | None]]:
-    """Texts, and what belongs to each of them: line n of a file, one text for all, or nothing."""
+    """Pair each chunk of texts with the same lines of a file, with one text shared by all, or with None."""
     lines = None if file is None else iter(read_lines(None, file)[0])
-    count, fix = 0, "Line n of both must belong together."
+    count, fix = 0, "Line n of the file must belong to text n."
     for chunk in chunks:
         partners = None if shared_text is None else [shared_text] * len(chunk)
         if lines is not None:
             partners = [line for _, line in zip(chunk, lines, strict=False)]
             if len(partners) < len(chunk):
-                what = f"There are more texts than the {count + len(partners)} lines of this file."
-                raise RegardError(what, where=str(file), fix=fix)
+                line_count = pluralize(count + len(partners), "line")
+                raise RegardError(f"The file has {line_count}; there are more texts.", where=str(file), fix=fix)
         count += len(chunk)
         yield chunk, partners
     if lines is not None and next(lines, None) is not None:
-        raise RegardError(f"The file has more lines than the {count} texts.", where=str(file), fix=fix)
+        message = f"The file has more lines than there are texts ({pluralize(count, 'text')})."
+        raise RegardError(message, where=str(file), fix=fix)
 
 
 def join_lines(text: str) -> str:
-    """A line feed inside a text would shift all lines after it, so it becomes a space."""
+    """Replace line breaks by spaces: one text must stay one line of the output."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
 def read_text(input_file: Path | None) -> str:
-    """A file, or standard input, as one text."""
-    from regard.data.readers.text_files import read_decompressed  # also .gz, .xz and .zst
+    """Read a whole file, or standard input, as one text."""
+    from regard.data.readers.text_files import read_decompressed  # also reads .gz, .xz and .zst
 
     content = sys.stdin.buffer.read() if input_file is None else b"".join(read_decompressed(str(input_file)))
     try:
@@ -81,7 +121,7 @@ def read_text(input_file: Path | None) -> str:
 
 
 def _decode_lines(lines: BinaryIO) -> Iterator[str]:
-    """Standard input, line by line as it comes; lines end as in every file that Regard reads (`regard.data.readers.text_files`)."""
+    """Decode standard input as it arrives; lines end as in files (`regard.data.readers.text_files`)."""
     for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
@@ -93,7 +133,7 @@ def _decode_lines(lines: BinaryIO) -> Iterator[str]:
 
 @contextmanager
 def show_progress(description: str, total: int | None, *, is_hidden: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; what comes out is told how many more are done."""
+    """Show a progress bar on a terminal; yields a function that advances it."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=is_hidden or not console.is_terminal) as bar:

@@ -1,4 +1,4 @@
-"""`regard tokenizer`: learn a vocabulary, see what it does to text, and prove that nothing gets lost."""
+"""`regard tokenizer`: train a tokenizer, inspect its tokens, check that it is lossless."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,60 +20,68 @@ from regard.text.merges import Merge, count_words, replay_merges
 from regard.text.round_trip import LineTally, RoundTripReport, check_round_trip, show_token
 from regard.text.tokenizer import Tokenizer
 
-app = typer.Typer(help="Learn a vocabulary, look at it, check it on a corpus.", no_args_is_help=True)
+app = typer.Typer(help="Train a tokenizer, inspect its tokens, check that it is lossless.", no_args_is_help=True)
 
-TokenizerArgument = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="A tokenizer.json, or a folder with one.")]
+TokenizerArgument = Annotated[
+    Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, or a folder that contains it.")
+]
 KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
-MAX_WORDS = 200  # different words: more cannot be followed by eye
+MAX_WORDS = 200  # distinct words for --steps: more are unreadable
 
 
 @app.command()
 def learn(
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Text, one sentence a line; .gz, .xz, .zst.")],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("tokenizer.json"),
-    kind: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")] = "byte_bpe",
-    vocabulary: Annotated[int | None, typer.Option(help="How many pieces, special tokens included.")] = None,
-    language: Annotated[list[str] | None, typer.Option(help="A language with a tag, e.g. de for <2de>.")] = None,
-    extra: Annotated[list[str] | None, typer.Option(help="A token of your own, e.g. <url>; never cut.")] = None,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILES", help="Text files, one sentence per line; also .gz, .xz, .zst.")
+    ],
+    out: Annotated[Path, typer.Option(help="Output file.")] = Path("tokenizer.json"),
+    kind: Annotated[str, typer.Option(help=f"Tokenizer type: {', '.join(KINDS)}.")] = "byte_bpe",
+    vocabulary: Annotated[int | None, typer.Option(help="Vocabulary size, including special tokens.")] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(help="Add a target-language token, e.g. de adds <2de>. Repeatable.")
+    ] = None,
+    extra: Annotated[
+        list[str] | None, typer.Option(help="Add a special token that is never split, e.g. <url>. Repeatable.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="E.g. normalise.lowercase=true, specials.pad=[PAD]."),
+        typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. normalise.lowercase=true. Repeatable."),
     ] = None,
-    show_merges: Annotated[bool, typer.Option("--steps", help="Print each merge and the words after it.")] = False,
+    show_merges: Annotated[bool, typer.Option("--steps", help="Print every BPE merge and the words after it.")] = False,
 ) -> None:
-    """Learn a vocabulary from text and write it to a file."""
+    """Train a tokenizer on text and write it to a file."""
     tokenizer_settings = _make_settings(kind, vocabulary, language, extra, settings)
     if show_merges and not isinstance(tokenizer_settings, ByteBpe | Bpe):
         raise RegardError(
-            f"The kind {tokenizer_settings.kind} learns by no merges.", fix="Leave --steps out, or use bpe or byte_bpe."
+            f"A {tokenizer_settings.kind} tokenizer has no merges to print.",
+            fix="Leave out --steps, or use bpe or byte_bpe.",
         )
     if out.is_dir():
-        raise RegardError("This is a folder.", where=str(out), fix=f"Name the file: --out {out / 'tokenizer.json'}")
+        raise RegardError("--out is a folder.", where=str(out), fix=f"Name a file: --out {out / 'tokenizer.json'}")
     if not out.absolute().parent.is_dir():
-        raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Make it first.")
+        raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Create it first.")
     defects = Defects()
     tokenizer = learn_from((text for _, text in _read_texts(files, defects)), tokenizer_settings)
     tokenizer.save(out)
     if show_merges:
         _show_merges(tokenizer, files)
     _show_defects(defects)
-    size_note = "" if vocabulary in (None, tokenizer.size) else f" (of {vocabulary:,}: the text gives no more)"
-    typer.echo(
-        f"{out}: {tokenizer_settings.kind}, {tokenizer.size:,} pieces{size_note}, sha256 {tokenizer.fingerprint[:12]}"
-    )
+    size_note = "" if vocabulary in (None, tokenizer.size) else f" ({vocabulary:,} requested: the text has no more)"
+    size = pluralize(tokenizer.size, "token")
+    typer.echo(f"{out}: {tokenizer_settings.kind}, {size}{size_note}, sha256 {tokenizer.fingerprint[:12]}")
 
 
 @app.command()
 def show(
     path: TokenizerArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Text to cut.")] = None,
-    corpus: Annotated[list[str] | None, typer.Option(help="Count pieces in this file. Repeat for more.")] = None,
-    number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest pieces.")] = 10,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to tokenize.")] = None,
+    corpus: Annotated[list[str] | None, typer.Option(help="Count the tokens of this file. Repeatable.")] = None,
+    number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest tokens to list.")] = 10,
 ) -> None:
-    """Show how a vocabulary cuts text, how much it shortens it, and which pieces are long or rare."""
+    """Show how texts are tokenized, the compression rate, and the longest and rarest tokens of a corpus."""
     tokenizer = _load(path)
     special_tokens = ", ".join(f"{tokenizer.vocabulary[token]} {token}" for token in sorted(tokenizer.specials.control))
-    typer.echo(f"{tokenizer.size:,} pieces; special: {special_tokens}")
+    typer.echo(f"{pluralize(tokenizer.size, 'token')}; special: {special_tokens}")
     for text in texts or []:
         ids = tokenizer.encode_ids([text])[0]
         typer.echo(f"\n{' '.join(show_token(tokenizer, token) for token in ids)}\n{' '.join(map(str, ids))}")
@@ -85,26 +93,26 @@ def show(
 @app.command()
 def check(
     path: TokenizerArgument,
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Text, one sentence a line.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Text files, one sentence per line.")],
 ) -> None:
-    """Encode and decode every line: all must come back. Ends with code 1 if one does not."""
+    """Check that decoding every encoded line gives the line back; exit code 1 if not."""
     tokenizer = _load(path)
     defects = Defects()
     round_trip = check_round_trip(tokenizer, _read_texts(files, defects))
     _show_defects(defects)
     typer.echo(f"{pluralize(round_trip.lines, 'line')}, {pluralize(round_trip.tokens, 'token')}")
     _show_tally("unknown", round_trip.unknown, pluralize(round_trip.unknown.tokens, "unknown token"))
-    _show_tally("changed", round_trip.changed, "they do not come back as they were")
-    _show_tally("normalised", round_trip.normalised, "as the vocabulary's own normalisation wants it")
+    _show_tally("changed", round_trip.changed, "decoded differently")
+    _show_tally("normalised", round_trip.normalised, "changed only by the tokenizer's own normalisation")
     if not round_trip.is_lossless:
         raise typer.Exit(1)
-    typer.echo("every line comes back")
+    typer.echo("lossless: every line is decoded exactly")
 
 
 def _make_settings(
     kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
 ) -> AnyTokenizer:
-    """The table [tokenizer] that these options describe."""
+    """Build the [tokenizer] settings from the options."""
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
         table["vocabulary"] = vocabulary
@@ -114,7 +122,7 @@ def _make_settings(
         for parent in parents:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise ConfigError([Fault(path, f"{parent} is no table.")], where="options")
+                raise ConfigError([Fault(path, f"{parent} is not a table.")], where="options")
         inner[key] = value
     try:
         return TypeAdapter(AnyTokenizer).validate_python(table)
@@ -140,8 +148,8 @@ def _show_merges(tokenizer: Tokenizer, files: list[str]) -> None:
     words = count_words(tokenizer, texts())
     if len(words) > MAX_WORDS:
         raise RegardError(
-            f"The text has {len(words):,} different words, too many to print at each step.",
-            fix=f"Show --steps on a text with at most {MAX_WORDS}.",
+            f"The text has {len(words):,} distinct words, too many to print after every merge.",
+            fix=f"Use --steps with a text of at most {MAX_WORDS} distinct words.",
         )
     ids = {token: token_id for token_id, token in enumerate(tokenizer.vocabulary)}
 
@@ -155,17 +163,15 @@ def _show_merges(tokenizer: Tokenizer, files: list[str]) -> None:
 
 
 def _show_merge(merge: Merge, format_tokens: Callable[[list[str]], str]) -> None:
-    typer.echo(
-        f"{merge.number}. {format_tokens([merge.left])} + {format_tokens([merge.right])} = {format_tokens([merge.merged])}  ({merge.count}x)"
-    )
+    left, right, merged = (format_tokens([token]) for token in (merge.left, merge.right, merge.merged))
+    typer.echo(f"{merge.number}. {left} + {right} = {merged}  ({merge.count}x)")
     typer.echo(f"   {'   '.join(format_tokens(word) for word in merge.words)}")
 
 
 def _show_compression(characters: int, size: int, tokens: int) -> None:
     if tokens:
-        typer.echo(
-            f"{pluralize(tokens, 'token')}, {characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
-        )
+        rates = f"{characters / tokens:.2f} characters and {size / tokens:.2f} bytes per token"
+        typer.echo(f"{pluralize(tokens, 'token')}, {rates}")
 
 
 def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], number: int) -> None:
@@ -175,11 +181,11 @@ def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], nu
     _show_compression(round_trip.characters, round_trip.bytes, round_trip.tokens)
     token_ids = [token_id for token_id in range(tokenizer.size) if token_id not in tokenizer.specials.control]
     unused_count = sum(token_id not in round_trip.token_counts for token_id in token_ids)
-    typer.echo(f"{unused_count:,} of {len(token_ids):,} pieces are not used; unknown: {round_trip.unknown.tokens:,}\n")
+    typer.echo(f"{unused_count:,} of {len(token_ids):,} tokens unused; unknown tokens: {round_trip.unknown.tokens:,}\n")
     used_ids = [token_id for token_id in token_ids if token_id in round_trip.token_counts]
     longest = sorted(used_ids, key=lambda token_id: (-len(tokenizer.token_bytes.bytes[token_id]), token_id))[:number]
     rarest = sorted(used_ids, key=lambda token_id: (round_trip.token_counts[token_id], -token_id))[:number]
-    table = Table("longest", "seen", "rarest", "seen", box=None, pad_edge=False)
+    table = Table("longest", "count", "rarest", "count", box=None, pad_edge=False)
     table.columns[1].justify = table.columns[3].justify = "right"
     for long, rare in zip(longest, rarest, strict=True):
         cells = [
@@ -193,7 +199,7 @@ def _show_tally(name: str, tally: LineTally[Location], description: str) -> None
     if tally.lines:
         text, decoded = tally.example
         typer.echo(f"{name}: {pluralize(tally.lines, 'line')}, {description}; first at {tally.first_location}")
-        typer.echo(f"  text: {_shorten(text)}\n  back: {_shorten(decoded)}")
+        typer.echo(f"  text: {_shorten(text)}\n  decoded: {_shorten(decoded)}")
 
 
 def _shorten(text: str) -> str:

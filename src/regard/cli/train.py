@@ -1,7 +1,7 @@
-"""`regard train`: from text to a model's folder, and on again after any stop.
+"""`regard train`: train a model from text, or resume a run.
 
-Ends with code 0 when the run is finished, 1 on an error, 2 when options do not fit together, 75 when it was asked to
-stop and saved, 76 when a spike stopped it, and 130 after a second Ctrl-C.
+Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped on request after saving, 76 stopped by a
+loss spike, 130 after a second Ctrl-C.
 """
 
 import sys
@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
@@ -18,7 +18,8 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
 from regard.base.times import format_duration
 from regard.cli.allocator import tune_allocator
-from regard.cli.train_options import StringList, TrainOptions, UsageError
+from regard.cli.options import StringList, takes_options
+from regard.cli.train_options import TrainOptions, UsageError
 from regard.config import codec
 from regard.config.run import Run
 
@@ -27,56 +28,17 @@ if TYPE_CHECKING:
     from regard.train.events import Finished, Listener
 
 EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
-RUN_FILE = "run.toml"  # store.model_folder has it too, and imports torch
-DEFAULT_LENGTH = 32  # tokens of a usual sentence, where the corpus was not counted
+RUN_FILE = "run.toml"  # also in store.model_folder, which imports torch
+DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
 
 
-def train(
-    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run file, if you have one.")] = None,
-    source: Annotated[StringList, typer.Option(metavar="FILE", help="The source side, one sentence a line.")] = None,
-    target: Annotated[
-        StringList, typer.Option(metavar="FILE", help="The target side: line n translates line n.")
-    ] = None,
-    text: Annotated[StringList, typer.Option(metavar="FILE", help="Running text: a file or a folder. Repeat.")] = None,
-    data: Annotated[
-        StringList, typer.Option(metavar="FILE", help="Any corpus: .tsv, .jsonl, .tmx, .conllu... Repeat.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where the run and its model go.")] = None,
-    languages: Annotated[tuple[str, str] | None, typer.Option(help="The languages of both sides, e.g. en de.")] = None,
-    validation: Annotated[StringList, typer.Option(metavar="FILE", help="Validation data as --data or --text.")] = None,
-    validation_source: Annotated[
-        StringList, typer.Option(metavar="FILE", help="The source side of validation.")
-    ] = None,
-    validation_target: Annotated[
-        StringList, typer.Option(metavar="FILE", help="The target side of validation.")
-    ] = None,
-    preset: Annotated[str | None, typer.Option(help="The model's preset, instead of the one that suits.")] = None,
-    settings: Annotated[
-        StringList, typer.Option("--set", metavar="A.B=C", help="Change a value, e.g. train.clip=0.5. Repeat for more.")
-    ] = None,
-    minutes: Annotated[float | None, typer.Option(help="About how long it may take.")] = None,
-    updates: Annotated[int | None, typer.Option(help="Steps of the whole run, counted from its beginning.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Another run of chance.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with a run.")] = None,
-    more: Annotated[int | None, typer.Option(help="With --resume: so many steps beyond the old total.")] = None,
-    accept: Annotated[
-        StringList, typer.Option(metavar="data|config", help="With --resume: go on though it changed.")
-    ] = None,
-    pause_at: Annotated[int | None, typer.Option(help="Save and rest at this step, to be resumed later.")] = None,
-    track: Annotated[
-        StringList, typer.Option(metavar="BOARD", help="Also tell tensorboard, wandb or mlflow. Repeat.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and what it costs.")] = False,
-) -> None:
-    """Train a model from text: what is not said is chosen to suit the corpus, with reasons.
+@takes_options(TrainOptions)
+def train(options: TrainOptions) -> None:
+    """Train a model from text. Settings that you do not give are chosen from the corpus, each with its reason.
 
-    Ctrl-C saves and stops; --resume goes on as if nothing had happened.
+    Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
     try:
-        options = TrainOptions(
-            run, source, target, text, data, out, languages, validation, validation_source, validation_target, preset,
-            settings, minutes, updates, seed, resume, more, accept, pause_at, track, dry_run,
-        )  # fmt: skip
         options.check()
         finished = _resume(options) if options.resume is not None else _start(options)
     except UsageError as error:
@@ -89,17 +51,17 @@ def train(
 
 def _resume(options: TrainOptions) -> "Finished":
     folder = options.resume
-    assert folder is not None  # noqa: S101 - `train` asked
+    assert folder is not None  # noqa: S101 - `train` checked it
     if not (folder / RUN_FILE).is_file():
-        what = "There is no such folder." if not folder.exists() else f"This is no run: it has no {RUN_FILE}."
-        raise RegardError(what, where=str(folder), fix="Give the folder that --out named; a new run starts with --out.")
+        what = f"This is not a run folder: it has no {RUN_FILE}." if folder.exists() else "There is no such folder."
+        raise RegardError(what, where=str(folder), fix="Give the --out folder of a run; a new run starts with --out.")
     device = codec.RUN_FILES.load(folder / RUN_FILE).device
-    if device.allocator == "tuned" and device.cpu_fast_path:
-        tune_allocator()
+    header = tune_allocator(is_enabled=device.allocator == "tuned" and device.cpu_fast_path)
+    _print_lines(header)
 
-    from regard.train.fit import resume  # torch: only when it is needed
+    from regard.train.fit import resume  # imports torch: only when needed
 
-    with _listeners(folder, (), options.track) as listeners:
+    with _listeners(folder, header, options.track) as listeners:
         return resume(
             folder,
             changes=options.changes,
@@ -115,26 +77,25 @@ def _start(options: TrainOptions) -> "Finished | None":
     changes = options.changes
     if options.out is not None:
         _check_output_folder(options.out)
-    given_run = None if options.run is None else _read_run(options.run, changes)
+    file_run = None if options.run is None else _read_run(options.run, changes)
     should_tune = (
         changes.get("device.allocator", "tuned") == "tuned" and changes.get("device.cpu_fast_path", True) is True
-        if given_run is None
-        else given_run.device.allocator == "tuned" and given_run.device.cpu_fast_path
+        if file_run is None
+        else file_run.device.allocator == "tuned" and file_run.device.cpu_fast_path
     )
-    if should_tune and not options.dry_run:
-        tune_allocator()
-    auto_run = _configure(options, changes) if given_run is None else None
-    run = auto_run.run if auto_run is not None else given_run
-    assert run is not None  # noqa: S101 - one of the two is there
-    reasons = [*(auto_run.reasons if auto_run is not None else ()), _describe_cost(run, auto_run)]
+    notes = () if options.dry_run else tune_allocator(is_enabled=should_tune)
+    auto_run = _configure(options, changes) if file_run is None else None
+    run = auto_run.run if auto_run is not None else file_run
+    assert run is not None  # noqa: S101 - one of the two exists
+    reasons = [*(auto_run.reasons if auto_run is not None else ()), _describe_cost(run, auto_run), *notes]
     _print_lines(reasons)
     if options.dry_run:
         _print_lines([_describe_duration(run, auto_run)])
         typer.echo(f"\n{codec.RUN_FILES.dumps(run)}", nl=False)
         return None
-    assert options.out is not None  # noqa: S101 - checked
+    assert options.out is not None  # noqa: S101 - `check` requires it
 
-    from regard.train.fit import fit  # torch: only when it is needed
+    from regard.train.fit import fit  # imports torch: only when needed
 
     with _listeners(options.out, reasons, options.track) as listeners:
         file_infos = None if auto_run is None else auto_run.file_infos
@@ -142,12 +103,12 @@ def _start(options: TrainOptions) -> "Finished | None":
 
 
 def _configure(options: TrainOptions, changes: dict[str, Any]) -> "AutoRun":
-    from regard.train.auto.configure import configure, measure_update  # only when it is needed
+    from regard.train.auto.configure import configure, measure_update  # only when needed
 
-    with _status("looking at the corpus") as set_status:
+    with _status("analysing the corpus") as set_status:
 
         def time_update(run: Run, length: int) -> float:
-            set_status("timing a few steps")
+            set_status("timing a few updates")
             return measure_update(run, length)
 
         return configure(
@@ -163,7 +124,7 @@ def _configure(options: TrainOptions, changes: dict[str, Any]) -> "AutoRun":
 def _read_run(path: Path, changes: dict[str, Any]) -> Run:
     if path.is_dir():
         fix = (
-            f"Say --resume {path}."
+            f"To continue this run: --resume {path}."
             if (path / RUN_FILE).is_file()
             else "Give a run file, or a corpus with --text or --data."
         )
@@ -173,58 +134,58 @@ def _read_run(path: Path, changes: dict[str, Any]) -> Run:
     except ConfigError as error:
         if path.suffix == ".toml" or error.faults[0].path != "file":
             raise
-        fix = f"To train on a corpus say --data {path}, or --text {path} for running text."
-        raise RegardError("This is no run file: it is not TOML.", where=str(path), fix=fix) from None
+        fix = f"To train on this file as a corpus: --data {path}, or --text {path} for a language model."
+        raise RegardError("This is not a run file: it is not TOML.", where=str(path), fix=fix) from None
 
 
 def _check_output_folder(out: Path) -> None:
-    """What cannot be written is said before a long reading, not after it."""
+    """Raise an error for a folder that cannot be used, before the corpus is read."""
     for parent in out.absolute().parents:
         if parent.exists() and not parent.is_dir():
-            raise RegardError("A folder cannot be inside a file.", where=str(parent), fix="Choose another --out.")
+            raise RegardError("--out is inside a file.", where=str(parent), fix="Choose another --out.")
     if out.exists() and not out.is_dir():
-        raise RegardError("--out is a file, and a model needs a folder.", where=str(out), fix="Choose another name.")
+        raise RegardError("--out is a file; a run needs a folder.", where=str(out), fix="Choose another name.")
     if (out / RUN_FILE).is_file():
-        fix = f"Go on with it: --resume {out}. Or choose another folder."
-        raise RegardError("There is a run in this folder already.", where=str(out), fix=fix)
+        fix = f"Continue it with --resume {out}, or choose another folder."
+        raise RegardError("This folder already contains a run.", where=str(out), fix=fix)
     if out.is_dir() and not all(map(is_leftover, out.iterdir())):
         raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
 
 
 def _describe_cost(run: Run, auto_run: "AutoRun | None") -> str:
-    """What a run will cost, before it runs."""
-    from regard.models.cost import cost  # torch: only when it is needed
+    """Estimate parameters, arithmetic and memory of the run."""
+    from regard.models.cost import cost  # imports torch: only when needed
 
     length = _estimate_length(run, auto_run)
     batch_size = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     model_cost = cost(run.model, batch_size=batch_size, source=source, target=target)
     parameters, flops = model_cost.parameters.total(), model_cost.training.total() * run.accumulate * run.train.updates
-    memory = 16 * parameters + model_cost.activations.total()  # weights, gradients and two moments, and the activations
+    memory = 16 * parameters + model_cost.activations.total()  # weights, gradients, two moments; activations
     return (
-        f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, and about "
+        f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, about "
         f"{memory / 1e9:.1f} GB of memory for weights and activations."
     )
 
 
 def _describe_duration(run: Run, auto_run: "AutoRun | None") -> str:
-    from regard.train.auto.configure import measure_update  # only when it is needed
+    from regard.train.auto.configure import measure_update  # only when needed
 
-    with _status("timing a few steps"):
+    with _status("timing a few updates"):
         seconds = measure_update(run, _estimate_length(run, auto_run))
     total_time = format_duration(seconds * run.train.updates)
-    return f"Time: about {total_time} on this machine, {seconds:.3g} s an update (measured with a few)."
+    return f"Time: about {total_time} on this machine ({seconds:.3g} s per update, measured over a few updates)."
 
 
 @contextmanager
 def _status(description: str) -> Iterator[Callable[[str], None]]:
-    """A word on a terminal while nothing else is to be seen; what comes out changes it."""
+    """Show a status line on a terminal; yields a function that changes it."""
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
         yield lambda _: None
         return
     with console.status(f"{description}...") as status:
-        yield lambda now: status.update(f"{now}...")
+        yield lambda new_description: status.update(f"{new_description}...")
 
 
 def _estimate_length(run: Run, auto_run: "AutoRun | None") -> int:
@@ -235,8 +196,8 @@ def _estimate_length(run: Run, auto_run: "AutoRun | None") -> int:
 
 @contextmanager
 def _listeners(folder: Path, header: Sequence[str], tracker_names: StringList) -> "Iterator[list[Listener]]":
-    """Whoever hears of the run: a live display on a terminal, lines elsewhere, boards, and always log.txt."""
-    from regard.cli.event_lines import FileLog, LineLogger  # only when they are needed
+    """Create the listeners of the run: log.txt, the trackers, and a live display (a terminal) or plain lines (else)."""
+    from regard.cli.event_lines import FileLog, LineLogger  # only when needed
     from regard.store.run_folder import RunFolder
     from regard.train.trackers import make_tracker
 
@@ -263,19 +224,17 @@ def _print_lines(lines: Sequence[str]) -> None:
 def _print_next_steps(finished: "Finished") -> None:
     folder = finished.folder
     if finished.reason == "stop requested":
-        typer.echo(f"Go on with: regard train --resume {folder}")
+        typer.echo(f"Continue with: regard train --resume {folder}")
     elif finished.reason == "spike":
         policy = codec.RUN_FILES.load(folder / RUN_FILE).train.spikes
-        change, what = "kind=skip", "without the update that spiked"
+        change, action = "kind=skip", "skip the update that spiked"
         if policy.kind != "stop":
-            change, what = (
-                f"most={policy.max_spikes + 10}",
-                f"for 10 more spikes than the {policy.max_spikes} that a run survives",
-            )
-        typer.echo(f"Look at {folder / 'log.txt'}, then go on {what}:")
+            limit = policy.max_spikes + 10
+            change, action = f"max_spikes={limit}", f"raise the limit from {policy.max_spikes} to {limit} spikes"
+        typer.echo(f"See {folder / 'log.txt'}. To {action} and continue:")
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
     else:
-        typer.echo(f"The model is in {folder / 'best'}.")
+        typer.echo(f"Best model: {folder / 'best'}")
         task = codec.MODEL_FILES.load(folder / "best" / "model.toml").task
         if task == "translate":
             typer.echo(f'Use it: regard translate {folder} "..."')

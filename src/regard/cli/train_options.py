@@ -1,56 +1,83 @@
-"""What `regard train` was asked for, and which options do not fit together."""
+"""The options of `regard train`, and which of them exclude each other."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
+from regard.cli.options import StringList
 from regard.config.run import AnySource, Documents
 from regard.config.toml_file import parse_settings
 
 ACCEPT_VALUES = ("data", "config")
-StringList = list[str] | None
 
 
 class UsageError(RegardError):
-    """Options that do not fit together."""
+    """Options that cannot be combined."""
+
+
+def _file(help_text: str) -> Any:
+    return typer.Option(metavar="FILE", help=help_text)
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What was asked for, as it was given."""
+    """The options of `regard train`; None means not given."""
 
-    run: Path | None
-    source: StringList
-    target: StringList
-    text: StringList
-    data: StringList
-    out: Path | None
-    languages: tuple[str, str] | None
-    validation: StringList
-    validation_source: StringList
-    validation_target: StringList
-    preset: str | None
-    settings: StringList
-    minutes: float | None
-    updates: int | None
-    seed: int | None
-    resume: Path | None
-    more: int | None
-    accept: StringList
-    pause_at: int | None
-    track: StringList
-    dry_run: bool
+    run: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="Run file (TOML) with all settings, instead of a corpus.")
+    ] = None
+    source: Annotated[StringList, _file("Source side, one sentence per line.")] = None
+    target: Annotated[StringList, _file("Target side: line n translates line n of --source.")] = None
+    text: Annotated[StringList, _file("Text for a language model: file or folder. Repeatable.")] = None
+    data: Annotated[StringList, _file("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable.")] = None
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="New folder for checkpoints, log and the best model.")
+    ] = None
+    languages: Annotated[tuple[str, str] | None, typer.Option(help="Source and target language, e.g. en de.")] = None
+    validation: Annotated[StringList, _file("Validation corpus, in the format of --data or --text. Repeatable.")] = None
+    validation_source: Annotated[StringList, _file("Source side of the validation corpus.")] = None
+    validation_target: Annotated[StringList, _file("Target side of the validation corpus.")] = None
+    preset: Annotated[
+        str | None, typer.Option(help="Model preset (`regard model presets`). Default: chosen from the corpus size.")
+    ] = None
+    settings: Annotated[
+        StringList,
+        typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. train.clip=0.5. Repeatable."),
+    ] = None
+    minutes: Annotated[
+        float | None, typer.Option(help="Time budget: chooses model size and number of updates to fit.")
+    ] = None
+    updates: Annotated[int | None, typer.Option(help="Total number of optimizer updates.")] = None
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed: initial weights, dropout, data order, validation split.")
+    ] = None
+    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the run in this folder.")] = None
+    more: Annotated[int | None, typer.Option(help="With --resume: number of updates beyond the old total.")] = None
+    accept: Annotated[
+        StringList,
+        typer.Option(metavar="data|config", help="With --resume: continue although data or settings changed."),
+    ] = None
+    pause_at: Annotated[int | None, typer.Option(help="Stop after this update; continue with --resume.")] = None
+    track: Annotated[
+        StringList,
+        typer.Option(metavar="TRACKER", help="Log metrics to tensorboard, wandb or mlflow. Repeatable."),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print settings, cost and estimated time, then exit.")] = (
+        False
+    )
 
     def check(self) -> None:
-        """Refuse options that do not fit together, before anything is read or made."""
+        """Raise a UsageError for options that exclude each other, before anything is read or created."""
         if self.resume is not None:
             self._check_resume()
         else:
             self._check_new()
         for name, number in self._list_numbers():
             if number is not None and number <= 0:
-                raise UsageError(f"{name} is {number:g}: there is nothing to do.", fix="Give at least 1.")
+                raise UsageError(f"{name} must be positive, got {number:g}.", fix="Give at least 1.")
 
     def _list_numbers(self) -> list[tuple[str, float | None]]:
         return [(_format_option(name), getattr(self, name)) for name in ("minutes", "updates", "more", "pause_at")]
@@ -61,38 +88,41 @@ class TrainOptions:
         )
         given_options += self._list_given("validation", "validation_source", "validation_target", "dry_run")
         if given_options:
+            option = given_options[0]
             raise UsageError(
-                f"--resume goes on with a run that knows its {_describe_option(given_options[0])} already, and {given_options[0]} was given.",
-                fix=f"Leave {given_options[0]} out, or start a new run with --out.",
+                f"--resume takes {_describe_option(option)} from the run folder; {option} was given, too.",
+                fix=f"Leave out {option}, or start a new run with --out.",
             )
         if self.more is not None and self.updates is not None:
-            fix = "--updates is the new total, counted from the run's beginning; --more adds to the old total."
-            raise UsageError("Both --updates and --more were given.", fix=f"Say one of the two: {fix}")
+            fix = "Give one of them: --updates sets the new total, --more adds to the old total."
+            raise UsageError("Both --updates and --more were given.", fix=fix)
         for value in self.accept or ():
             if value not in ACCEPT_VALUES:
-                raise UsageError(f"--accept knows no '{value}'.", fix="Say data or config.")
+                raise UsageError(
+                    f"--accept must be data or config, got '{value}'.", fix="Use --accept data or --accept config."
+                )
 
     def _check_new(self) -> None:
         if resume_only := self._list_given("more", "accept"):
-            fix = "Say --updates N for a new run." if self.more is not None else "Say --resume FOLDER."
-            raise UsageError(f"{resume_only[0]} is for going on with a run (--resume).", fix=fix)
+            fix = "Use --updates N for a new run." if self.more is not None else "Add --resume FOLDER."
+            raise UsageError(f"{resume_only[0]} needs --resume.", fix=fix)
         corpus_options = self._list_given("source", "target", "text", "data")
-        choice_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
-        if self.run is not None and (conflicting := corpus_options + self._list_given(*choice_options)):
-            fix = "Write it into the run file, or leave the run file out."
-            raise UsageError(f"The run file says what to train, and {conflicting[0]} was given beside it.", fix=fix)
+        automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
+        if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
+            fix = "Put the setting into the run file, or leave out the run file."
+            raise UsageError(f"{conflicting[0]} cannot be combined with a run file.", fix=fix)
         if self.minutes is not None and "train.updates" in self.changes:
-            fix = "Say --minutes for as many updates as the time allows, or --updates for so many."
+            fix = "Give --minutes for as many updates as fit the time, or --updates for a fixed number."
             raise UsageError("Both --minutes and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus_options)
         if self.out is None and not self.dry_run:
-            raise UsageError("Where shall the model go?", fix="Say --out FOLDER, with the name of a new folder.")
+            raise UsageError("There is no output folder.", fix="Give --out FOLDER with the name of a new folder.")
 
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
-            fix = "Say --source a.en --target a.de for pairs, --text book.txt for running text, or --data corpus.tsv."
-            raise UsageError("What shall it learn from?", fix=fix)
+            fix = "Give --source a.en --target a.de to translate, --text book.txt for a language model, or --data FILE."
+            raise UsageError("There is no training corpus.", fix=fix)
         for name in ("source", "target", "validation_source", "validation_target"):
             files = getattr(self, name) or ()
             if len(files) > 1:
@@ -100,13 +130,9 @@ class TrainOptions:
                 raise UsageError(f"{_format_option(name)} was given {len(files)} times.", fix=fix)
         for corpus_option in ("--text", "--data"):
             if corpus_option in given_options and len(given_options) > 1:
-                other_option = next(option for option in given_options if option != corpus_option)
-                fix = (
-                    "For pairs say --source and --target; for running text --text alone; for other files --data alone."
-                )
-                raise UsageError(
-                    f"{corpus_option} is a corpus by itself, and {other_option} was given beside it.", fix=fix
-                )
+                conflicting = next(option for option in given_options if option != corpus_option)
+                fix = "Give --source and --target for translation, or --text alone, or --data alone."
+                raise UsageError(f"{corpus_option} cannot be combined with {conflicting}.", fix=fix)
         for source_name, target_name in (("source", "target"), ("validation_source", "validation_target")):
             _check_sides(source_name, getattr(self, source_name), target_name, getattr(self, target_name))
 
@@ -115,16 +141,13 @@ class TrainOptions:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What --set, --seed and --updates say, as paths and values."""
+        """The settings that --set, --seed and --updates override, by path."""
         try:
             changes = parse_settings(self.settings or ())
         except ConfigError as error:
             raise UsageError(f"--set {error.faults[0]}", fix="For example: --set train.clip=0.5") from None
         if "model.preset" in changes:
-            raise UsageError(
-                "--set model.preset comes too late: the model is chosen already.",
-                fix="Say --preset, or write it into the run file.",
-            )
+            raise UsageError("--set cannot change model.preset.", fix="Use --preset, or write it into the run file.")
         if self.seed is not None:
             changes |= {"seed": self.seed, "data.seed": self.seed}
         if self.updates is not None and self.resume is None:
@@ -133,12 +156,12 @@ class TrainOptions:
 
     @property
     def sources(self) -> list[AnySource]:
-        """The corpus that the options describe."""
+        """The training corpus."""
         return self._make_sources(self.source, self.target, self.text, self.data)
 
     @property
     def validation_sources(self) -> list[AnySource]:
-        """The validation corpus, if there is one."""
+        """The validation corpus; empty if none was given."""
         texts = self.validation if self.text else None
         return self._make_sources(
             self.validation_source, self.validation_target, texts, None if texts else self.validation
@@ -147,7 +170,7 @@ class TrainOptions:
     def _make_sources(
         self, source: StringList, target: StringList, text: StringList, data: StringList
     ) -> list[AnySource]:
-        from regard.data.readers.detect import detect_source  # only when it is needed
+        from regard.data.readers.detect import detect_source  # only when needed
 
         sources: list[AnySource] = [Documents(path=path) for path in text or ()]
         sources += [detect_source([path]) for path in data or ()]
@@ -160,17 +183,17 @@ class TrainOptions:
 
 def _check_sides(source_name: str, source: StringList, target_name: str, target: StringList) -> None:
     if source and not target:
-        fix = f"Say {_format_option(target_name)} FILE, too; for text without a translation say --text."
+        fix = f"Add {_format_option(target_name)} FILE; for text without translations use --text."
         raise UsageError(f"{_format_option(source_name)} {source[0]} has no {_format_option(target_name)}.", fix=fix)
     if target and not source:
         raise UsageError(
             f"{_format_option(target_name)} {target[0]} has no {_format_option(source_name)}.",
-            fix=f"Say {_format_option(source_name)} FILE, too.",
+            fix=f"Add {_format_option(source_name)} FILE.",
         )
     if source and target and source == target:
         raise UsageError(
-            f"{source[0]} was given as both sides: a model would learn to copy.",
-            fix=f"Give {_format_option(target_name)} the file with the translations.",
+            f"{source[0]} was given as both sides: the model would learn to copy.",
+            fix=f"Give the file with the translations as {_format_option(target_name)}.",
         )
 
 
@@ -179,4 +202,4 @@ def _format_option(name: str) -> str:
 
 
 def _describe_option(option: str) -> str:
-    return {"--out": "folder", "--preset": "model"}.get(option, "corpus and settings")
+    return {"--out": "its folder", "--preset": "the model"}.get(option, "corpus and settings")

@@ -1,4 +1,4 @@
-"""`regard translate`: texts, a file or standard input through a model; line n of what comes out belongs to line n."""
+"""`regard translate`: translate arguments, a file or standard input; line n of the output translates line n."""
 
 import json
 import sys
@@ -11,69 +11,94 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.loading import load_as
 from regard.cli.search_options import LengthNormalization, SearchKind
-from regard.cli.text_input import check_paths, join_lines, read_lines, read_text, show_progress
+from regard.cli.text_input import (
+    BatchTokens,
+    ModelArgument,
+    TargetLanguage,
+    check_paths,
+    join_lines,
+    load_as,
+    read_lines,
+    read_text,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from regard.pipeline.results import Translation
     from regard.pipeline.translator import Translator
 
-CONSTRAINTS_PANEL = "What the translations must be like"
+CONSTRAINTS_PANEL = "Constraints"  # the heading of these options in the help
 
 
 def translate(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model's folder, or a run's.")],
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to translate.")] = None,
+    folder: ModelArgument,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to translate.")] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Translate every line of a file instead.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
     ] = None,
     output_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
+        Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of standard output.")
     ] = None,
     beam: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Beginnings that are tried together (1 is greedy), or texts that are drawn.",
-            show_default="5; sample: as many as --n-best; risk: 32",
+            help="Beam size (1 is greedy); with --search sample or mbr: number of samples.",
+            show_default="5; sample: --n-best; mbr: 32",
         ),
     ] = None,
     length_penalty: Annotated[
-        float, typer.Option(min=0.0, help="How strongly long texts are favoured: score / length^alpha.")
+        float, typer.Option(min=0.0, help="Exponent of the length normalization; larger values favour longer texts.")
     ] = 1.0,
     length_normalization: Annotated[
-        LengthNormalization, typer.Option(help="The form of that: length^alpha, or ((5 + length) / 6)^alpha.")
+        LengthNormalization,
+        typer.Option(help="Divide log-probabilities by length^penalty, or by ((5 + length) / 6)^penalty (gnmt)."),
     ] = LengthNormalization.power,
     search: Annotated[
         SearchKind,
-        typer.Option(help="How texts are looked for; risk: the one of many draws that is most like the others."),
+        typer.Option(help="Search strategy; mbr: minimum Bayes risk over samples, by chrF."),
     ] = SearchKind.beam,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Texts for each line: line, score and text.")] = 1,
+    n_best: Annotated[
+        int, typer.Option(min=1, help="Translations per text; above 1 prints line number, score, translation.")
+    ] = 1,
     ensemble: Annotated[
-        list[Path] | None, typer.Option("--with", metavar="FOLDER", help="Models that translate together. Repeat.")
+        list[Path] | None,
+        typer.Option("--with", metavar="FOLDER", help="Ensemble with this model. Repeatable."),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=1, help="The most tokens of a translation; else as in training, + 50.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of target tokens.", show_default="max_length_ratio * source + 50"),
     ] = None,
-    into: Annotated[str | None, typer.Option(metavar="LANGUAGE", help="For a model of many languages: which.")] = None,
-    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens of source in a batch, beams counted.")] = 4096,
+    into: TargetLanguage = None,
+    batch_tokens: BatchTokens = 4096,
     document: Annotated[
-        bool, typer.Option("--document", help="The input is one text: cut into sentences, put back with its spaces.")
+        bool, typer.Option("--document", help="The input is one document: split it into sentences, keep its layout.")
     ] = False,
-    align: Annotated[bool, typer.Option("--align", help="With --json: which source word each word looks at.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens...")] = False,
+    align: Annotated[bool, typer.Option("--align", help="With --json: add word alignments.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per text: text, score, tokens, logprobs, ...")
+    ] = False,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="How every translation begins.", rich_help_panel=CONSTRAINTS_PANEL)
+        str,
+        typer.Option(
+            metavar="TEXT", help="Every translation starts with this text.", rich_help_panel=CONSTRAINTS_PANEL
+        ),
     ] = "",
     require: Annotated[
         list[str] | None,
-        typer.Option(metavar="PHRASE", help="Must be in it. Repeat.", rich_help_panel=CONSTRAINTS_PANEL),
+        typer.Option(
+            metavar="PHRASE",
+            help="Every translation contains this phrase. Repeatable.",
+            rich_help_panel=CONSTRAINTS_PANEL,
+        ),
     ] = None,
     forbid: Annotated[
         list[str] | None,
-        typer.Option(metavar="PHRASE", help="Must not be in it. Repeat.", rich_help_panel=CONSTRAINTS_PANEL),
+        typer.Option(
+            metavar="PHRASE", help="No translation contains this phrase. Repeatable.", rich_help_panel=CONSTRAINTS_PANEL
+        ),
     ] = None,
     temperature: search_options.Temperature = 1.0,
     top_k: search_options.TopK = None,
@@ -83,16 +108,19 @@ def translate(
 ) -> None:
     """Translate texts, every line of a file, or every line of standard input.
 
-    Line n of what comes out belongs to line n of what goes in; empty lines stay empty.
+    Line n of the output translates line n of the input; empty lines stay empty.
     """
     check_paths(texts, input_file, output_file)
     search_options.check_unused_options(context, search)
     if align and not as_json:
-        raise RegardError("--align shows nothing without --json.", fix="Give both.")
+        raise RegardError("--align needs --json.", fix="Add --json, or leave out --align.")
     if document and (n_best > 1 or align or prefix or require):
-        fix = "Leave out --n-best, --align, --begin and --require, or translate line by line."
-        raise RegardError("A document is translated as a whole, sentence by sentence.", fix=fix)
-    from regard.decode.filters import Filters  # torch: only when it is needed
+        raise RegardError(
+            "--document cannot be combined with --n-best, --align, --prefix or --require.",
+            fix="Leave them out, or translate line by line.",
+        )
+    from regard.decode.filters import Filters  # imports torch: only when needed
+    from regard.pipeline.encoding import chunk_seed, chunks
     from regard.pipeline.constraints import Constraints
     from regard.pipeline.encoding import chunk_seed, chunks
 
@@ -108,7 +136,7 @@ def translate(
         "n_best": n_best,
         "seed": seed,
     }
-    # What cannot be read is said before an old output is written over.
+    # An input that cannot be read raises its error before an existing output file is overwritten.
     documents = texts or [read_text(input_file)] if document else []
     lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
     translator = _load_translator(folder, ensemble or [])
@@ -120,16 +148,14 @@ def translate(
         )
         if document:
             options["constraints"] = Constraints(forbidden=forbid or ())
-            _translate_documents(
-                translator, documents, out, as_json, should_end_line=bool(texts) and not as_json, options=options
-            )
+            _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
             return
         advance = stack.enter_context(
             show_progress("translating", total, is_hidden=chunk_size == 1 or (out is sys.stdout and out.isatty()))
         )
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
-            options["seed"] = chunk_seed(seed, chunk_index)  # else the same chance would come again with every window
+            options["seed"] = chunk_seed(seed, chunk_index)  # every chunk samples with other random numbers
             constraints = Constraints(
                 [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
             )
@@ -148,10 +174,8 @@ def _load_translator(folder: Path, ensemble: list[Path]) -> "Translator":
     from regard.pipeline.ensemble import EnsembleTranslator
     from regard.pipeline.translator import Translator
 
-    translator = load_as(folder, Translator)
-    return (
-        EnsembleTranslator([translator, *(load_as(path, Translator) for path in ensemble)]) if ensemble else translator
-    )
+    translators = [load_as(path, Translator) for path in (folder, *ensemble)]
+    return EnsembleTranslator(translators) if ensemble else translators[0]
 
 
 def _translate_documents(
@@ -160,15 +184,16 @@ def _translate_documents(
     out: TextIO,
     as_json: bool,
     *,
-    should_end_line: bool,
+    ends_line: bool,
     options: dict[str, Any],
 ) -> None:
-    """Every text is a document of its own; one that has no line end of its own `ends` with one."""
+    """Translate each text as a document; `ends_line` adds a line break, which a file has and an argument lacks."""
     for text in documents:
         translation = translator.translate_document(text, **options)
-        out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n" if as_json else translation.text)
-        if should_end_line:
-            out.write("\n")
+        if as_json:
+            out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n")
+        else:
+            out.write(translation.text + "\n" * ends_line)
 
 
 def _write(out: TextIO, line_number: int, source: str, translation: "Translation", as_json: bool, n_best: int) -> None:
@@ -182,7 +207,7 @@ def _write(out: TextIO, line_number: int, source: str, translation: "Translation
 
 
 def _to_dict(translation: "Translation") -> dict[str, Any]:
-    """What is not known or was not asked for is left out."""
+    """Convert to a dict without the optional fields that are empty."""
     defaults = {"utility": None, "alternatives": (), "alignment": None}
     return {
         name: value for name, value in asdict(translation).items() if name not in defaults or value != defaults[name]
