@@ -268,7 +268,7 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     assert Path("new/best/model.safetensors").is_file()
     for arguments, what, fix in (
         ([], "finished: it has made 4 of 4 updates", "--more N"),
-        (["--updates", "3"], "4 updates already, more than the 3 asked for", "--more N"),
+        (["--updates", "3"], "already made 4 updates, more than the requested 3", "--more N"),
         (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--accept config"),
     ):
         refused = run_train("--resume", "new", *arguments, code=1)

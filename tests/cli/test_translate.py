@@ -156,7 +156,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
         (["translate", translator_folder, "--input", str(text)], f"{text}:2"),
         (["translate", translator_folder, "text", "--into", "de"], "no tag for the language 'de'"),
         (["generate", generator_folder, "text", "--max-new-tokens", "5000"], "Ask for at most"),
-        (["generate", generator_folder, "text", "--top-p", "0"], "Use a top_p above 0"),
+        (["generate", generator_folder, "text", "--top-p", "0"], "top_p must be above 0"),
         (["generate", generator_folder, "text", "--search", "beam", "--top-k", "3"], "--top-k has no effect"),
         (
             ["translate", translator_folder, "text", "--search", "mbr", "--length-penalty", "2"],
