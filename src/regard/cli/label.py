@@ -40,7 +40,6 @@ def label(
     """
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.classifier import Classification, Classifier, TaggedText
-    from regard.pipeline.encoding import chunks  # torch: only when it is needed
 
     check_paths(texts, input_file, None)
     check_paths(None, pair, None)

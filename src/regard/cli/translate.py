@@ -120,7 +120,6 @@ def translate(
             fix="Leave them out, or translate line by line.",
         )
     from regard.decode.filters import Filters  # imports torch: only when needed
-    from regard.pipeline.encoding import chunk_seed, chunks
     from regard.pipeline.constraints import Constraints
     from regard.pipeline.encoding import chunk_seed, chunks
 
