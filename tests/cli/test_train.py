@@ -99,7 +99,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "empty files": (
         ["--source", "empty.en", "--target", "empty.de", *OUT_OPTIONS],
         1,
-        "nothing in this corpus",
+        "The corpus is empty",
         "with text",
     ),
     "an empty file": (
@@ -183,7 +183,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--validation-source and --validation-target",
     ),
     "too short a text": (["--text", "five.en", *OUT_OPTIONS], 1, "characters, too few", "at least 2,000"),
-    "a picture": (["--text", "picture.txt", *OUT_OPTIONS], 1, "not a text file", "plain text in UTF-8"),
+    "a picture": (["--text", "picture.txt", *OUT_OPTIONS], 1, "not a text file", "Give UTF-8 text"),
     "another encoding": (["--text", "latin.txt", *OUT_OPTIONS], 1, "Not UTF-8", "iconv"),
     "validation of different lengths": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en", "--validation-target", "short.de"],
