@@ -38,8 +38,8 @@ def label(
 
     A classifier prints label, probability and text; a tagger prints word/tag for every word.
     """
-    from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.classifier import Classification, Classifier, TaggedText
+    from regard.pipeline.encoding import chunks  # imports torch: only when needed
 
     check_paths(texts, input_file, None)
     check_paths(None, pair, None)
