@@ -1,10 +1,10 @@
-"""What one more token costs the longer the text is: with the cache, and with a pass over everything again.
+"""The cost of one more token by sequence length: with the key-value cache, and with a full forward pass.
 
     python -m bench.decode --growth
 
-A decoder-only model so narrow (4 layers, width 64) that looking soon costs more than everything else, 8 rows, float32,
-one thread; of several tries the fastest. A step with the cache should cost a + b n, a pass without it a n + b n^2; both
-are fitted, and what the fits leave unexplained is told.
+A decoder-only model so small (4 layers, width 64) that attention soon dominates the cost, 8 rows, float32, one thread;
+the fastest of several tries. A step with the cache should cost a + b n, a forward pass without it a n + b n^2. Both are
+fitted, and the largest error of each fit is printed.
 """
 
 import json
@@ -45,7 +45,7 @@ def measure_cache_growth(max_length: int, stride: int) -> None:
     times = []
     print(f"{'tokens':>8}{'with, ms':>12}{'without, ms':>14}")
     for length in lengths:
-        model.step(tokens[:, state.kv_cache.length : length - 1], state)  # read up to here in one go
+        model.step(tokens[:, state.kv_cache.length : length - 1], state)  # read up to this length in one step
         cached = _measure_fastest(
             partial(_repeat_step, cpu_decoder, tokens[:, length - 1 : length], state, length - 1), tries=15
         )
@@ -62,19 +62,19 @@ def measure_cache_growth(max_length: int, stride: int) -> None:
     flops = cost(settings, batch_size=ROWS, target=max_length)
     flops_ratio = flops.decoding_uncached.total() / flops.decoding.total()
     print(
-        f"Writing all {max_length} tokens without the cache is {flops_ratio:.0f} times the FLOPs, says regard.models.cost."
+        f"regard.models.cost: generating {max_length} tokens without the cache takes {flops_ratio:.0f} times the FLOPs."
     )
     print(json.dumps(results))
 
 
 def _repeat_step(cpu_decoder: CpuDecoder, token: Tensor, state: DecodingState, length: int) -> None:
-    """The same step once more."""
+    """Repeat the same step."""
     state.crop(length)
     cpu_decoder.step(token, state)
 
 
 def _fit(formula: str, terms: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", times: object) -> float:
-    """Least squares; the largest deviation as a part of the largest time comes back."""
+    """Fit by least squares; return the largest error relative to the largest time."""
     measured = np.asarray(times, dtype=np.float64)
     factors, *_ = np.linalg.lstsq(terms, measured, rcond=None)
     max_error = float(np.abs(terms @ factors - measured).max() / measured.max())
@@ -83,7 +83,7 @@ def _fit(formula: str, terms: "np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def _measure_fastest(step: Callable[[], object], *, tries: int) -> float:
-    """CPU milliseconds."""
+    """Return the CPU milliseconds of the fastest try."""
     times = []
     for _ in range(tries):
         start_time = time.process_time()

@@ -1,19 +1,19 @@
-"""Forward and backward of the core against the leanest plain PyTorch, `torch.nn` and Hugging Face.
+"""Forward and backward pass against minimal PyTorch code, `torch.nn` and Hugging Face.
 
-    python -m bench.core            # some five minutes
+    python -m bench.core            # about five minutes
     python -m bench.core --quick    # under one minute: 64 rows for tiny, 2 for lm
-    python -m bench.core --control --only tiny --plain-malloc
+    python -m bench.core --control --only tiny --default-malloc
 
-tiny   Transformer-tiny: 4+4 layers, width 128, hidden 256, 4 heads, 10,000 words in one table for source, target
-       and output, post-norm, sinusoidal; 256 rows of 16 + 16 tokens, of which some are padding; cross-entropy with
-       label smoothing 0.1 over the real target tokens. Dropout 0.3 on embeddings and sublayers in all contestants,
-       none on attention weights or hidden units. Regard draws its noise by `regard.nn.dropout`, which is cheap on a
-       CPU, the others by torch's dropout: `--no-dropout` shows what is left without this difference.
+tiny   Transformer-tiny: 4+4 layers, width 128, hidden 256, 4 heads, one embedding of 10,000 tokens shared by source,
+       target and output, post-norm, sinusoidal; 256 rows of 16 + 16 tokens, some of them padding; cross-entropy with
+       label smoothing 0.1 over the target tokens without padding. Dropout 0.3 on embeddings and sublayers in all
+       contestants, none on attention weights or hidden units. Regard uses `regard.nn.dropout`, which is cheap on a CPU,
+       the others torch's dropout: `--no-dropout` shows the ratios without this difference.
 lm     GPT-2's shape: 6 layers, width 384, hidden 1536, 6 heads, 65 characters, pre-norm, learned positions, GELU by
-       tanh; 16 rows of 256 tokens; cross-entropy. No dropout at all.
+       tanh; 16 rows of 256 tokens; cross-entropy. No dropout.
 
-float32, one thread, no optimiser, no compilation. All contestants have the same weights, and must give the same loss
-and gradients without dropout, before any clock runs. A ratio is the median over all rounds of their CPU time / ours:
+float32, one thread, no optimizer, no compilation. All contestants have the same weights, and must give the same loss
+and gradients without dropout before timing starts. A ratio is the median over all rounds of their CPU time / ours:
 above 1, Regard is faster; "best" compares the fastest steps instead. The last line is JSON.
 """
 
@@ -47,11 +47,11 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model, how it is called, and what it has that the others have not."""
+    """A model, a function that calls it, and how it differs from the others."""
 
     name: str
     model: nn.Module
-    logits: Callable[[nn.Module], Tensor]  # (B, T, words) of the batch
+    logits: Callable[[nn.Module], Tensor]  # (B, T, V) of the batch
     difference: str = ""
 
 
@@ -65,19 +65,19 @@ class ModelContest:
     smoothing: float
 
     def loss(self, contestant: Contestant) -> Tensor:
-        """The same lines for all."""
+        """Compute the loss, with the same code for all contestants."""
         logits = contestant.logits(contestant.model)
         return F.cross_entropy(
             logits.flatten(0, 1), self.labels.flatten(), ignore_index=IGNORED, label_smoothing=self.smoothing
         )
 
     def step(self, contestant: Contestant) -> None:
-        """What the clock sees."""
+        """Run the forward and backward pass that is timed."""
         contestant.model.zero_grad(set_to_none=True)
         self.loss(contestant).backward()
 
     def check(self) -> None:
-        """Without dropout all must give the same loss and the same gradients; tell it, and what differs in size."""
+        """Check that all have the same loss and gradients without dropout; print them and the parameter counts."""
         reference: tuple[float, float] | None = None
         for contestant in self.contestants:
             contestant.model.eval().zero_grad(set_to_none=True)
@@ -94,22 +94,22 @@ class ModelContest:
                 abs(value - expected) > TOLERANCE * max(1.0, abs(expected))
                 for value, expected in zip(values, reference, strict=True)
             ):
-                raise SystemExit(f"{self.name}: {contestant.name} computes something else than {OURS}.")
+                raise SystemExit(f"{self.name}: loss or gradients of {contestant.name} differ from those of {OURS}.")
 
 
 Plan = tuple[tuple[Callable[[int, bool], ModelContest], int, float], ...]  # the contest, its rows, its seconds
 
 
 def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
-    """Translation, with padding."""
+    """Create the translation contest, with padding."""
     vocabulary_size, width, heads, hidden, layers, dropout, length = 10_000, 128, 4, 256, 4, 0.3, 16
     generator = torch.Generator().manual_seed(0)
     source, source_valid = _make_rows(rows, length, 10, vocabulary_size, generator)
     target, target_valid = _make_rows(rows, length, 12, vocabulary_size, generator)
     labels = torch.randint(4, vocabulary_size, target.shape, generator=generator).masked_fill(~target_valid, IGNORED)
     print(
-        f"\ntiny: {rows} rows, {source_valid.sum()} real source and {target_valid.sum()} real target tokens "
-        f"of {source.numel()} each"
+        f"\ntiny: {rows} rows, {source_valid.sum()} source and {target_valid.sum()} target tokens without padding, "
+        f"{source.numel()} each with padding"
     )
 
     ours = _perturb_vectors(build(preset("tiny"), seed=0))
@@ -127,7 +127,7 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
         return model(source, target, source_valid)
 
     contestants = [
-        Contestant(OURS, ours, call, "Dropout's noise by regard.nn.dropout"),
+        Contestant(OURS, ours, call, "Dropout of regard.nn.dropout"),
         Contestant("lean", minimal, call),
         Contestant("torch_nn", torch_model, call, "Its other dropouts are set to 0"),
     ]
@@ -140,13 +140,13 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
                 input_ids=source, attention_mask=source_valid, decoder_input_ids=target, use_cache=False
             ).logits
 
-        note = "Fixed are its tables of sines; it adds a bias that does not learn to the logits"
+        note = "Fixed: its sinusoidal tables. It adds a bias to the logits that is not trained"
         contestants.append(Contestant("hf", hf_model, logits, note))
     return ModelContest("tiny", contestants, labels, smoothing=0.1)
 
 
 def lm(rows: int, with_hugging_face: bool) -> ModelContest:
-    """Characters, without padding."""
+    """Create the language modelling contest, without padding."""
     vocabulary_size, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(vocabulary_size, (rows, length), generator=generator)
@@ -194,23 +194,21 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small batches and few rounds: under a minute")
-    parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
-    parser.add_argument("--only", choices=("tiny", "lm"), help="one of the two shapes")
-    parser.add_argument(
-        "--no-dropout", action="store_true", help="tiny without dropout: only the structure is compared"
-    )
-    parser.add_argument("--control", action="store_true", help="race a copy of ours too: how far it is from 1 is noise")
+    parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
+    parser.add_argument("--only", choices=("tiny", "lm"), help="run only this contest")
+    parser.add_argument("--no-dropout", action="store_true", help="tiny without dropout")
+    parser.add_argument("--control", action="store_true", help="add a copy of Regard: its distance from 1 is noise")
     options = parser.parse_args()
-    if not options.plain_malloc:
+    if not options.default_malloc:
         restart_with_tuned_malloc()
     start_time = time.perf_counter()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with_hugging_face = importlib.util.find_spec("transformers") is not None
-    malloc = "plain" if options.plain_malloc else "tuned"
+    malloc = "default" if options.default_malloc else "tuned"
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, float32, 1 thread, {malloc} malloc")
     if not with_hugging_face:
-        print("transformers is not installed, so hf is left out: pip install 'regard[bench]'")
+        print("Without transformers there is no contestant hf; to install it: pip install 'regard[bench]'")
 
     quick_plan: Plan = ((tiny, 64, 12.0), (lm, 2, 12.0))
     full_plan: Plan = ((tiny, 256, 130.0), (lm, 16, 180.0))
@@ -238,14 +236,14 @@ def main() -> None:
 def _make_rows(
     rows: int, length: int, min_length: int, vocabulary_size: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Tokens (B, T) with lengths from `shortest` to `length`, padded by 0 on the right, and which are real."""
+    """Return random tokens (B, T), `min_length` to `length` per row, padded on the right, and their valid mask."""
     lengths = torch.randint(min_length, length + 1, (rows, 1), generator=generator)
     valid = torch.arange(length) < lengths
     return torch.randint(4, vocabulary_size, (rows, length), generator=generator).masked_fill(~valid, 0), valid
 
 
 def _perturb_vectors(model: nn.Module) -> nn.Module:
-    """Biases and norms start at 0 and 1: move them, so that a copy in the wrong place is found."""
+    """Perturb biases and norms, which start at 0 and 1: otherwise a swapped copy would go unnoticed."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -258,7 +256,7 @@ def _collect_gradients(model: nn.Module) -> list[Tensor]:
 
 
 def _count_parameters(model: nn.Module) -> tuple[int, int]:
-    """How many numbers learn, and how many parameters do not."""
+    """Return the number of trainable and of fixed parameters."""
     trainable = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return trainable, sum(parameter.numel() for parameter in model.parameters()) - trainable
 

@@ -1,22 +1,22 @@
-"""Decoding against Hugging Face `generate` and CTranslate2 float32: the same weights, the same texts, one thread.
+"""Decoding against Hugging Face `generate` and CTranslate2 float32: the same weights, the same outputs, one thread.
 
-    python -m bench.decode            # some nine minutes
+    python -m bench.decode            # about nine minutes
     python -m bench.decode --quick    # under a minute
     python -m bench.decode --only base/b64/beam4 --seconds 60
-    python -m bench.decode --growth   # what a step costs the longer the text, with the cache and without
+    python -m bench.decode --growth   # the cost of a step by sequence length, with and without the key-value cache
     REGARD_MODEL=my-run python -m bench.decode --only tiny
 
-tiny   preset `tiny` with the weights of the folder REGARD_MODEL if that is set: real sentences, written to their END.
-       Else random weights that never write END, 16 steps.
-base   preset `base` (63 million parameters, 37,000 words), random weights that never write END, 16 steps.
+tiny   preset `tiny`. With REGARD_MODEL the weights of that folder: sentences are translated up to eos.
+       Without it random weights that never generate eos, 16 steps.
+base   preset `base` (63 million parameters, vocabulary of 37,000), random weights that never generate eos, 16 steps.
 
-Sentences are Multi30k's test 2016 by the model's own tokenizer, longest first; random models read random words of the
-same lengths. b1 and b64 are sentences at a time, beam4 is a beam of 4 whose score is divided by the length, and which
-stops when 4 texts are finished (`enough=4`, Hugging Face's `early_stopping=True`, the rule of CTranslate2). The clock
-sees ids become ids: no tokenizer runs.
+The sources are Multi30k's test 2016 by the model's own tokenizer, longest first; random models read random tokens of
+the same lengths. b1 and b64 are the batch sizes. beam4 is a beam of 4 with length penalty 1 that stops when 4
+hypotheses are finished (`stop_after=4`, Hugging Face's `early_stopping=True`, the rule of CTranslate2). Timing covers
+token ids to token ids, without tokenization.
 
-All contestants must write the same before any clock runs; texts that differ are counted and told (their scores may be
-nearer to each other than rounding). A ratio is the median over all rounds of their CPU time / ours: above 1, Regard is
+All contestants must generate the same output before timing starts; differing outputs are counted and printed (their
+scores may be closer than rounding). A ratio is the median over all rounds of their CPU time / ours: above 1, Regard is
 faster. The last line is JSON.
 """
 
@@ -55,18 +55,18 @@ from regard.store.model_folder import read_model
 OURS = "regard"
 SENTENCES = ROOT / "../shared/data/multi30k/test_2016_flickr.en.gz"
 STEPS, BEAM_SIZE = 16, 4
-POSITIONS = 256  # of Hugging Face's table of sines
-BATCH_SIZES = {"b1": 4, "b64": 64}  # sentences between two looks at the clock
-QUICK_STEPS, QUICK_ROWS = 4, 16  # of base with --quick: figures that only show that it runs
-MIN_IDENTICAL_SHARE = 0.97  # the share of texts that all must write alike
+POSITIONS = 256  # size of Hugging Face's table of sinusoidal positions
+BATCH_SIZES = {"b1": 4, "b64": 64}  # sentences per timed step
+QUICK_STEPS, QUICK_ROWS = 4, 16  # of base with --quick: the figures only show that it runs
+MIN_IDENTICAL_FRACTION = 0.97  # minimum fraction of outputs that must equal ours
 
 Rows = list[list[int]]
-TranslateFn = Callable[[Rows, int], Rows]  # sources, size of the beam -> texts
+TranslateFn = Callable[[Rows, int], Rows]  # sources, beam size -> outputs
 
 
 @dataclass(frozen=True)
 class DecodingCase:
-    """A model of ours, what it reads, and how much it may write."""
+    """A model of Regard, its sources, and its special tokens."""
 
     name: str
     settings: Settings
@@ -75,18 +75,18 @@ class DecodingCase:
     pad: int
     bos: int
     eos: int
-    steps: int | None  # None: until END
+    steps: int | None  # None: until eos
 
     def max_length(self, sources: Rows) -> int:
-        """The same for all sentences of a batch: nobody else has a limit for each."""
+        """Return one maximum length for the batch: the other tools have no limit per sentence."""
         return self.steps or min(2 * max(map(len, sources)) + 50, POSITIONS)
 
 
 def load_trained_case(name: str, folder: Path, count: int) -> DecodingCase:
-    """A model that has learned to translate."""
+    """Load a trained translation model."""
     stored = read_model(folder)
     if not isinstance(stored.settings, Settings) or not isinstance(stored.model, EncoderDecoder):
-        raise SystemExit(f"{folder} does not translate.")
+        raise SystemExit(f"{folder} is not a translation model.")
     tokenizer, specials = stored.tokenizers.source, stored.tokenizers.target.specials
     sources = [[*ids, tokenizer.specials.eos] for ids in tokenizer.encode_ids(_read_lines()[:count])]
     special_ids = (specials.pad, specials.bos, specials.eos)
@@ -94,10 +94,10 @@ def load_trained_case(name: str, folder: Path, count: int) -> DecodingCase:
 
 
 def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
-    """A model that has learned nothing, and never writes END.
+    """Create a model with random weights that never generates eos.
 
-    Its last norm says 20 in the first dimension, whatever came in; there all words have 0, and END -10: a logit of
-    -200, in all contestants alike.
+    Its last norm outputs 20 in the first dimension for every input. In this dimension the embedding of every token is 0
+    and that of eos -10: a logit of -200, the same for all contestants.
     """
     settings = preset(name)
     assert isinstance(settings, Settings)  # noqa: S101
@@ -115,7 +115,7 @@ def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
 
 
 def make_regard(case: DecodingCase) -> TranslateFn:
-    """Regard: what `Translator` does between its tokenizers."""
+    """Create Regard's contestant: what `Translator` does between encoding and decoding text."""
     cpu_decoder = CpuDecoder(case.model)
 
     @torch.inference_mode()
@@ -143,7 +143,7 @@ def make_regard(case: DecodingCase) -> TranslateFn:
 
 
 def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
-    """`MarianMTModel.generate`, and the model itself."""
+    """Create Hugging Face's contestant, `MarianMTModel.generate`; return it and the model."""
     settings = case.settings
     stack = settings.decoder
     sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
@@ -163,21 +163,21 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
         mask = torch.ones_like(source) if valid is None else valid.long()
         max_length = case.max_length(sources)
         options = {"num_beams": beam_size, "length_penalty": 1.0, "early_stopping": True} if beam_size > 1 else {}
-        texts = hf_model.generate(source, attention_mask=mask, max_new_tokens=max_length, do_sample=False, **options)
-        return [_truncate_at_eos(text[1:], case) for text in texts.tolist()]
+        outputs = hf_model.generate(source, attention_mask=mask, max_new_tokens=max_length, do_sample=False, **options)
+        return [_truncate_at_eos(output[1:], case) for output in outputs.tolist()]
 
     return translate, hf_model
 
 
 def make_ctranslate2(case: DecodingCase, hf_model: Any, folder: Path) -> TranslateFn:
-    """CTranslate2 by its own converter, from the model of Hugging Face; words are numbers, written out."""
+    """Create CTranslate2's contestant with its own converter from the Hugging Face model; tokens are ids as strings."""
     import ctranslate2  # type: ignore[import-untyped,unused-ignore]
     from ctranslate2.converters.transformers import BartLoader  # type: ignore[import-untyped,unused-ignore]
 
     config = hf_model.config
     config.normalize_before = config.normalize_embedding = False
     with torch.no_grad():
-        spec = BartLoader().get_model_spec(hf_model)  # Marian's own would start from zeros and drop a word
+        spec = BartLoader().get_model_spec(hf_model)  # MarianLoader would start from zeros and drop a token
     token_strings = [str(token_id) for token_id in range(config.vocab_size)]
     spec.register_source_vocabulary(token_strings)
     spec.register_target_vocabulary(token_strings)
@@ -197,14 +197,14 @@ def make_ctranslate2(case: DecodingCase, hf_model: Any, folder: Path) -> Transla
 
 
 class DecodingContest:
-    """Writers that go through the same sentences, each at its own pace."""
+    """Contestants that translate the same sentences."""
 
     def __init__(self, case: DecodingCase, translators: dict[str, TranslateFn], batching: str, beam_size: int) -> None:
         self.translators, self.beam_size = translators, beam_size
         self.sentence_count = min(BATCH_SIZES[batching], len(case.sources))
         self.batch_size = 1 if batching == "b1" else self.sentence_count
         sources = case.sources
-        if batching == "b1":  # each look at the clock sees short and long sentences
+        if batching == "b1":  # every timed step has short and long sentences
             random.Random(0).shuffle(sources := list(sources))  # noqa: S311
         used_count = len(sources) - len(sources) % self.sentence_count
         self.chunks = [
@@ -212,29 +212,32 @@ class DecodingContest:
         ]
 
     def check(self) -> None:
-        """All write the same, or nearly."""
+        """Check that all contestants generate the same output, up to a few sentences."""
         chunks = self.chunks[:: max(1, len(self.chunks) // 2)][:2]
-        texts = {name: [text for chunk in chunks for text in self.translate(name, chunk)] for name in self.translators}
-        expected = texts.pop(OURS)
-        for name, outputs in texts.items():
+        outputs_by_name = {
+            name: [output for chunk in chunks for output in self.translate(name, chunk)] for name in self.translators
+        }
+        expected = outputs_by_name.pop(OURS)
+        for name, outputs in outputs_by_name.items():
             identical_count = sum(
                 output == expected_output for output, expected_output in zip(expected, outputs, strict=True)
             )
             print(
-                f"  {name:<10}writes {identical_count} of {len(expected)} texts as {OURS} does, {sum(map(len, outputs))} tokens"
+                f"  {name:<10}{identical_count} of {len(expected)} outputs identical to {OURS}, "
+                f"{sum(map(len, outputs))} tokens"
             )
-            if identical_count < MIN_IDENTICAL_SHARE * len(expected):
-                raise SystemExit(f"{name} writes something else than {OURS}.")
+            if identical_count < MIN_IDENTICAL_FRACTION * len(expected):
+                raise SystemExit(f"The outputs of {name} differ from those of {OURS}.")
 
     def translate(self, name: str, sources: Rows) -> Rows:
-        """What one of them makes of some sentences."""
-        texts: Rows = []
+        """Translate sentences with one contestant."""
+        outputs: Rows = []
         for start in range(0, len(sources), self.batch_size):
-            texts += self.translators[name](sources[start : start + self.batch_size], self.beam_size)
-        return texts
+            outputs += self.translators[name](sources[start : start + self.batch_size], self.beam_size)
+        return outputs
 
     def steps(self) -> dict[str, Callable[[], object]]:
-        """What the clock sees: the next sentences."""
+        """Return the functions to time; each call translates the next sentences."""
 
         def make_step(name: str, chunks: Iterator[Rows]) -> Callable[[], object]:
             return lambda: self.translate(name, next(chunks))
@@ -244,14 +247,14 @@ class DecodingContest:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few rounds of each: under a minute")
-    parser.add_argument("--only", default="", help="what the keys of contests begin with: tiny, base/b64, ...")
-    parser.add_argument("--seconds", type=float, help="for each contest")
-    parser.add_argument("--growth", action="store_true", help="the cost of a step up to 2,048 tokens, and nothing else")
-    parser.add_argument("--rivals", default="hf,ct2", help="who takes part")
-    parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
+    parser.add_argument("--quick", action="store_true", help="few rounds: under a minute")
+    parser.add_argument("--only", default="", help="run only contests whose key starts with this: tiny, base/b64, ...")
+    parser.add_argument("--seconds", type=float, help="seconds per contest")
+    parser.add_argument("--growth", action="store_true", help="only measure the cost of a step, up to 2,048 tokens")
+    parser.add_argument("--peers", default="hf,ct2", help="contestants besides Regard")
+    parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
     options = parser.parse_args()
-    if not options.plain_malloc:
+    if not options.default_malloc:
         restart_with_tuned_malloc()
     start_time = time.perf_counter()
     torch.set_num_threads(1)
@@ -276,7 +279,7 @@ def main() -> None:
             else make_random_case(name, count, steps)
         )
         with tempfile.TemporaryDirectory() as scratch:
-            translators = _make_translators(case, options.rivals.split(","), Path(scratch))
+            translators = _make_translators(case, options.peers.split(","), Path(scratch))
             for key in keys:
                 seconds = options.seconds or (2.5 if options.quick else 60.0)
                 results |= _run_contest(key, case, translators, seconds)
@@ -287,7 +290,7 @@ def main() -> None:
 def _run_contest(key: str, case: DecodingCase, translators: dict[str, TranslateFn], seconds: float) -> dict[str, float]:
     _, batching, search = key.split("/")
     contest = DecodingContest(case, translators, batching, 1 if search == "greedy" else BEAM_SIZE)
-    print(f"\n{key}: {len(case.sources)} sentences, {'until END' if case.steps is None else f'{case.steps} steps'}")
+    print(f"\n{key}: {len(case.sources)} sentences, {'until eos' if case.steps is None else f'{case.steps} steps'}")
     contest.check()
     times = race(contest.steps(), seconds=seconds, warm_up=1)
     print(format_table(times, ours=OURS))
@@ -326,9 +329,9 @@ def _pad(sources: Rows, pad: int) -> tuple[Tensor, Tensor | None]:
     return source, None if bool(valid.all()) else valid
 
 
-def _truncate_at_eos(text: list[int], case: DecodingCase) -> list[int]:
-    """Without END and what follows it."""
-    return text[: text.index(case.eos)] if case.eos in text else text
+def _truncate_at_eos(tokens: list[int], case: DecodingCase) -> list[int]:
+    """Return the tokens before eos."""
+    return tokens[: tokens.index(case.eos)] if case.eos in tokens else tokens
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Loops that train the same model on the same data: Regard's own, a bare one, and one of plain torch pieces.
+"""Training loops over the same model and data: Regard's own, a bare one, and one with torch's standard modules.
 
-Each is called once for an update. All walk through the same updates in the same order, and begin again together.
+Each call makes one update. All loops cycle through the same updates in the same order.
 """
 
 import random
@@ -32,7 +32,7 @@ ADAM = Adam()
 
 
 class RegardLoop:
-    """The trainer's updates, and what comes before them: batches are built from the shards each time."""
+    """The trainer's updates, data loading included: batches are built from the shards each time."""
 
     def __init__(self, trainer: Trainer, events: list[Event], updates: int) -> None:
         self.trainer, self.events, self._updates = trainer, events, updates
@@ -40,54 +40,54 @@ class RegardLoop:
         self.rewind()
 
     def rewind(self) -> None:
-        """Let the data begin anew."""
+        """Restart the data."""
         self._update_iterator = _cycle_updates(self.trainer.loader, self._updates)
 
     def __call__(self) -> None:
-        """One update."""
+        """Make one update."""
         self._calls += 1
         self.trainer._update(next(self._update_iterator))
 
     @property
     def last_event(self) -> Updated:
-        """What the last update told its listeners; a spike would have been told instead."""
+        """The event of the last update; after a loss spike there is another kind of event."""
         event = self.events[-1]
         if not isinstance(event, Updated) or event.update != self._calls:
-            raise SystemExit(f"The trainer did not make every update: {event}.")
+            raise SystemExit(f"The trainer skipped an update: {event}.")
         return event
 
 
 class IdleUpdater(Updater):
-    """An engine that computes nothing: what is left of an update is what the trainer does around it."""
+    """An updater that computes nothing: what is left of an update is the trainer's overhead."""
 
     def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
-        """Seeds, numbers with as many digits as real ones, and the real count of tokens."""
+        """Seed the batches; return random losses with as many digits as usual, and the true number of tokens."""
         for batch in batches:
             seed_batch(self._seed, epoch, batch.number)
         loss, gradient_norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
         return UpdateStats(loss, loss, sum(batch.label_count for batch in batches), gradient_norm)
 
     def step(self, learning_rate: float) -> None:
-        """Nobody learns."""
+        """Do nothing."""
 
 
 def make_idle_updater(trainer: Trainer) -> Updater:
-    """In the place of the trainer's engine."""
+    """Create an idle updater to replace the trainer's own."""
     return IdleUpdater(trainer.objective, trainer.updater.optimizers, seed=0)
 
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """A batch with everything worked out that can be before the clock runs."""
+    """A batch with everything precomputed that does not belong to the timed loop."""
 
     original: Batch  # as the loader built it
-    simplified: Batch  # without masks that hide nothing
-    label_positions: Tensor | None  # (N) where something must come out; None is everywhere
+    simplified: Batch  # without masks that mask nothing
+    label_positions: Tensor | None  # (N) positions with a label; None: all
     labels: Tensor  # (N)
 
 
 def prepare_batch(batch: Batch) -> PreparedBatch:
-    """A bare loop's batch."""
+    """Prepare a batch for the bare loop."""
     flat = batch.labels.flatten()  # (B T)
     label_positions = (flat != IGNORE_INDEX).nonzero()[:, 0]
     return PreparedBatch(
@@ -99,12 +99,12 @@ def prepare_batch(batch: Batch) -> PreparedBatch:
 
 
 def prebuild_updates(loader: Loader, updates: int) -> list[list[PreparedBatch]]:
-    """The first updates of a loader, all of them in memory."""
+    """Build the first updates of a loader in memory."""
     return [[prepare_batch(batch) for batch in update.batches] for update in islice(loader.updates(), updates)]
 
 
 class BareLoop:
-    """What one writes without a library: forward, backward, clip, step. No records, no files, no seeds."""
+    """A minimal training loop: forward, backward, clip, step. No logging, no files, no seeding."""
 
     def __init__(
         self,
@@ -122,11 +122,11 @@ class BareLoop:
         self.rewind()
 
     def rewind(self) -> None:
-        """Let the data begin anew."""
+        """Restart the data."""
         self._calls = 0
 
     def __call__(self, seed: int | None = None) -> tuple[Tensor, Tensor]:
-        """One update: its loss and the norm of its gradient. With a seed, dropout draws as it does in Regard's."""
+        """Make one update; return its loss and gradient norm. With a seed, dropout is the same as in Regard's loop."""
         update = self.updates[self._calls % len(self.updates)]
         self._calls += 1
         tokens = sum(prepared.labels.numel() for prepared in update)
@@ -144,7 +144,7 @@ class BareLoop:
 
 
 def make_kernel_loss(model: AnyModel, label_smoothing: float, logit_rows: int) -> Callable[[PreparedBatch], Tensor]:
-    """The loss of a model of Regard's, by the same calls that the trainer ends up with."""
+    """Create the loss function of a model of Regard, with the same calls as the trainer."""
     head = cast("LMHead", model.head)
 
     def loss(prepared: PreparedBatch) -> Tensor:
@@ -164,12 +164,12 @@ def make_kernel_loss(model: AnyModel, label_smoothing: float, logit_rows: int) -
 
 
 def make_plain_loss(model: nn.Module, label_smoothing: float) -> Callable[[PreparedBatch], Tensor]:
-    """The loss of a lean model, over the logits of all places, padding included."""
+    """Create the loss function of a minimal model, over the logits of all positions, padding included."""
 
     def loss(prepared: PreparedBatch) -> Tensor:
         batch = prepared.original
         if isinstance(model, minimal_models.Translator):
-            logits = model(batch.source, batch.target, batch.source_valid)  # (B, T, words)
+            logits = model(batch.source, batch.target, batch.source_valid)  # (B, T, V)
         else:
             logits = model(batch.target)
         return F.cross_entropy(

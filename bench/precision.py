@@ -1,10 +1,10 @@
-"""What bfloat16 gains: forward and backward of every preset that small corpora get, against float32.
+"""bfloat16 against float32: forward and backward of every preset that `regard train` chooses for small corpora.
 
     python -m bench.precision
     python -m bench.precision --quick       # the smallest presets
 
-One thread; attention as it is fastest in each precision. It is why `regard train` chooses bfloat16 by itself on CPUs
-with AMX; others were not measured.
+One thread; attention in whichever form is faster for each precision. These figures are the reason why `regard train`
+chooses bfloat16 on CPUs with AMX; other CPUs were not measured.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from regard.train.device import prefers_bfloat16
 
 @dataclass(frozen=True)
 class Case:
-    """A preset, the tokens of a batch and of a row."""
+    """A preset, the number of tokens per batch, and the length of a row."""
 
     preset: str
     tokens: int
@@ -53,8 +53,8 @@ def main() -> None:
     options = parser.parse_args()
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
-    units = "has" if prefers_bfloat16("cpu") else "has no"
-    print(f"this processor {units} units for bfloat16; CPU ms a batch, quartiles\n", flush=True)
+    support = "has" if prefers_bfloat16("cpu") else "does not have"
+    print(f"This CPU {support} fast bfloat16 matrix products. CPU ms per batch: quartiles.\n", flush=True)
     print(f"{'preset':8} {'batch':>10}  {'float32':>22} {'bfloat16':>22}  gain", flush=True)
     gains: dict[str, float] = {}
     for case in QUICK_CASES if options.quick else CASES:

@@ -1,38 +1,38 @@
-"""A whole training update, data and records included, against bare loops, and against other people's tools.
+"""A whole training update, data loading and logging included, against bare loops and against other tools.
 
-    python -m bench.train            # some twenty minutes; the first time also a vocabulary and shards
+    python -m bench.train            # about twenty minutes; the first run also makes vocabularies and shards
     python -m bench.train --quick    # under one minute: smaller batches for tiny, no 6x384, fewer precisions
     python -m bench.train --control --only tiny
     python -m bench.train --only peers nanogpt_small nanogpt_medium
 
-Against bare loops over batches that lie ready:
+Against bare loops over prebuilt batches:
 
-tiny           Transformer-tiny (4+4 layers, width 128, dropout 0.3, label smoothing 0.1) on Multi30k en-de, one byte
-               BPE of 10,000 for both, batches of 4096 tokens; `accumulate2` accumulates two of them in an update.
+tiny           Transformer-tiny (4+4 layers, width 128, dropout 0.3, label smoothing 0.1) on Multi30k en-de, one joint
+               byte-level BPE of 10,000, batches of 4096 tokens; `accumulate2` accumulates two batches per update.
 shakespeare    nanoGPT's shape for CPUs: 4 layers, 4 heads, width 128, 12 rows of 64 characters, no dropout;
                `6x384` is 6 layers, 6 heads, width 384, 16 rows of 256.
 
-regard         `Trainer._update` on what its loader yields: rows from shards, seeds, forward, backward, clipping, guard,
-               fused Adam, one line of metrics.jsonl, one event. Nothing is saved or validated meanwhile.
-bare           the same model and the same kernels over the very same batches, built beforehand, in the shortest loop.
-plain          the same shape of `bench.minimal_models`: torch's dropout, and cross-entropy over the logits of all places.
-bfloat16       regard with products in bfloat16 and attention in float32.
-around         regard with an engine that computes nothing: loader, seeds, guard, journal and event alone.
+regard         `Trainer._update` on the output of its loader: rows from shards, seeding, forward, backward, clipping,
+               spike detection, fused Adam, one line of metrics.jsonl, one event. No checkpoints, no validation.
+bare           the same model and the same kernels over the same batches, built beforehand, in the shortest loop.
+plain          the same shape in `bench.minimal_models`: torch's dropout, cross-entropy over all positions.
+bfloat16       regard with matrix products in bfloat16 and attention in float32.
+around         regard with an updater that computes nothing: loader, seeding, spike detection, metrics and event alone.
 
-float32, one thread. Before any clock runs, regard and bare must have the same losses and gradients for two updates from
+float32, one thread. Before timing starts, regard and bare must have the same losses and gradients for two updates from
 the same seeds, and plain the same loss without dropout. A ratio is the median over all rounds of their CPU time / ours;
-`float32/bfloat16` is our float32 time / our bfloat16 time, and `around/step` the share of an update that is not the
-engine's: about what `step/bare` lacks, free of the noise between two loops. The last line is JSON; `step/bare` is
-tiny's.
+`float32/bfloat16` is our float32 time / our bfloat16 time. `around/step` is the fraction of an update outside the
+updater: about what `step/bare` lacks, without the noise between two loops. The last line is JSON; `step/bare` is
+that of tiny.
 
-Against peers, each with its own loop in its own process, in turns (`bench.peers.contest`): real target tokens per
-CPU-second, one thread, the same allocator, ours in bfloat16 with what the probe chooses.
+Against peers, each with its own loop in its own process, in turns (`bench.peers.contest`): target tokens without
+padding per CPU-second, one thread, the same allocator, ours in bfloat16 with the settings that the autotuner chooses.
 
-peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, all that it has
+peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, its only precision
                  on a CPU) and Hugging Face Seq2SeqTrainer with a Marian of the same shape (the faster of float32 and
                  bfloat16)
-nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder): the faster of float32, all that its
-                 script has on a CPU (`.._as_it_is`), and bfloat16 by an autocast put around its model
+nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder): the faster of float32, the only
+                 precision of its script on a CPU (`.._as_it_is`), and bfloat16 with an autocast around its model
 nanogpt_medium   the same for *6x384*
 """
 
@@ -68,11 +68,11 @@ from regard.train.fit import _resolve
 
 CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4
-CHECKED_UPDATES = 2  # updates
+CHECKED_UPDATES = 2
 
 
 def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict[str, RegardLoop | BareLoop]:
-    """Ours and the loops of these names, checked."""
+    """Create our loop and the loops of these names, and check that they compute the same."""
     run = case.run()
     data = read_corpus(run, case.corpus)
     run = _resolve(run, data)
@@ -113,7 +113,7 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
 
 
 def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
-    """The leanest model of the same shape with the same weights."""
+    """Create the minimal model of the same shape with the same weights."""
     model, length = run.model, run.data.max_length
     assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
     decoder = model.decoder
@@ -134,36 +134,36 @@ def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
 
 
 def _check_bare(regard_loop: RegardLoop, bare_loops: list[BareLoop], seed: int) -> None:
-    """Two updates, with dropout: the second shows that the first was learned alike."""
+    """Compare two updates with dropout; the second one shows that the first step of the optimizer was the same."""
     for number in range(1, CHECKED_UPDATES + 1):
         regard_loop()
         for bare in bare_loops:
             loss, norm = bare(seed)
-            _check_close(f"Update {number}: the loss of bare", loss.item(), regard_loop.last_event.loss)
-            _check_close(f"Update {number}: the gradient of bare", norm.item(), regard_loop.last_event.gradient_norm)
+            _check_close(f"update {number}, loss of bare", loss.item(), regard_loop.last_event.loss)
+            _check_close(f"update {number}, gradient norm of bare", norm.item(), regard_loop.last_event.gradient_norm)
 
 
 @torch.no_grad()
 def _check_plain(regard_loop: RegardLoop, plain: BareLoop) -> None:
-    """The loss of one batch, without dropout."""
+    """Compare the loss of one batch without dropout."""
     prepared, objective = plain.updates[0][0], regard_loop.trainer.objective
     plain.model.eval()
     objective.model.eval()
     tokens = prepared.labels.numel()
     _check_close(
-        "The loss of plain", plain.loss(prepared).item() / tokens, objective(prepared.original).total.item() / tokens
+        "loss of plain", plain.loss(prepared).item() / tokens, objective(prepared.original).total.item() / tokens
     )
     plain.model.train()
     objective.model.train()
 
 
-def _check_close(what: str, theirs: float, expected: float) -> None:
+def _check_close(label: str, theirs: float, expected: float) -> None:
     if abs(theirs - expected) > TOLERANCE * max(1.0, abs(expected)):
-        raise SystemExit(f"{what} is {theirs:.6f}, and Regard's is {expected:.6f}: they do not compute the same.")
+        raise SystemExit(f"The loops differ: {label} is {theirs:.6f}, Regard's is {expected:.6f}.")
 
 
 def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, float]:
-    """All heats of a shape: its ratios by their keys."""
+    """Run all heats of a case and return its ratios by key."""
     heats = [(*heat, "control") if control and "bare" in heat else heat for heat in case.heats]
     loops = make_loops(case, folder, [name for heat in heats for name in heat])
     suffix = "" if case.name == "tiny" else f"_{case.name}"
@@ -171,13 +171,13 @@ def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, flo
     for heat in heats:
         heat_loops = {name: loops[name] for name in (OURS, *heat)}
         for loop in heat_loops.values():
-            loop.rewind()  # the same batch for all in every round
+            loop.rewind()  # every round has the same batch for all
         times = race(heat_loops, seconds=case.seconds if "bare" in heat else case.seconds / 2)
         around = times.pop("around", None)
         print(format_table(times, ours=OURS))
         if around is not None:
             ratios[f"around/step{suffix}"] = ratio(around, times[OURS])
-            print(f"around: {quartiles(around)[1]:.2f} CPU ms an update, {ratios[f'around/step{suffix}']:.2%} of it")
+            print(f"around: {quartiles(around)[1]:.2f} CPU ms per update, {ratios[f'around/step{suffix}']:.2%} of it")
         ratios |= {
             f"step/{name}{suffix}": ratio(times[name], times[OURS]) for name in ("bare", "plain") if name in times
         }
@@ -185,22 +185,22 @@ def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, flo
             ratios[f"float32/bfloat16{suffix}"] = ratio(times[OURS], times["bfloat16"])
     for name, loop in loops.items():
         if isinstance(loop, RegardLoop) and name != "around":
-            print(f"{name}: the loss of update {loop.last_event.update} was {loop.last_event.loss:.3f}")
+            print(f"{name}: loss {loop.last_event.loss:.3f} at update {loop.last_event.update}")
     return {name: round(value, 4 if name.startswith("around") else 3) for name, value in ratios.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smaller batches and few rounds: under a minute")
-    parser.add_argument("--plain-malloc", action="store_true", help="leave the allocator as it is")
-    parser.add_argument("--only", choices=CONTESTS, nargs="+", default=CONTESTS, help="some of the contests")
-    parser.add_argument("--control", action="store_true", help="race a second bare loop: their distance is noise")
+    parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
+    parser.add_argument("--only", choices=CONTESTS, nargs="+", default=CONTESTS, help="run only these contests")
+    parser.add_argument("--control", action="store_true", help="add a second bare loop: the two differ by noise only")
     options = parser.parse_args()
-    if not options.plain_malloc:
+    if not options.default_malloc:
         restart_with_tuned_malloc()
     start_time = time.perf_counter()
     torch.set_num_threads(1)
-    malloc = "plain" if options.plain_malloc else "tuned"
+    malloc = "default" if options.default_malloc else "tuned"
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, 1 thread, {malloc} malloc")
     if options.quick:
         cases = [
