@@ -204,7 +204,7 @@ def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
         optimizers.load_state_dict(incomplete)
     with pytest.raises(RegardError, match="exp_avg/other is unknown"):
         optimizers.load_state_dict(state | {"exp_avg/other": torch.zeros(1)})
-    with pytest.raises(RegardError, match=rf"{entry} is \(3, 5\), not "):
+    with pytest.raises(RegardError, match=rf"{entry} has shape \(3, 5\), not "):
         optimizers.load_state_dict(state | {entry: torch.zeros(3, 5)})
     with pytest.raises(RegardError, match=rf"{entry} is torch.float64, not torch.float32"):
         optimizers.load_state_dict(state | {entry: state[entry].double()})

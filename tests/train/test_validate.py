@@ -49,14 +49,12 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
 
     translate = Translator.translate
 
-    def record_translate(self: Translator, texts: list[str], **options: Any) -> Any:
-        target_languages.extend(options["target_language"])
-        return translate(self, texts[:2], **{**options, "target_language": options["target_language"][:2]}) * (
-            len(texts) // 2
-        ) + translate(
-            self,
-            texts[: len(texts) % 2],
-            **{**options, "target_language": options["target_language"][: len(texts) % 2]},
+    def record_translate(self: Translator, texts: list[str], search: Any, target_language: list[str]) -> Any:
+        target_languages.extend(target_language)
+        first_two = translate(self, texts[:2], search, target_language=target_language[:2])
+        odd = len(texts) % 2
+        return first_two * (len(texts) // 2) + translate(
+            self, texts[:odd], search, target_language=target_language[:odd]
         )
 
     Translator.translate = record_translate  # type: ignore[method-assign, assignment]
@@ -86,7 +84,7 @@ def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> Non
 
 
 def test_tags_need_sources_that_say_their_languages(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="does not say which"):
+    with pytest.raises(RegardError, match="does not declare its languages"):
         make_trainer("translate", tmp_path, {"tokenizer.specials.languages": ["de"]})
 
 

@@ -43,7 +43,7 @@ from regard.train.precision import autocast
 
 ROUNDS = 3  # how often each option is timed; the options take turns
 MAX_TUNING_SECONDS = 20.0  # per setting: slower models get fewer rounds, or none
-TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for so many seconds, at most so often
+TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for this many seconds and at most this often
 MAX_TIME_RATIO = 0.97  # an option replaces the default only if it takes less than this share of its time
 LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all rows at once
 SMALL_VOCABULARY = 1000  # tokens: below, the logits are small and torch's own loss is the fastest
