@@ -127,25 +127,25 @@ def pipe_for_vocabulary(place: Place) -> None:
     _make_pipe(place.folder / "tokenizer.json")
 
 
-@attack("prepared", "plain file")
+@attack("prepared", "regular file")
 def pipe_for_corpus(place: Place) -> None:
     """corpus.json of a prepared corpus is a named pipe."""
     _make_pipe(place.folder / "corpus.json")
 
 
-@attack("prepared", "plain file")
+@attack("prepared", "regular file")
 def pipe_for_shard(place: Place) -> None:
     """The description of a shard is a named pipe."""
     _make_pipe(next(path for path in place.folder.glob("*.json") if path.name != "corpus.json"))
 
 
-@attack("corpus", "plain file")
+@attack("corpus", "regular file")
 def pipe_for_text(place: Place) -> None:
     """The text to train on is a named pipe."""
     _make_pipe(place.folder / "all.en")
 
 
-@attack("corpus", "plain file")
+@attack("corpus", "regular file")
 def device_for_text(place: Place) -> None:
     """The text to train on is a link to a device that never ends."""
     _make_link(place.folder / "all.en", Path("/dev/zero"))

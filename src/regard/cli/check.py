@@ -117,8 +117,8 @@ def check(
     if output_folder is not None and diagnosis.read_error is None:
         result = write_cleaned(diagnosis, corpus.sources, corpus, output_folder)
         messages.append(
-            f"Cleaned corpus: {output_folder} ({pluralize(result.kept, 'line')} kept, "
-            f"{result.removed:,} in {QUARANTINE_FILE})"
+            f"Cleaned corpus: {output_folder} ({pluralize(result.kept_rows, 'line')} kept, "
+            f"{result.removed_rows:,} in {QUARANTINE_FILE})"
         )
     _print_diagnosis(diagnosis, corpus.defects)
     for line in messages:
@@ -210,7 +210,7 @@ def _make_side_table(diagnosis: Diagnosis) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
     for side in diagnosis.statistics.sides:
-        numbers = (side.characters, side.words, side.shortest, round(side.median), side.longest)
+        numbers = (side.characters, side.words, side.min_length, round(side.median_length), side.max_length)
         table.add_row(side.name, *(f"{number:,}" for number in numbers))
     return table
 

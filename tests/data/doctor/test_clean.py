@@ -50,7 +50,7 @@ def test_clean_and_quarantine_together_are_the_input(tmp_path: Path, suffix: str
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
         path.write_bytes(compress(end.join(lines) + end, suffix))
     result = clean_corpus(Lines(source=str(paths[0]), target=str(paths[1])), tmp_path / "out")
-    assert (result.kept, result.removed) == (3, 4)
+    assert (result.kept_rows, result.removed_rows) == (3, 4)
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
         content = decompress((tmp_path / "out" / path.name).read_bytes(), suffix)
         assert content == b"".join(lines[row] + end for row in KEPT_ROWS)
@@ -77,7 +77,7 @@ def test_tables_keep_their_header_and_rows_of_several_lines(tmp_path: Path) -> N
     (tmp_path / "a.csv").write_bytes(table)
     source = Table(path=str(tmp_path / "a.csv"), delimiter="comma", header=True, source="source", target="target")
     result = clean_corpus(source, tmp_path / "out")
-    assert (result.kept, result.removed) == (3, 1)
+    assert (result.kept_rows, result.removed_rows) == (3, 1)
     assert (tmp_path / "out" / "a.csv").read_bytes() == table.replace(duplicate, b"")
 
 
@@ -97,7 +97,7 @@ def test_documents_are_written_as_jsonl(path: str, tmp_path: Path, monkeypatch: 
     for name, text in (("a", "one\ntwo"), ("b", "one\ntwo"), ("c", "three")):
         (folder / f"{name}.txt").write_text(text)
     result = clean_corpus(Documents(path=path.format(tmp_path)), tmp_path / "out")
-    assert (result.kept, result.removed) == (2, 1)
+    assert (result.kept_rows, result.removed_rows) == (2, 1)
     kept = [json.loads(line)["source"] for line in (tmp_path / "out" / "books.jsonl").read_text().split("\n")[:-1]]
     assert sorted([*kept, str(read_quarantine(tmp_path / "out")[0]["source"])]) == sorted(
         ["one\ntwo", "one\ntwo", "three"]

@@ -297,6 +297,6 @@ def test_statistics_count_every_line_once() -> None:
     for side, column in zip(statistics.sides, (source, target), strict=True):
         assert sum(side.lengths.counts) + side.lengths.beyond == 3000
         assert side.characters == int(column.sum())
-        assert (side.shortest, side.longest) == (column.min(), column.max())
+        assert (side.min_length, side.max_length) == (column.min(), column.max())
     assert statistics.ratios is not None
     assert sum(statistics.ratios.counts) + statistics.ratios.below + statistics.ratios.beyond == 2998

@@ -32,8 +32,8 @@ class CleanResult:
     """The files written, and the numbers of rows kept and removed."""
 
     files: tuple[str, ...]
-    kept: int
-    removed: int
+    kept_rows: int
+    removed_rows: int
 
 
 def write_cleaned(

@@ -139,8 +139,8 @@ def _render_leaks(diagnosis: Diagnosis) -> str:
 
 def _render_statistics(statistics: Statistics) -> str:
     rows = "".join(
-        f"<tr><td>{side.name}</td><td>{side.characters:,}</td><td>{side.words:,}</td><td>{side.shortest:,}</td>"
-        f"<td>{side.median:,.0f}</td><td>{side.longest:,}</td></tr>"
+        f"<tr><td>{side.name}</td><td>{side.characters:,}</td><td>{side.words:,}</td><td>{side.min_length:,}</td>"
+        f"<td>{side.median_length:,.0f}</td><td>{side.max_length:,}</td></tr>"
         for side in statistics.sides
     )
     table = (

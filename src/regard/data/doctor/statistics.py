@@ -23,9 +23,9 @@ class SideStatistics:
     name: str
     characters: int
     words: int
-    shortest: int
-    median: float
-    longest: int
+    min_length: int
+    median_length: float
+    max_length: int
     lengths: Histogram
 
 

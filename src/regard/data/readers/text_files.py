@@ -180,7 +180,7 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
 
 
 def count_text_defects(texts: Iterable[str | None], where: Location, defects: Defects) -> None:
-    """Count the empty texts of an example and the odd characters of the others; None is no text."""
+    """Count the empty texts of an example and the odd characters of the others; None means a missing text."""
     for text in texts:
         if text:
             count_odd_characters(text, where, defects)
