@@ -14,7 +14,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
-from regard.pipeline.search import Sampling
+from regard.pipeline.search import Beam, Sampling
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -59,7 +59,7 @@ def translate_expected(folder: str, texts: list[str], **options: Any) -> list[st
 def test_texts_on_the_command_line(translator_folder: str) -> None:
     done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "2")
     assert done.code == 0, done.errors
-    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], beam_size=2)
+    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], search=Beam(2))
 
 
 def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_many_chunks_keep_the_order(translator_folder: str, tmp_path: Path, monk
     source = tmp_path / "in.txt"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
     done = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--beam", "1")
-    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, beam_size=1)
+    assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, search=Beam(1))
 
 
 def test_a_terminal_gets_an_answer_to_each_line(translator_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
         (["translate", translator_folder, "text", "--output", "no/where"], "cannot be written"),
         (["translate", translator_folder, "--input", str(text)], f"{text}:2"),
         (["translate", translator_folder, "text", "--into", "de"], "no tag for the language 'de'"),
-        (["generate", generator_folder, "text", "--max-new-tokens", "5000"], "Ask for at most"),
+        (["generate", generator_folder, "text", "--max-new-tokens", "5000"], "Generate at most"),
         (["generate", generator_folder, "text", "--top-p", "0"], "top_p must be above 0"),
         (["generate", generator_folder, "text", "--search", "beam", "--top-k", "3"], "--top-k has no effect"),
         (
@@ -163,7 +163,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
             "--length-penalty has no effect",
         ),
         (["translate", translator_folder, "text", "--search", "stochastic", *GNMT_OPTIONS], "has no length penalty"),
-        (["score", generator_folder, "text", "--into", "de"], "Leave `into` out"),
+        (["score", generator_folder, "text", "--into", "de"], "Leave target_language out"),
         (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave `window` out"),
     ):
         done = run_command(*arguments)
@@ -211,7 +211,7 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
     rows = [line.split("\t") for line in done.output.split("\n")[:-1]]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
     assert float(rows[0][1]) >= float(rows[1][1])
-    assert [row[2] for row in rows[::2]] == translate_expected(translator_folder, TEXTS[:2], beam_size=3)
+    assert [row[2] for row in rows[::2]] == translate_expected(translator_folder, TEXTS[:2], search=Beam(3))
     for options in (
         ["--search", "sample", "--top-p", "0.9", "--seed", "1"],
         ["--search", "mbr", "--beam", "4", "--seed", "1"],
