@@ -366,7 +366,7 @@ def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
             os.kill(os.getpid(), signal.SIGTERM)
         raise WorkerError("A worker process died.")
 
-    monkeypatch.setattr("regard.train.data.prepare", fail)
+    monkeypatch.setattr("regard.train.data.prepare_parts", fail)
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     if is_signalled:
         assert fit(run, tmp_path / "run").reason == "stop requested"
@@ -389,7 +389,7 @@ def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> Non
     before = (paused_copy / "run.toml").read_bytes()
     with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
         resume(paused_copy, changes={"model.width": 32}, accept={"config"})
-    with pytest.raises(RegardError, match="rules of its order have changed"):
+    with pytest.raises(RegardError, match="settings of their order have changed"):
         resume(paused_copy, changes={"data.seed": 2}, accept={"config"})
     assert (paused_copy / "run.toml").read_bytes() == before
 

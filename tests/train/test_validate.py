@@ -92,7 +92,7 @@ def test_nothing_to_validate_on_is_reported_at_once(tmp_path: Path) -> None:
     for side in ("en", "de"):
         (tmp_path / f"long.{side}").write_text(" ".join(make_sentences(30)) + "\n")
     too_long = {"kind": "lines", "source": str(tmp_path / "long.en"), "target": str(tmp_path / "long.de")}
-    with pytest.raises(RegardError, match="No batch can be made"):
+    with pytest.raises(RegardError, match="gives no batch"):
         make_trainer("translate", tmp_path, {"data.held_out": 0.0, "data.validation": [too_long]})
 
 

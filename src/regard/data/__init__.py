@@ -1,6 +1,6 @@
-"""TOKENS -> BATCHES: readers, the corpus and its doctor, shards, the order, tasks.
+"""TOKENS -> BATCHES: readers, the corpus and its doctor, token shards, the order of batches, training tasks.
 
     files -> readers -> Example -> shards (token ids) -> order -> tasks -> batches
 
-Only `batch.py` and `loader.py` import torch.
+Only `batches/batch.py` and `batches/loader.py` import torch.
 """

@@ -158,12 +158,12 @@ def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
         (1, Location("made.txt", 2), 61),
         (2, Location("made.txt", 3), 91),
     ]
-    assert str(loader.too_long).startswith("2 samples have more than 48 tokens and are set aside; the first")
+    assert str(loader.too_long).startswith("2 samples have more than 48 tokens and are excluded; the first")
     loader.too_long.save(tmp_path / "aside.tsv")
     assert (tmp_path / "aside.tsv").read_text().startswith("made.txt:2\t61 tokens, more than 48\nmade.txt:3\t91")
     assert [batch.samples.tolist() for batch in loader.iter_epoch()] == [[0]]
     only_long = Loader(Shards([make_shard([([1] * 90, [2])])]), Translate(S, S), SETTINGS)
-    with pytest.raises(RegardError, match="No batch can be made"):
+    with pytest.raises(RegardError, match="gives no batch"):
         next(only_long.updates())
 
 
@@ -173,7 +173,7 @@ def test_long_texts_are_truncated_and_named() -> None:
     loader = Loader(Shards([first, second]), Classify(S, max_length=48), SETTINGS)
     assert len(loader.too_long) == 0
     assert loader.truncated.samples == ((1, Location("made.txt", 2), 92), (2, Location("made.txt", 1), 49))
-    assert str(loader.truncated).startswith("2 samples have more than 48 tokens and are read only to there; the first")
+    assert str(loader.truncated).startswith("2 samples have more than 48 tokens and are truncated; the first")
     seen = {sample: batch.source.shape[1] for batch in loader.iter_epoch() for sample in batch.samples.tolist()}  # type: ignore[union-attr]
     assert set(seen) == {0, 1, 2}
     assert max(seen.values()) == 48

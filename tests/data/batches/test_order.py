@@ -173,7 +173,7 @@ def test_long_samples_are_named_and_left_out() -> None:
 
 
 def test_no_room_for_a_packed_row() -> None:
-    with pytest.raises(RegardError, match="no room for a row of 64"):
+    with pytest.raises(RegardError, match="cannot hold a row of 64"):
         make_order(COUNTS, replace(SETTINGS, packed=True, max_tokens=63))
 
 

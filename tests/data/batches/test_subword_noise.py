@@ -1,4 +1,4 @@
-"""Cutting samples by chance: the same text, other pieces, the same ones after any stop."""
+"""Subword noise: the same text as other tokens, and the same tokens after any stop."""
 
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def test_a_truncated_text_is_resegmented_too(tokenizers: TokenizerPair) -> None:
 def test_running_text_cannot_be_resegmented(tmp_path: Path, tokenizers: TokenizerPair) -> None:
     data_loader = make_loader(tmp_path, tokenizers)
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
-    with pytest.raises(RegardError, match="cannot be cut by chance"):
+    with pytest.raises(RegardError, match="cannot have subword noise"):
         Loader(
             data_loader.shards,
             build_task("continue", tokenizers),
@@ -111,7 +111,7 @@ def test_tagged_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenizer
     (tmp_path / "a.conll").write_text("the\tDET\ndog\tNOUN\n\na\tDET\ncat\tNOUN\n\n")
     shards = prepare_in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), tokenizers, Defects())
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
-    with pytest.raises(RegardError, match="cannot be cut by chance"):
+    with pytest.raises(RegardError, match="cannot have subword noise"):
         Loader(shards, build_task("tag", tokenizers), OrderSettings(max_length=64), resegment=resegment)
 
 

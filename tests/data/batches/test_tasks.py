@@ -188,9 +188,13 @@ def test_noise_depends_on_seed_epoch_and_sample_only(task: Task) -> None:
                 if rows_of_part is not None and rows_of_all is not None:
                     wide = min(rows_of_part.shape[1], rows_of_all.shape[1])
                     assert rows_of_part[row, :wide].tolist() == rows_of_all[number, :wide].tolist()
-    for other_rows in (task.make_arrays(make_samples([(text,) for text in token_lists], epoch=3)),
-                  task.make_arrays(make_samples([(text,) for text in token_lists], numbers=list(range(1, 51)), epoch=2))):  # fmt: skip
-        assert other_rows.labels.shape != whole.labels.shape or (other_rows.labels != whole.labels).any()
+    samples = [(text,) for text in token_lists]
+    for changed_samples in (
+        make_samples(samples, epoch=3),
+        make_samples(samples, numbers=list(range(1, 51)), epoch=2),
+    ):
+        changed = task.make_arrays(changed_samples)
+        assert changed.labels.shape != whole.labels.shape or (changed.labels != whole.labels).any()
 
 
 def test_span_corruption_can_be_undone() -> None:
@@ -224,7 +228,7 @@ def test_span_corruption_can_be_undone() -> None:
 
 
 def test_span_corruption_needs_enough_sentinels() -> None:
-    with pytest.raises(RegardError, match="needs 3 marks; there are 2"):
+    with pytest.raises(RegardError, match="needs 3 sentinel tokens; the vocabulary has 2"):
         SpanCorruption(S, (100, 101), seed=1).make_arrays(make_samples([(list(range(60)),)]))
 
 

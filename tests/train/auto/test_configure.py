@@ -500,7 +500,7 @@ def test_counting(tmp_path: Path) -> None:
 
 
 def test_mixed_corpora_are_refused(pairs: Callable[[int], Lines], book: Documents) -> None:
-    with pytest.raises(RegardError, match="begins with pairs and goes on with running text"):
+    with pytest.raises(RegardError, match="begins with pairs and continues with running text"):
         collect_stats([pairs(3), book])
 
 

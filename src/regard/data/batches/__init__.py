@@ -1,1 +1,1 @@
-"""Batches: which samples, in which order, padded how."""
+"""Batches: the order of samples, token budgets and padding, training tasks, the loader."""

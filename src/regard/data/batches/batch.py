@@ -1,4 +1,4 @@
-"""A batch as tensors: what a model reads, what must come out, and which samples these are."""
+"""A batch as tensors: model inputs, labels, and the numbers of its samples."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -14,17 +14,17 @@ from regard.data.batches.tasks import Task
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of samples. What a task does not have is None; the names are those of the models' arguments.
+    """Rows of samples. Fields have the names of the models' arguments; those that a task does not use are None.
 
     An encoder-decoder is called as `model(batch.source, batch.target, batch.source_valid)`, a decoder as
     `model(batch.target, positions=batch.positions, documents=batch.documents)`, an encoder as
     `model(batch.source, batch.source_valid)`.
     """
 
-    number: int | None  # of the global batch; None is an empty batch that keeps ranks in step
-    labels: Tensor  # (B, T) or (B): what must come out, IGNORED where nothing must
-    samples: Tensor  # (N) the samples' numbers: one a row, or packed, as `documents` counts them; -1 if empty
-    languages: Tensor  # (N) of each sample, a number in the corpus' table of languages
+    number: int | None  # of the global batch; None for an empty batch that keeps ranks in step
+    labels: Tensor  # (B, T) or (B): expected outputs; IGNORE_INDEX where there is no loss
+    samples: Tensor  # (N) sample numbers: one per row, or packed, one per document; -1 if empty
+    languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
     source: Tensor | None = None  # (B, S)
     source_valid: Tensor | None = None  # (B, S) False for padding
     target: Tensor | None = None  # (B, T)
@@ -33,11 +33,11 @@ class Batch:
 
     @property
     def label_count(self) -> int:
-        """The places where something must come out: the loss is normalised by their sum over all ranks."""
+        """Number of positions with a label; the loss is normalised by their sum over all ranks."""
         return int((self.labels != IGNORE_INDEX).sum())
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same on another device."""
+        """Return the batch on a device."""
         tensors: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -47,7 +47,7 @@ class Batch:
 
 
 def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
-    """Arrays -> tensors."""
+    """Convert a task's arrays to tensors."""
     return Batch(
         number=number,
         labels=_to_tensor(arrays.labels),
@@ -62,11 +62,11 @@ def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) 
 
 
 def empty_batch(task: Task) -> Batch:
-    """One row of special tokens out of which nothing must come: a model can run it, and learns nothing from it."""
+    """Make one row of special tokens without labels: a model can run it, and it adds nothing to the gradient."""
     zero = np.zeros(1, np.int64)
     records = StoredSamples(
         tokens=np.zeros(0, np.int64),
-        lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the begin mark alone is one place
+        lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the bos token alone is one position
         samples=zero - 1,
         draws=zero,
         languages=zero,

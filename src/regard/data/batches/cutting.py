@@ -1,7 +1,7 @@
-"""From lengths to batches: sentences of like length side by side, or running text packed into full rows.
+"""Cut batches from lengths: sentences of similar length side by side, or running text packed into full rows.
 
-Both work on plain arrays and know no files. A batch of sentences is padded to its longest and a little further, so it
-costs rows times the longer side, and that never exceeds the budget.
+Both work on arrays of lengths only. A batch of sentences is padded to its longest sentence, or a little further, so it
+costs rows times the longer side; that never exceeds the token budget.
 """
 
 from bisect import bisect_left
@@ -13,48 +13,48 @@ from numpy.typing import NDArray
 Lengths = NDArray[np.integer]  # (sides, samples)
 Indices = NDArray[np.int64]
 
-MAX_LENGTH = 1 << 21  # `by_length` packs two lengths
-MAX_POOL_SIZE = 1 << 19  # and the place of a sample into one number
+MAX_LENGTH = 1 << 21  # `sort_by_length` packs two lengths
+MAX_POOL_SIZE = 1 << 19  # and the index of a sample into 64 bits
 
 
 def sort_by_length(lengths: Lengths) -> Indices:
-    """An order in which neighbours have like lengths on both sides.
+    """Return an order in which neighbours have similar lengths on both sides.
 
-    Sorted by the longer side; among equals the other side winds up and down, so that the seam between two lengths
-    does not jump. On 29,000 caption pairs this halves the padding of a sort by the longer side alone (6.9 % to 3.2 %).
+    The longer side sorts first; among equals the shorter side alternately rises and falls, so that it does not jump
+    where the longer side changes. On 29,000 caption pairs this halves the padding of a sort by the longer side alone
+    (6.9 % to 3.2 %).
     """
     lengths = lengths.astype(np.int64)
     longer_side, slant = lengths.max(axis=0), lengths[-1] - lengths[0]
     slant = np.where(longer_side % 2 == 0, slant, -slant) + MAX_LENGTH
-    keys = (longer_side * (2 * MAX_LENGTH) + slant) * MAX_POOL_SIZE + np.arange(
-        longer_side.size
-    )  # one number each: no ties, quick to sort
+    # One distinct integer per sample: no ties, and faster to sort than a tuple.
+    keys = (longer_side * (2 * MAX_LENGTH) + slant) * MAX_POOL_SIZE + np.arange(longer_side.size)
     return np.sort(keys) % MAX_POOL_SIZE
 
 
 @dataclass(frozen=True)
 class BatchShapes:
-    """The shapes that batches may have: few, though sentences have all lengths.
+    """The shapes that batches may have: few, although sentences have all lengths.
 
-    A library that makes a kernel for every shape (oneDNN in bfloat16) takes several times longer to make one than to
-    use it. So rows x width, which is all that a matrix product sees of a batch, is mostly a multiple of `grain`: rows
-    come in multiples of a power of two, and sides are padded to what that lacks of the grain, by an eighth at most. It
-    costs 1 % of padding and 6 % of the room in a batch, and 131,072 pairs have 45 sizes instead of 417.
+    A library that compiles a kernel for every shape (oneDNN in bfloat16) takes several times longer to compile one than
+    to use it. So rows x width, the size that matrix products depend on, is mostly a multiple of `size_multiple`: rows
+    come in multiples of a power of two, and sides are padded until the product is a multiple, by an eighth at most.
+    This costs 1 % of padding and 6 % of the token budget, and 131,072 pairs have 45 sizes instead of 417.
     """
 
     max_tokens: int
-    max_length: int  # no side is padded further
-    few_shapes: bool = True  # False: any shape within the budget
+    max_length: int  # no side is padded beyond it
+    few_shapes: bool = True  # False allows any shape within the budget
 
     @property
     def size_multiple(self) -> int:
-        """Rows x width is a multiple of this where rows are many, as all but the last of a pool are."""
+        """Rows x width is a multiple of this if there are many rows, as in all batches but the last of a pool."""
         return floor_power_of_two(self.max_tokens // 128) if self.few_shapes else 1
 
     def max_rows(self, length: int) -> int:
-        """How many rows a batch may have whose longest sample has so many tokens.
+        """Return how many rows a batch may have whose longest sample has `length` tokens.
 
-        >>> BatchShapes(max_tokens=4096, max_length=512).row_offsets(41), 4096 // 41  # 96 rows of 41 tokens are 123 times the grain
+        >>> BatchShapes(max_tokens=4096, max_length=512).max_rows(41), 4096 // 41  # 96 x 41 is a multiple of 32
         (96, 99)
         """
         min_multiple = self.row_multiple(self.max_tokens // length)
@@ -64,35 +64,34 @@ class BatchShapes:
         )
 
     def row_multiple(self, n_rows: int) -> int:
-        """So many rows can be brought down to a multiple of this without losing many."""
+        """Return a power of two to which `n_rows` can be rounded down at a small loss."""
         return min(self.size_multiple, floor_power_of_two(n_rows // 8))
 
     def padded_width(self, n_rows: int, length: int) -> int:
-        """The tokens to which a side of so many rows is padded.
+        """Return the width to which a side with `n_rows` rows is padded.
 
         >>> shapes = BatchShapes(max_tokens=4096, max_length=512)
-        >>> [shapes.padded_width(rows, 41) for rows in (96, 8, 1)]  # the last is too short for a grain of 32
+        >>> [shapes.padded_width(rows, 41) for rows in (96, 8, 1)]  # 1 row: 41 tokens are too few for a multiple of 32
         [41, 44, 44]
         """
         multiple = min(max(1, self.size_multiple // (n_rows & -n_rows)), floor_power_of_two(length // 8))
         padded_length = min(self.max_length, length + -length % multiple)
-        is_within_budget = (
-            n_rows * padded_length <= self.max_tokens or n_rows * length > self.max_tokens
-        )  # longer than planned: noise on cuts
+        # Subword noise can make rows longer than planned: then even the unpadded batch exceeds the budget.
+        is_within_budget = n_rows * padded_length <= self.max_tokens or n_rows * length > self.max_tokens
         return padded_length if is_within_budget and padded_length >= length else length
 
 
 def floor_power_of_two(limit: int) -> int:
-    """The largest power of two up to a number, at least 1.
+    """Return the largest power of two up to a number, at least 1.
 
-    >>> [floor_power_of_two(most) for most in (0, 1, 5, 64)]
+    >>> [floor_power_of_two(limit) for limit in (0, 1, 5, 64)]
     [1, 1, 4, 64]
     """
     return 1 << max(0, limit.bit_length() - 1)
 
 
 def cut_by_tokens(lengths: Lengths, shapes: BatchShapes) -> list[int]:
-    """Where batches begin in a rising row of lengths: as many rows as their shapes allow.
+    """Return where batches begin in ascending lengths; each gets as many rows as its shape allows.
 
     >>> cut_by_tokens(np.array([2, 2, 3, 5, 5]), BatchShapes(max_tokens=10, max_length=10))
     [0, 3]
@@ -112,16 +111,16 @@ def cut_by_tokens(lengths: Lengths, shapes: BatchShapes) -> list[int]:
 
 @dataclass(frozen=True)
 class Segments:
-    """Pieces of documents, row after row."""
+    """Segments of documents, row after row."""
 
-    documents: Indices  # which document
-    starts: Indices  # where in it
+    documents: Indices  # index of the document
+    starts: Indices  # offset in the document
     lengths: Indices
     row_offsets: Indices  # where each row's segments begin, and the end
 
 
 def pack_documents(lengths: NDArray[np.integer], row_length: int) -> Segments:
-    """Lay documents end to end and cut every `row` tokens; only the last row may be short.
+    """Lay documents end to end and cut every `row_length` tokens; only the last row may be short.
 
     >>> packed = pack_documents(np.array([3, 6]), row_length=4)
     >>> packed.documents, packed.starts, packed.lengths, packed.row_offsets

@@ -1,9 +1,9 @@
-"""Chance that can be asked again: every draw is a function of numbers, never of what was drawn before.
+"""Counter-based random numbers: each is a function of its keys, never of the numbers drawn before.
 
-Who draws, when and on which machine then makes no difference: the noise of a sample is the same for any number of
-ranks and in any batch. `mixed` is the finaliser of SplitMix64 (Steele et al. 2014). It is written out here because
+Process, time and machine then make no difference: the noise of a sample is the same for any number of ranks and in any
+batch. `splitmix64` is the finaliser of SplitMix64 (Steele et al. 2014). It is written out here because
 NumPy promises the same stream for a generator only within a version, and has none that takes a key for each element.
-It maps different numbers to different numbers, so sorting by it is a shuffle without ties.
+It is a bijection, so sorting by it is a shuffle without ties.
 
 >>> permutation(make_key(1, 0), 5)
 array([2, 0, 1, 4, 3])
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 Bits = NDArray[np.uint64]
 AnyIntArray = NDArray[np.integer]
 
-GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying by it loses nothing
+GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # odd, so multiplication by it is a bijection
 
 
 def splitmix64(bits: Bits) -> Bits:
-    """64 bits -> 64 bits: neighbours go far apart, and no two meet.
+    """Map 64 bits to 64 bits: a bijection that scatters neighbours.
 
     >>> hex(splitmix64(np.array([GOLDEN_GAMMA]))[0])  # the first number of SplitMix64 from seed 0
     '0xe220a8397b1dcdaf'
@@ -30,7 +30,7 @@ def splitmix64(bits: Bits) -> Bits:
 
 
 def make_key(*numbers: int) -> Bits:
-    """One key (of shape (1,)) from several numbers, whose order matters."""
+    """Make one key of shape (1,) from several numbers; their order matters."""
     bits = np.zeros(1, np.uint64)
     for number in numbers:
         bits = derive(bits, np.array([number % 2**64], np.uint64))
@@ -38,38 +38,37 @@ def make_key(*numbers: int) -> Bits:
 
 
 def derive(keys: Bits, numbers: AnyIntArray) -> Bits:
-    """A key for each number, beneath `keys`; shapes broadcast."""
+    """Derive a key for each number from `keys`; shapes broadcast."""
     return splitmix64(keys + (numbers.astype(np.uint64) + np.uint64(1)) * GOLDEN_GAMMA)
 
 
 def uniform(bits: Bits) -> NDArray[np.float64]:
-    """Numbers in [0, 1), from the upper 53 bits."""
+    """Return floats in [0, 1), from the upper 53 bits."""
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def integers(bits: Bits, bound: int) -> NDArray[np.int64]:
-    """Whole numbers in [0, bound)."""
+    """Return integers in [0, bound)."""
     return (uniform(bits) * bound).astype(np.int64)
 
 
 def permutation(keys: Bits, count: int) -> NDArray[np.int64]:
-    """The numbers from 0 to count - 1 in an order of their own for every key."""
+    """Return a random permutation of 0 to count - 1, another one for every key."""
     return np.argsort(derive(keys, np.arange(count, dtype=np.uint64)))
 
 
 def spread_permutation(keys: Bits, count: int) -> NDArray[np.int64]:
-    """The numbers from 0 to count - 1 in an order in which any few neighbours are spread evenly over all of them.
+    """Return a permutation of 0 to count - 1 in which any few neighbours are spread evenly over the range.
 
-    Every second number mirrors the one before it. From pair to pair it goes on by the golden section of a circle,
-    which never comes near its own steps; the key says where on the circle it begins.
+    Every second number mirrors the one before it. From pair to pair the position advances by the golden section of a
+    circle, which never comes near an earlier position; the key decides where on the circle it begins.
 
     >>> spread_permutation(make_key(1, 0), 9)
     array([3, 5, 1, 7, 0, 8, 2, 6, 4])
     """
     half = count // 2
-    phases = np.arange(half, dtype=np.uint64) * GOLDEN_GAMMA + splitmix64(
-        keys
-    )  # of 2^64, and STEP is the golden section of that
+    # The circle is 2^64 long, and GOLDEN_GAMMA is its golden section.
+    phases = np.arange(half, dtype=np.uint64) * GOLDEN_GAMMA + splitmix64(keys)
     order = np.full(count, half)
     order[: 2 * half : 2] = np.argsort(np.argsort(phases))
     order[1 : 2 * half : 2] = count - 1 - order[: 2 * half : 2]

@@ -1,9 +1,9 @@
-"""Batches in their order, for one of any number of ranks, from any position on.
+"""The data loader: batches in their order, for one of any number of ranks, from any position.
 
-loader = Loader(shards, task, Rules(seed=1, budget=4096), rank=0, world=1)
-for update in loader.updates(position):     # epoch after epoch, as long as it is asked
+loader = Loader(shards, task, OrderSettings(seed=1, max_tokens=4096), rank=0, world_size=1)
+for update in loader.updates(position):     # epoch after epoch, without end
     for batch in update.batches: ...
-    position = update.after                 # what a checkpoint keeps
+    position = update.next_position         # a checkpoint stores it
 """
 
 import hashlib
@@ -23,19 +23,32 @@ from regard.data.batches.too_long import TooLong
 from regard.data.batches.window_reader import WindowReader
 from regard.data.shards.shard import Shards
 
-N_PROBE_LENGTHS = 2048  # lengths
+N_PROBE_LENGTHS = 2048  # sample lengths whose row lengths identify a task in the fingerprint
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a rank does between two steps of the optimiser; every rank has equally many batches."""
+    """The batches of a rank between two optimiser steps; every rank has the same number of batches."""
 
     batches: tuple[Batch, ...]
     next_position: DataPosition
 
 
 class Loader:
-    """Reads a corpus of shards as batches of a task. Its state is a `Position`; nothing else needs saving."""
+    """Reads a corpus of shards as batches of a task. Its only state is a `DataPosition`.
+
+    Args:
+        shards: The corpus.
+        task: Turns samples into inputs and labels.
+        settings: Seed, token budget and maximum length.
+        rank: The rank of this process.
+        world_size: Number of ranks.
+        accumulate: Global batches per update, whatever the number of ranks.
+        resegment: Adds subword noise to the stored tokens (`subword_noise.resegmenter`).
+
+    Raises:
+        RegardError: If the corpus, the task and the noise do not fit together.
+    """
 
     def __init__(
         self,
@@ -48,20 +61,19 @@ class Loader:
         accumulate: int = 1,
         resegment: Resegmenter | None = None,
     ) -> None:
-        """`together` global batches make an update, whatever the number of ranks is; `recut` adds noise to cuts."""
         if shards.streams[: len(task.needs)] != task.needs:
             raise RegardError(
                 f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
-                fix="Choose another task, or sources that have what this one needs.",
+                fix="Choose another task, or sources with these streams.",
             )
         if resegment is not None and task.packed:
             raise RegardError(
-                "Running text is packed as it is cut: it cannot be cut by chance.",
+                "Packed text cannot have subword noise: its rows are planned from the stored tokens.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
         if resegment is not None and "tags" in task.needs:
             raise RegardError(
-                "Each piece has its tag, so a tagged text cannot be cut by chance.",
+                "Tagged text cannot have subword noise: every stored token has its tag.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
         if settings.packed != task.packed:
@@ -69,9 +81,8 @@ class Loader:
         self.shards = shards
         self.task = task
         self.rank, self.world_size, self.accumulate = rank, world_size, accumulate
-        probe_lengths = task.row_lengths(
-            np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1))
-        )  # measured otherwise: another order
+        # A task with other row lengths gives another order of batches: its lengths belong to the fingerprint.
+        probe_lengths = task.row_lengths(np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1)))
         identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
         self.order = Order(shards.counts, self._row_lengths, settings, weights=shards.weights, identity=identity)
         self.too_long = TooLong.excluded(self.order, shards)
@@ -81,14 +92,14 @@ class Loader:
         self._resegment = resegment
 
     def updates(self, position: DataPosition | None = None) -> Iterator[Update]:
-        """Updates from a position on (or the start), epoch after epoch without end."""
+        """Yield updates from a position (default: the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
             batches = self.order.batches(position.epoch, position.next_global_batch)
             end = position.next_global_batch
             current_plan = list(islice(batches, self.accumulate))
             while current_plan:
-                next_plan = list(islice(batches, self.accumulate))  # known before, so that the last update knows it is
+                next_plan = list(islice(batches, self.accumulate))  # shows whether this update is the last
                 start, end = current_plan[0][0], current_plan[-1][0] + 1
                 next_position = DataPosition(position.epoch, end, position.fingerprint)
                 if not next_plan:
@@ -102,7 +113,7 @@ class Loader:
             position = DataPosition(position.epoch + 1, 0, position.fingerprint)
 
     def iter_epoch(self, number: int = 0) -> Iterator[Batch]:
-        """All batches of an epoch, for one rank alone (a validation, say)."""
+        """Yield all batches of an epoch on one rank, for validation."""
         index = None
         for index, window, batch_samples in self.order.batches(number):
             yield self._make_batch(index, window, batch_samples)
@@ -110,7 +121,7 @@ class Loader:
             raise self._no_batch_error()
 
     def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
-        """What must come out in an epoch, sample by sample: whole texts, however rows are cut from them."""
+        """Yield the expected output of an epoch sample by sample: whole texts, however rows are cut from them."""
         stream, offsets = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
         for _, _, batch_samples in self.order.batches(number):
             sample_numbers = (
@@ -148,7 +159,7 @@ class Loader:
 
     def _no_batch_error(self) -> RegardError:
         fix = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
-        return RegardError("No batch can be made of this corpus.", fix=fix)
+        return RegardError("The corpus gives no batch.", fix=fix)
 
     def _row_lengths(self, shard: int) -> NDArray[np.integer]:
         return self.task.row_lengths(self.shards.shards[shard].lengths[: len(self.task.needs)])

@@ -1,9 +1,9 @@
-"""How often a sample is drawn: the weights of sources, exactly.
+"""How often an epoch draws each sample: the exact weights of sources.
 
-A source of weight 2 gives each of its samples twice an epoch; one of weight 0.5 half of them, and the other half in
-the next epoch. After e epochs at weight w, sample i has been drawn floor(w e + u_i) times, where the u_i stand evenly
-in [0, 1) in an order that the seed decides. So over e epochs no sample is drawn more than once oftener than another,
-a shard of n samples gives floor(n w e) in all (Hermite's identity), and at weight 1 every epoch draws everything
+A source of weight 2 gives each of its samples twice per epoch; one of weight 0.5 gives half of them, and the other half
+in the next epoch. After e epochs at weight w, sample i has been drawn floor(w e + u_i) times, where the u_i are
+evenly spaced in [0, 1) in an order that the seed decides. So over e epochs the draws of two samples differ by at most
+one, a shard of n samples gives floor(n w e) in all (Hermite's identity), and at weight 1 every epoch draws everything
 exactly once.
 """
 
@@ -16,12 +16,12 @@ Draws = NDArray[np.int64]
 
 
 def draw(keys: Bits, count: int, weight: float, epoch: int) -> tuple[NDArray[np.int64], Draws]:
-    """The samples of a shard that an epoch draws, and for each how often it was drawn before.
+    """Return the samples of a shard that an epoch draws, and for each how often it was drawn before.
 
-    At weight 1 the second is the epoch itself, so noise that depends on it is fresh in every epoch.
+    At weight 1 the second is the epoch itself, so noise that depends on it differs in every epoch.
 
     >>> from regard.data.batches.keyed_random import make_key
-    >>> draw(key(1), 3, 2.0, epoch=5)
+    >>> draw(make_key(1), 3, 2.0, epoch=5)
     (array([0, 0, 1, 1, 2, 2]), array([10, 11, 10, 11, 10, 11]))
     """
     if weight == 1:

@@ -1,12 +1,12 @@
 """Which samples make up batch b of epoch e: a pure function of (seed, epoch) and of the samples' lengths.
 
     permute the shards -> take a window of K shards -> permute their samples -> sort pools by length
-        -> cut batches by the token budget -> scatter the batches of the window
+        -> cut batches by the token budget -> spread the batches of the window
 
 Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. Nothing here depends on
-W, on what was read before, or on the machine: to go on after a stop, anywhere and with any number of ranks, it is
-enough to know `{epoch, next_global_batch, fingerprint}`. Windows are planned one at a time, so that the plan of a
-corpus of any size takes the memory of one window.
+W, on what was read before, or on the machine: `{epoch, next_global_batch, fingerprint}` suffices to continue after a
+stop, with any number of ranks. Windows are planned one at a time, so the plan of a corpus of any size takes the memory
+of one window.
 """
 
 import hashlib
@@ -31,16 +31,16 @@ from regard.data.batches.cutting import (
 from regard.data.batches.keyed_random import derive, make_key, permutation, spread_permutation
 from regard.data.batches.mixture import Draws, draw
 
-SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # what a key is for: each shuffle draws from a stream of its own
+SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # purpose of a key: each shuffle has its own random stream
 
 
 @dataclass(frozen=True)
 class OrderSettings:
-    """What decides the order besides the samples themselves."""
+    """The settings that decide the order, apart from the samples themselves."""
 
     seed: int = 1
     max_tokens: int = 4096  # rows x longer side of a batch
-    max_length: int = 1024  # longer samples are set aside; the length of a packed row
+    max_length: int = 1024  # longer samples are excluded; the length of a packed row
     packed: bool = False
     few_shapes: bool = True  # round the shapes of batches (CPU fast path)
     window_size: int = 16  # shards that are mixed with each other
@@ -48,18 +48,18 @@ class OrderSettings:
 
     @property
     def length_limit(self) -> int:
-        """The longest sample that can be in a batch."""
+        """Maximum length of a sample in a batch."""
         return min(self.max_length, self.max_tokens)
 
     @property
     def shapes(self) -> BatchShapes:
-        """Those of batches that are not packed."""
+        """Allowed shapes of batches that are not packed."""
         return BatchShapes(self.max_tokens, self.length_limit, self.few_shapes)
 
 
 @dataclass(frozen=True)
 class DataPosition:
-    """Where a run stands in its data; this is all that a checkpoint needs to keep."""
+    """The position of a run in its data: all that a checkpoint stores about the data."""
 
     epoch: int
     next_global_batch: int
@@ -68,7 +68,7 @@ class DataPosition:
 
 @dataclass(frozen=True)
 class BatchSamples:
-    """The samples of one batch. Packed: pieces of them, with the row that each piece is in."""
+    """The samples of one batch. Packed: segments of samples, with the row of each segment."""
 
     samples: Indices
     draws: Draws  # how often each was drawn before: at weight 1, the epoch
@@ -87,7 +87,7 @@ class Window:
     draws: Draws
     boundaries: NDArray[np.int64]  # where each batch (packed: each row) begins, and the end
     batch_order: Indices  # batches (packed: rows) in the order in which they come
-    rows_per_batch: int = 1  # rows a batch, if packed
+    rows_per_batch: int = 1  # if packed
     starts: Indices | None = None  # packed only, as is `lengths`
     lengths: Indices | None = None
 
@@ -111,11 +111,15 @@ class Window:
 class Order:
     """The batches of every epoch.
 
-    `lengths(shard)` gives the samples' lengths (sides, samples) as the task makes them; it is asked window by
-    window. `identity` names the content of the shards (their sha256): with the rules it makes the fingerprint.
+    Args:
+        counts: Number of samples of each shard.
+        lengths: Returns the row lengths (sides, samples) of a shard's samples; called window by window.
+        settings: Seed, token budget and lengths.
+        weights: Of each shard: how often an epoch draws its samples.
+        identity: The sha256 of the shards' content; together with the settings it gives the fingerprint.
 
     >>> order = Order([4], lambda shard: np.array([[5, 9, 5, 2]]), OrderSettings(max_tokens=10))
-    >>> [picked.samples.tolist() for _, _, picked in order.batches(epoch=0)]
+    >>> [batch.samples.tolist() for _, _, batch in order.batches(epoch=0)]
     [[3, 2], [1], [0]]
     """
 
@@ -130,7 +134,7 @@ class Order:
     ) -> None:
         if settings.packed and settings.max_tokens < settings.max_length:
             raise RegardError(
-                f"A batch of {settings.max_tokens} tokens has no room for a row of {settings.max_length}.",
+                f"A batch of {settings.max_tokens} tokens cannot hold a row of {settings.max_length}.",
                 fix="Make data.batch_tokens at least data.max_length.",
             )
         if not settings.packed and (settings.length_limit > MAX_LENGTH or settings.pool_size > MAX_POOL_SIZE):
@@ -146,16 +150,16 @@ class Order:
 
     @property
     def start(self) -> DataPosition:
-        """Before the first batch."""
+        """The position before the first batch."""
         return DataPosition(0, 0, self.fingerprint)
 
     @property
     def window_count(self) -> int:
-        """How many windows an epoch has."""
+        """Number of windows per epoch."""
         return -(-(self.sample_offsets.size - 1) // self.settings.window_size)
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[tuple[int, Window, BatchSamples]]:
-        """The batches of an epoch from global batch `first` on: number, window, samples."""
+        """Yield the batches of an epoch from global batch `start`: number, window, samples."""
         number = 0
         for index in range(self.window_count):
             n_batches = self._batch_counts.get((epoch, index))
@@ -169,14 +173,14 @@ class Order:
             number += len(window)
 
     def window_shards(self, epoch: int, index: int) -> Indices:
-        """The shards of one window of an epoch; of the next epoch, if this one has no such window."""
+        """Return the shards of a window; one past the last window gives the first window of the next epoch."""
         if index == self.window_count:
             epoch, index = epoch + 1, 0
         shards = permutation(make_key(self.settings.seed, SHARDS, epoch), self.sample_offsets.size - 1)
         return shards[index * self.settings.window_size : (index + 1) * self.settings.window_size]
 
     def plan(self, epoch: int, index: int) -> Window:
-        """All batches of one window of an epoch."""
+        """Plan all batches of one window of an epoch."""
         settings = self.settings
         shards = self.window_shards(epoch, index)
         samples, draws, lengths = self._draw_samples(shards, epoch)
@@ -186,7 +190,7 @@ class Order:
         if settings.packed:
             return _pack_window(*shard_numbers, samples[order], draws[order], lengths[0, order], settings, order_key)
         boundaries: list[int] = []
-        shortest_lengths: list[NDArray[np.int64]] = []  # sample of each batch
+        shortest_lengths: list[NDArray[np.int64]] = []  # length of the shortest sample of each batch
         for start in range(0, order.size, settings.pool_size):
             pool = order[start : start + settings.pool_size]
             pool_lengths = lengths.take(pool, axis=1)
@@ -196,7 +200,7 @@ class Order:
             starts = cut_by_tokens(longer_side, settings.shapes)
             shortest_lengths.append(longer_side[starts])
             boundaries += [start + boundary for boundary in starts]
-        # Updates made of a few neighbours then have short and long sentences alike, which is quicker to learn from.
+        # An update of a few neighbouring batches then has both short and long sentences, and converges faster.
         length_ranking = (
             np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
         )
@@ -206,7 +210,7 @@ class Order:
         )
 
     def iter_too_long(self) -> Iterator[tuple[int, int]]:
-        """Samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
+        """Yield the samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
         if self.settings.packed:
             return
         for shard, offset in enumerate(self.sample_offsets[:-1].tolist()):
@@ -215,17 +219,17 @@ class Order:
                 yield offset + sample, int(longer_side[sample])
 
     def resume(self, position: DataPosition) -> DataPosition:
-        """The position, if it belongs to this order; else an error that says so."""
+        """Return the position; raise RegardError if it belongs to another order."""
         if position.fingerprint != self.fingerprint:
             raise RegardError(
-                "The data or the rules of its order have changed since this position was saved.",
+                "The data or the settings of their order have changed since this position was saved.",
                 where=f"epoch {position.epoch}, batch {position.next_global_batch}",
                 fix="Restore the corpus, the vocabulary and the [data] settings, or start a new run.",
             )
         return position
 
     def _draw_samples(self, shards: Indices, epoch: int) -> tuple[Indices, Draws, Lengths]:
-        """What the epoch draws from these shards: samples, how often they were drawn before, and their lengths."""
+        """Draw the epoch's samples from these shards: samples, how often each was drawn before, and lengths."""
         parts = []
         for shard in shards.tolist():
             lengths = self._lengths(shard)
@@ -243,9 +247,9 @@ class Order:
 
 
 def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[int | None]:
-    """What a rank does of the global batches from `first` to `end`: batch b is for rank b mod world.
+    """List a rank's share of the global batches from `start` to `stop`: batch b goes to rank b mod world_size.
 
-    None is an empty batch: all ranks get equally many, so that none waits for another.
+    None stands for an empty batch: all ranks get the same number, so that none waits for another.
 
     >>> batches_of_rank(0, 5, rank=0, world_size=3), batches_of_rank(0, 5, rank=2, world_size=3)
     ([0, 3], [2, None])
@@ -255,7 +259,7 @@ def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[i
 
 
 def _draw_stride(draws: Draws) -> int:
-    """Room to tell the draws of one sample apart from those of its neighbours."""
+    """Return a stride that gives every (sample, draw) a number of its own."""
     return int(draws.max()) + 1 if draws.size else 1
 
 

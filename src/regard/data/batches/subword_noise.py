@@ -1,8 +1,8 @@
-"""Other cuts of the same samples, drawn anew every time: BPE-dropout and unigram sampling on stored tokens.
+"""Subword noise on stored tokens: BPE-dropout and unigram sampling, another segmentation at every draw.
 
-Shards hold the plain cut; a sample's text comes back from it and is cut by chance, as a function of
-(seed, draw, sample, side): the same on any number of ranks and after any stop. A cut that became longer than a batch
-has room for gives way to the plain one, unless that is too long, too (a labelled text, of which the beginning is read).
+Shards hold the deterministic segmentation. It is decoded to text and segmented again at random, as a function of
+(seed, draw, sample, side): the same on any number of ranks and after any stop. A segmentation longer than `max_length`
+is discarded for the stored one, unless that is too long, too (a labelled text, which its task truncates).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
 def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
-    """What cuts records anew, if these settings ask for noise."""
+    """Return a function that segments stored samples anew, or None if the settings ask for no noise."""
     sides = [
         (tokenizer, make_subword_sampler(tokenizer, settings)) for tokenizer in (tokenizers.source, tokenizers.target)
     ]
@@ -35,13 +35,12 @@ def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int,
         start = 0
         for column, (sample, draw) in enumerate(zip(records.samples.tolist(), records.draws.tolist(), strict=True)):
             for side in range(lengths.shape[0]):
-                plain = tokens[start : start + int(lengths[side, column])]
-                start += len(plain)
-                side_tokens = _resample(plain, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
-                fits = (
-                    len(side_tokens) + MAX_ADDED_TOKENS <= max_length or len(plain) >= max_length
-                )  # the latter is cut off by its task
-                side_tokens = side_tokens if fits else plain
+                stored = tokens[start : start + int(lengths[side, column])]
+                start += len(stored)
+                side_tokens = _resample(stored, *sides[side], seed=seed, draw=draw, sample=sample, side=side)
+                # A stored text that is too long already is truncated by its task.
+                fits = len(side_tokens) + MAX_ADDED_TOKENS <= max_length or len(stored) >= max_length
+                side_tokens = side_tokens if fits else stored
                 new_tokens += side_tokens
                 lengths[side, column] = len(side_tokens)
         return replace(records, tokens=np.array(new_tokens, records.tokens.dtype), lengths=lengths)
@@ -50,7 +49,7 @@ def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int,
 
 
 def _resample(
-    plain: list[int],
+    stored: list[int],
     tokenizer: Tokenizer,
     subword_sampler: SubwordSampler | None,
     *,
@@ -59,11 +58,9 @@ def _resample(
     sample: int,
     side: int,
 ) -> list[int]:
-    if (
-        subword_sampler is None or tokenizer.specials.unk in plain
-    ):  # what an unknown token stood for is not there any more
-        return plain
-    text = tokenizer.decode(plain)
-    if REPLACEMENT_CHARACTER in text:  # a long text was cut inside a character, and half a character is no text
-        return plain
+    if subword_sampler is None or tokenizer.specials.unk in stored:  # the text behind an unknown token is lost
+        return stored
+    text = tokenizer.decode(stored)
+    if REPLACEMENT_CHARACTER in text:  # a long text was split inside a character, which cannot be decoded
+        return stored
     return subword_sampler.encode_ids(text, seed=seed, epoch=draw, sample=sample, side=side)

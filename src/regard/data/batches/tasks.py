@@ -1,8 +1,9 @@
-"""From samples to what a model reads and what must come out of it.
+"""Training tasks: turn stored samples into model inputs and labels.
 
-Samples are stored without special tokens; a task adds those it needs, so the same shards serve every task. `measure`
-says how long the rows become, for the order to cut batches by. Noise is a function of (seed, draw, sample, place):
-a sample is masked alike on any number of ranks and in any batch, and anew every time it is drawn.
+Samples are stored without special tokens; a task adds those that it needs, so the same shards serve every task.
+`row_lengths` gives the lengths of the resulting rows, from which batches are cut. Noise is a function of
+(seed, draw, sample, position): a sample is masked alike on any number of ranks and in any batch, and differently every
+time it is drawn.
 """
 
 from collections.abc import Sequence
@@ -27,11 +28,11 @@ from regard.data.batches.truncation import text_budget, truncate, truncated_leng
 from regard.text.specials import SpecialIds
 from regard.text.tokenizer_pair import TokenizerPair
 
-MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # what a key is for
+MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # purpose of a key
 
 
 class Task(Protocol):
-    """What the loader needs to know."""
+    """The interface that the loader uses."""
 
     @property
     def packed(self) -> bool:
@@ -39,21 +40,21 @@ class Task(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The streams that it reads, which must be the first ones stored."""
+        """The streams that the task reads; they must be the first ones stored."""
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Lengths of stored streams (streams, n) -> lengths of the rows made of them (sides, n)."""
+        """Convert lengths of stored streams (streams, n) to lengths of rows (sides, n)."""
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch."""
+        """Make the inputs and labels of a batch."""
 
 
 @dataclass(frozen=True)
 class Translate:
-    """source + [end]; [begin] + target -> target + [end]: teacher forcing, one word ahead.
+    """Translation by teacher forcing: source + [eos]; [bos] + target -> target + [eos].
 
-    `tags`, if there are any, has the token to put before the source for each number in the corpus' table of
-    languages: "<2de>" tells a model of many languages which to write.
+    `language_tags` holds, for each entry of the corpus' `languages`, the token to put before the source: "<2de>"
+    selects the target language of a multilingual model. Empty for models without tags.
     """
 
     source: SpecialIds
@@ -63,20 +64,19 @@ class Translate:
     needs = ("source", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """One more on both sides, and one for the tag."""
+        """Add one token to both sides, and one to the source for the tag."""
         return lengths[:2] + np.array([[1 + bool(self.language_tags)], [1]], lengths.dtype)
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch of pairs."""
+        """Make a batch of pairs."""
         n_tags = int(bool(self.language_tags))
-        source_lengths, target_lengths = records.lengths[0] + n_tags, records.lengths[1]  # up to the end mark
+        source_lengths, target_lengths = records.lengths[0] + n_tags, records.lengths[1]  # without eos
         source_width, target_width = (
             records.padded_width(int(side.max()) + 1) for side in (source_lengths, target_lengths)
         )
         row_index = np.arange(source_lengths.size)
-        mask = np.empty(
-            (row_index.size, source_width + target_width), np.bool_
-        )  # one table: the tokens of both sides are stored in turn
+        # One table for both sides, because their tokens are stored in turn.
+        mask = np.empty((row_index.size, source_width + target_width), np.bool_)
         mask[:, :source_width] = range_mask(n_tags, source_lengths, source_width)
         mask[:, source_width:] = range_mask(0, target_lengths, target_width)
         grid = scatter(records.tokens, mask, IGNORE_INDEX)
@@ -97,9 +97,10 @@ class Translate:
 
 @dataclass(frozen=True)
 class LanguageModelling:
-    """[begin] + text -> text + [end], packed: documents one after another in full rows, each seeing only itself.
+    """Causal language modelling: [bos] + text -> text + [eos], packed.
 
-    Cut anywhere, every token of every document must come out exactly once an epoch.
+    Documents fill rows one after another, and each attends to itself only. Wherever rows are cut, every token of every
+    document is a label exactly once per epoch.
     """
 
     specials: SpecialIds
@@ -107,16 +108,16 @@ class LanguageModelling:
     needs = ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """One more: the begin mark is read, the end mark is written."""
+        """Add one: bos is an input, eos is a label."""
         return lengths[:1] + 1
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch of full rows."""
+        """Make a batch of full rows."""
         assert records.starts is not None  # noqa: S101 - the loader packs
         assert records.document_lengths is not None  # noqa: S101
         assert records.rows is not None  # noqa: S101
         sizes = records.lengths[0]
-        ends = np.cumsum(sizes + 1)  # a piece of n places reads n tokens and writes n, one further: n + 1 in all
+        ends = np.cumsum(sizes + 1)  # n positions have n inputs and n labels, shifted by one: n + 1 tokens
         tokens = np.empty(int(ends[-1]), np.int64)
         is_stored = np.ones(tokens.size, np.bool_)
         bos_places = (ends - sizes - 1)[records.starts == 0]
@@ -125,7 +126,7 @@ class LanguageModelling:
         tokens[bos_places], tokens[eos_places] = self.specials.bos, self.specials.eos
         tokens[is_stored] = records.tokens
         is_input, is_label = np.ones(tokens.size, np.bool_), np.ones(tokens.size, np.bool_)
-        is_input[ends - 1] = False  # all but the last of a piece,
+        is_input[ends - 1] = False  # all but the last of a segment
         is_label[ends - sizes - 1] = False  # all but the first
         row_sizes = np.bincount(records.rows, sizes).astype(np.int64)
         mask = range_mask(0, row_sizes, int(row_sizes.max()))
@@ -140,22 +141,22 @@ class LanguageModelling:
 
 @dataclass(frozen=True)
 class EncoderTask:
-    """[classify] + text + [separate]: what the tasks of an encoder have in common."""
+    """Base of the encoder-only tasks: [cls] + text + [sep]."""
 
     specials: SpecialIds
     packed = False
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The text."""
+        """The text only."""
         return ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Two more."""
+        """Add two special tokens."""
         return lengths[:1] + 2
 
     def add_special_tokens(self, tokens: NDArray[np.integer], lengths: IntArray, records: StoredSamples) -> BatchArrays:
-        """The text in its frame; labels are all ignored so far."""
+        """Put [cls] and [sep] around the texts; all labels are IGNORE_INDEX."""
         width = records.padded_width(int(lengths.max()) + 2)
         source = scatter(tokens, range_mask(1, lengths + 1, width), self.specials.pad)
         source[:, 0] = self.specials.cls
@@ -167,21 +168,22 @@ class EncoderTask:
 
 @dataclass(frozen=True)
 class MaskedLM(EncoderTask):
-    """Hide some tokens; they must come out.
+    """Masked language modelling: predict masked tokens.
 
-    Each is hidden with probability `rate`, and of every sample at least one. `how`: "mask" puts the mask for all of
-    them, as in the lectures; "bert" for 80 %, a random token for 10 %, and leaves 10 % as they are. `words` hides
-    words as a whole: for each id whether it opens a word, and whether the next one does (`Tokenizer.pieces`).
+    Every token is masked with `mask_probability`, and at least one per sample. `masking` "mask" replaces all of them by
+    the mask token, as in the lectures; "bert" replaces 80 % by the mask token, 10 % by a random token, and leaves 10 %
+    unchanged. `word_boundaries` masks whole words: for each id, whether it starts a word, and whether it ends one
+    (`Tokenizer.token_bytes`).
     """
 
     seed: int
-    text_ids: NDArray[np.int64]  # the ids that stand for text
+    text_ids: NDArray[np.int64]  # ids that are not special tokens
     mask_probability: float = 0.15
     masking: Literal["mask", "bert"] = "mask"
     word_boundaries: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch with hidden tokens."""
+        """Make a batch with masked tokens."""
         tokens = records.tokens.astype(np.int64)
         rows, offsets = row_and_offset(records.lengths[0])
         is_masked = self._select_masked(tokens, rows, offsets, records)
@@ -201,7 +203,7 @@ class MaskedLM(EncoderTask):
             is_word_start = (
                 (offsets == 0) | self.word_boundaries[0][tokens] | np.roll(self.word_boundaries[1][tokens], 1)
             )
-        word_numbers = np.cumsum(is_word_start) - 1  # the number of each token's word, through all rows
+        word_numbers = np.cumsum(is_word_start) - 1  # index of each token's word, counted across rows
         word_rows = rows[is_word_start]
         uniforms = uniform(derive(derive_sample_keys(self.seed, records, MASKING)[word_rows], offsets[is_word_start]))
         minima = np.ones(records.samples.size)
@@ -224,9 +226,9 @@ class MaskedLM(EncoderTask):
 
 @dataclass(frozen=True)
 class Classify(EncoderTask):
-    """The label of the whole; a pair stands side by side: [classify] + one + [separate] + other + [separate].
+    """Sequence classification; a pair is read side by side: [cls] + first + [sep] + second + [sep].
 
-    Of what is longer than `longest`, special tokens counted, the beginning is read.
+    Rows longer than `max_length`, special tokens included, are truncated.
     """
 
     pairs: bool = False
@@ -234,21 +236,21 @@ class Classify(EncoderTask):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """One text or two."""
+        """One text, or two for pairs."""
         return ("source", "target") if self.pairs else ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Two more, three for pairs."""
+        """Truncate, then add two special tokens, three for pairs."""
         return self.untruncated_lengths(
             lengths if self.max_length is None else truncated_lengths(lengths, self._text_budget(self.max_length))
         )
 
     def untruncated_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """What the rows would measure if nothing were cut."""
+        """Return the lengths of the rows without truncation."""
         return lengths.sum(axis=0, keepdims=True) + (1 + len(lengths))
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch with one label a row."""
+        """Make a batch with one label per row."""
         if self.max_length is not None:
             records = truncate(records, self._text_budget(self.max_length))
         tokens, lengths = records.tokens, records.lengths.sum(axis=0)
@@ -265,15 +267,15 @@ class Classify(EncoderTask):
 
 @dataclass(frozen=True)
 class Tag(EncoderTask):
-    """A label for every word, on the first of its pieces."""
+    """Sequence tagging: the label of a word is on the word's first token."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The text, and the tag of each piece."""
+        """The text, and the tag of each token."""
         return ("source", "tags")
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch with a label at the head of each word."""
+        """Make a batch with a label at the first token of each word."""
         lengths = records.lengths[0]
         is_tag = np.repeat(np.tile([False, True], lengths.size), np.repeat(lengths, 2))  # text, tags, text, tags...
         arrays = self.add_special_tokens(records.tokens[~is_tag], lengths, records)
@@ -284,10 +286,10 @@ class Tag(EncoderTask):
 
 @dataclass(frozen=True)
 class SpanCorruption:
-    """Span corruption (T5): cut spans out and mark their places; marks and spans must come out.
+    """Span corruption (T5): replace spans by sentinel tokens; predict the sentinels and the spans.
 
-    "Thank you <x0> me to your party <x1>" -> "<x0> for inviting <x1> last week": `rate` of the tokens go, in spans of
-    `span` tokens on average. The marks are extra tokens of the vocabulary.
+    "Thank you <x0> me to your party <x1>" -> "<x0> for inviting <x1> last week": `noise_density` of the tokens are
+    removed, in spans of `mean_span_length` tokens on average. Sentinels are extra tokens of the vocabulary.
     """
 
     specials: SpecialIds
@@ -299,13 +301,13 @@ class SpanCorruption:
     needs = ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Source without the spans, target of the spans; marks and the end mark in both."""
+        """Return source lengths without the spans and target lengths of the spans, each with sentinels and eos."""
         text_lengths = lengths[0].astype(np.int64)
         n_masked, n_spans = self.count_spans(text_lengths)
         return np.stack((text_lengths - n_masked + n_spans + 1, n_masked + n_spans + 1))
 
     def count_spans(self, lengths: IntArray) -> tuple[IntArray, IntArray]:
-        """How many tokens go, and in how many spans: both follow from the length."""
+        """Return how many tokens are removed, and in how many spans: both follow from the length."""
         n_masked = np.clip(np.rint(lengths * self.noise_density), 1, lengths - 1).clip(0).astype(np.int64)
         n_spans = np.clip(
             np.rint(n_masked / self.mean_span_length), 1, np.minimum(n_masked, lengths - n_masked)
@@ -313,22 +315,22 @@ class SpanCorruption:
         return n_masked, np.where(n_masked == 0, 0, n_spans)
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """A batch with holes."""
+        """Make a batch with corrupted spans."""
         lengths = records.lengths[0]
         n_masked, n_spans = self.count_spans(lengths)
         if int(n_spans.max()) > len(self.sentinels):
+            needed = f"A sample of {int(lengths.max())} tokens needs {int(n_spans.max())} sentinel tokens"
             raise RegardError(
-                f"A sample of {int(lengths.max())} tokens needs {int(n_spans.max())} marks; there are {len(self.sentinels)}.",
+                f"{needed}; the vocabulary has {len(self.sentinels)}.",
                 fix='Learn the vocabulary with more extra tokens (specials.extra = ["<x0>", "<x1>", ...]).',
             )
         kept_sizes = _random_partition(
             derive_sample_keys(self.seed, records, KEPT_SPLITS), lengths - n_masked, np.maximum(n_spans, 1)
         )
         span_sizes = _random_partition(derive_sample_keys(self.seed, records, SPAN_SPLITS), n_masked, n_spans)
-        piece_rows, order = row_and_offset(
-            np.maximum(n_spans, 1) + n_spans
-        )  # kept, gone, kept, gone...: one stretch after another
-        sizes = np.empty(piece_rows.size, np.int64)
+        # Every row alternates: kept tokens, a removed span, kept tokens, a removed span...
+        segment_rows, order = row_and_offset(np.maximum(n_spans, 1) + n_spans)
+        sizes = np.empty(segment_rows.size, np.int64)
         sizes[order % 2 == 0], sizes[order % 2 == 1] = kept_sizes, span_sizes
         is_masked = np.repeat(order % 2 == 1, sizes)  # (tokens)
         sentinels = np.array((0, *self.sentinels))[order[order % 2 == 1] // 2 + 1]
@@ -338,9 +340,8 @@ class SpanCorruption:
         with_sentinels[span_starts] = sentinels
         in_source = ~is_masked
         in_source[span_starts] = True
-        insert_at = (
-            span_starts - np.concatenate(([0], np.cumsum(in_source)))[span_starts] + np.arange(span_starts.size)
-        )  # gone tokens before
+        # Position of each sentinel among the removed tokens.
+        insert_at = span_starts - np.concatenate(([0], np.cumsum(in_source)))[span_starts] + np.arange(span_starts.size)
         return self._make_arrays(
             with_sentinels[in_source],
             np.insert(tokens[is_masked], insert_at, sentinels),
@@ -386,10 +387,17 @@ def build_task(
     pairs: bool = False,
     max_length: int | None = None,
 ) -> Task:
-    """A task with the special tokens of its vocabularies.
+    """Build a task with the special tokens of its tokenizers.
 
-    `languages` is the corpus' table (`Shards.languages`) where the source is to say which language to write; `how` and
-    `whole_words` are for "fill", `pairs` and `longest` for "classify".
+    Args:
+        kind: The name of the task.
+        tokenizers: Of source and target.
+        seed: Seed of masking and span corruption.
+        languages: "translate": `Shards.languages`, to put a target-language tag before every source.
+        masking: "fill": replace by the mask token only, or as BERT does.
+        whole_words: "fill": mask whole words.
+        pairs: "classify": samples are pairs of texts.
+        max_length: "classify": truncate longer rows.
     """
     source, target = tokenizers.source, tokenizers.target
     match kind:
@@ -415,19 +423,19 @@ def build_task(
 
 
 def derive_sample_keys(seed: int, records: StoredSamples, purpose: int) -> Bits:
-    """A key for each sample, every time it is drawn, and for each purpose."""
+    """Derive a random key for each sample, draw and purpose."""
     return derive(derive(make_key(seed, purpose), records.draws), records.samples)
 
 
 def _random_partition(keys: Bits, lengths: IntArray, counts: IntArray) -> IntArray:
-    """Each length cut at random into as many parts as counted, none empty: the parts' sizes, row after row."""
-    n_slots = np.maximum(lengths - 1, 0)  # places where a cut may be
+    """Split each length at random into `counts` non-empty parts; return the sizes of the parts, row after row."""
+    n_slots = np.maximum(lengths - 1, 0)  # positions where a cut may be
     rows, offsets = row_and_offset(n_slots)
     slot_order = np.lexsort((derive(keys[rows], offsets), rows))
     is_cut = np.zeros(rows.size, np.bool_)
     is_cut[slot_order] = offsets < np.maximum(counts - 1, 0)[rows]  # the first counts - 1 of each row's shuffled slots
     has_parts = counts > 0
-    starts = np.cumsum(lengths[has_parts]) - lengths[has_parts]  # every row opens a part, and every cut another
+    starts = np.cumsum(lengths[has_parts]) - lengths[has_parts]  # every row starts a part, and every cut another
     row_starts = np.zeros(lengths.size, np.int64)
     row_starts[has_parts] = starts
     edges = np.sort(np.concatenate((starts, (row_starts[rows] + offsets + 1)[is_cut])))

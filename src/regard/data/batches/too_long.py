@@ -1,4 +1,4 @@
-"""Samples that are too long for any batch, or for more than their beginning: counted and named, never lost silently."""
+"""Samples that are too long: excluded or truncated, but always counted and located."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,21 +14,21 @@ from regard.data.shards.shard import Shards
 
 @dataclass(frozen=True)
 class TooLong:
-    """What was too long: its place in the corpus, and how many tokens its longer side has."""
+    """The samples that are too long: location in the corpus, and tokens of the longer side."""
 
     max_length: int
-    samples: tuple[tuple[int, Location, int], ...]  # number, place, length
-    status: str = "set aside"
+    samples: tuple[tuple[int, Location, int], ...]  # number, location, length
+    status: str = "excluded"
 
     @classmethod
     def excluded(cls, order: Order, shards: Shards) -> "TooLong":
-        """What this order leaves out of this corpus."""
+        """Find the samples that the order excludes."""
         samples = tuple((sample, shards.locate(sample), length) for sample, length in order.iter_too_long())
         return cls(order.settings.length_limit, samples)
 
     @classmethod
     def truncated(cls, task: Task, shards: Shards) -> "TooLong":
-        """What a task reads of this corpus in part."""
+        """Find the samples that a task truncates."""
         if not isinstance(task, Classify) or task.max_length is None:
             return cls(0, ())
         samples: list[tuple[int, Location, int]] = []
@@ -36,7 +36,7 @@ class TooLong:
             (lengths,) = task.untruncated_lengths(shard.lengths[: len(task.needs)])
             too_long = np.flatnonzero(lengths > task.max_length).tolist()
             samples += [(offset + sample, shard.locate(sample), int(lengths[sample])) for sample in too_long]
-        return cls(task.max_length, tuple(samples), status="read only to there")
+        return cls(task.max_length, tuple(samples), status="truncated")
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -51,6 +51,6 @@ class TooLong:
         return f"{what}; the first, with {length}, is {where}."
 
     def save(self, path: Path) -> None:
-        """A line for each: its place and its length."""
+        """Write one line per sample: its location and length."""
         lines = [f"{where}\t{length} tokens, more than {self.max_length}\n" for _, where, length in self.samples]
         write_atomic(path, "".join(lines).encode())

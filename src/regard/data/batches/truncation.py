@@ -1,4 +1,4 @@
-"""What is read of a labelled text that is too long for a row: its beginning, and of a pair the beginnings of both."""
+"""Truncate labelled texts that are too long for a row; of a pair both texts."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from regard.data.batches.arrays import IntArray, StoredSamples, row_and_offset
 
 
 def text_budget(max_length: int, n_texts: int) -> int:
-    """What a row of this length has for one text or two: the rest is [classify], and [separate] after each."""
+    """Return how many text tokens fit in a row beside [cls] and one [sep] per text."""
     return max(1, max_length - 1 - n_texts)
 
 
 def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray:
-    """Tokens of each text (texts, n) that are read where a sample may have at most so many.
+    """Return how many tokens of each text (texts, n) remain if a sample may have `max_tokens`.
 
-    Of a pair the longer one is cut first, and if both are long each has half of them:
+    Of a pair the longer text is truncated first; if both are long, each gets half:
 
     >>> truncated_lengths(np.array([[9, 9, 2, 3], [1, 9, 9, 3]]), max_tokens=7)
     array([[6, 4, 2, 3],
@@ -31,9 +31,9 @@ def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray
 
 
 def truncate(records: StoredSamples, max_tokens: int) -> StoredSamples:
-    """The same samples, of which only what is kept is there."""
+    """Return the samples with every text truncated to its share of `max_tokens`."""
     lengths = truncated_lengths(records.lengths, max_tokens)
     if (lengths == records.lengths).all():
         return records
-    text_index, offsets = row_and_offset(records.lengths.T.ravel())  # the texts of a sample stand side by side
+    text_index, offsets = row_and_offset(records.lengths.T.ravel())  # the texts of a sample are stored side by side
     return replace(records, tokens=records.tokens[offsets < lengths.T.ravel()[text_index]], lengths=lengths)

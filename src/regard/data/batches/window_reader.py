@@ -1,4 +1,4 @@
-"""The tokens of a window of shards within reach: from picked samples to records, a whole batch at a time."""
+"""Read the stored tokens of a batch from a window of shards."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from regard.data.shards.shard import Shard, Shards
 
 
 class WindowReader:
-    """Reads samples of a few shards; what it keeps of them is one number a sample, the rest stays where it is."""
+    """Reads samples of a few shards. It holds their tables in memory; tokens stay memory-mapped."""
 
     def __init__(self, shards: Shards, shard_numbers: Sequence[int], streams: int) -> None:
         window = [shards.shards[number] for number in shard_numbers]
@@ -20,7 +20,7 @@ class WindowReader:
         self._sample_offsets = shards.sample_offsets
         self._tokens: list[memoryview] = [memoryview(b"")] * len(shards.shards)
         self._dtype: np.dtype[Any] = shards.shards[0].tokens.dtype
-        self._shift = np.zeros(len(shards.shards), np.int64)  # from a sample's number to its place in the tables here
+        self._shift = np.zeros(len(shards.shards), np.int64)  # sample number + shift = column in the tables here
         offset = 0
         for number, shard in zip(shard_numbers, window, strict=True):
             self._tokens[number] = shards.load_tokens(number).data
@@ -38,14 +38,13 @@ class WindowReader:
         self._has_tags = shards.streams[:streams][-1] == "tags"
 
     def read(self, batch_samples: BatchSamples) -> StoredSamples:
-        """The stored tokens of a batch."""
+        """Read the stored tokens of a batch."""
         shards = np.searchsorted(self._sample_offsets, batch_samples.samples, side="right") - 1
         local = batch_samples.samples + self._shift[shards]
         starts, lengths = self._offsets[local], self._lengths.take(local, axis=1).astype(np.int64)
         document_lengths = None
-        if (
-            batch_samples.starts is not None and batch_samples.lengths is not None
-        ):  # a piece also reads the token before it
+        if batch_samples.starts is not None and batch_samples.lengths is not None:
+            # A segment also needs the token before it, as the input of its first position.
             document_lengths = lengths[0]
             ends = starts + np.minimum(batch_samples.starts + batch_samples.lengths, document_lengths)
             starts = starts + np.maximum(batch_samples.starts - 1, 0)
@@ -67,12 +66,12 @@ class WindowReader:
     def _gather(self, shards: IntArray, starts: IntArray, ends: IntArray) -> NDArray[np.integer]:
         tokens = self._tokens
         spans = zip(shards.tolist(), starts.tolist(), ends.tolist(), strict=True)
-        content = b"".join([tokens[shard][start:end] for shard, start, end in spans])  # twice as quick as NumPy's
+        content = b"".join([tokens[shard][start:end] for shard, start, end in spans])
         stored = np.frombuffer(content, self._dtype)
         return self._renumber_tags(stored, shards, ends - starts) if self._has_tags else stored
 
     def _renumber_tags(self, tokens: NDArray[np.integer], shards: IntArray, sizes: IntArray) -> NDArray[np.integer]:
-        """Shards number their tags themselves: the second half of each sample gets the corpus' numbers."""
+        """Replace the shard's tag numbers, the second half of each sample, by those of the corpus."""
         tokens = tokens.astype(np.int64)
         end = 0
         for shard, size in zip(shards.tolist(), sizes.tolist(), strict=True):
@@ -82,7 +81,7 @@ class WindowReader:
 
 
 def _renumber_column(shard: Shard, column: str, corpus_names: Sequence[object]) -> IntArray:
-    """A column of a shard, with the corpus' numbers in place of the shard's."""
+    """Return a column of a shard with the numbers of the corpus in place of the shard's."""
     shard_names: Sequence[object] = shard.languages if column == "languages" else (None, *shard.labels)
     return _make_renumbering(shard_names, corpus_names)[shard.column(column)]
 

@@ -1,1 +1,1 @@
-"""Token shards: the format on disk, writing them, reading them from elsewhere."""
+"""Token shards: the format on disk, preparation on one machine or a cluster, reading from an object store."""
