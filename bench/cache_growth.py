@@ -21,7 +21,7 @@ from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 
 ROWS, VOCABULARY_SIZE = 8, 1000
 

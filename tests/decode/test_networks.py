@@ -16,7 +16,7 @@ from regard.decode.grid_beam import grid_beam
 from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 ROWS, MAX_LENGTH = 3, 8

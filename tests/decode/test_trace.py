@@ -14,7 +14,7 @@ from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
 from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, Trace
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from tests.decode.table_models import BOS, EOS, TableModel
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings

@@ -32,7 +32,7 @@ from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from tests.exchange.models import make_hugging_face_model, make_stack
 
 SHAKESPEARE = Path(__file__).parents[2] / "../shared/data/tinyshakespeare/input.txt.gz"

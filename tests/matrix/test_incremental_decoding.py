@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
 
 TOLERANCE = 3e-5

@@ -11,7 +11,7 @@ from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder, LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
 
 ROWS, SOURCE, CLOSE = 3, 7, 3e-5

@@ -10,7 +10,7 @@ from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
 from regard.decode.filters import Filters
 from regard.models.decoder_only import DecoderOnly
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from regard.pipeline.generator import TextGenerator
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -101,7 +101,7 @@ def test_learned_positions_end_somewhere() -> None:
 
 def test_mistakes_are_reported_at_once() -> None:
     text_generator = make_text_generator()
-    with pytest.raises(RegardError, match="temperature must be .*-1"):
+    with pytest.raises(RegardError, match=r"temperature must be .*-1"):
         text_generator.stream("A", filters=Filters(temperature=-1.0))
     with pytest.raises(RegardError, match="max_new_tokens must be at least 1, got 0"):
         text_generator.stream("A", max_new_tokens=0)

@@ -10,7 +10,7 @@ from regard.data.batches.arrays import BatchArrays, StoredSamples
 from regard.data.batches.tasks import build_task
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from regard.pipeline.results import Translation
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator

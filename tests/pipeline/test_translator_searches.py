@@ -13,7 +13,7 @@ from regard.decode.length_penalty import gnmt
 from regard.decode.mbr import minimum_bayes_risk
 from regard.measure.sentence_chrf import sentence_chrf
 from regard.models.cpu_decoder import CpuDecoder
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from regard.pipeline.constraints import Constraints, token_variants
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.inspect import token_alternatives, translate_traced

@@ -88,14 +88,16 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters") -> "Search":
+def make_search(
+    kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters | None"
+) -> "Search":
     """Create the search strategy.
 
     Args:
         kind: Which strategy.
         count: Beam size, number of diverse groups, or number of samples.
         length_penalty: Used by beam and diverse beam search.
-        filters: Used by the strategies that sample.
+        filters: Used by the strategies that sample; None for the others.
     """
     from regard.decode.filters import Filters
     from regard.pipeline import search
@@ -104,10 +106,10 @@ def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", f
         case SearchKind.beam:
             return search.Beam(count, length_penalty)
         case SearchKind.sample:
-            return search.Sampling(count, filters)
+            return search.Sampling(count, filters or Filters())
         case SearchKind.diverse:
             return search.DiverseBeam(groups=count, length_penalty=length_penalty)
         case SearchKind.stochastic:
             return search.StochasticBeam(count)
         case SearchKind.mbr:
-            return search.MinimumBayesRisk(count, *([] if filters == Filters() else [filters]))
+            return search.MinimumBayesRisk(count, *([] if filters in (None, Filters()) else [filters]))

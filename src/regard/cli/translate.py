@@ -124,7 +124,8 @@ def translate(
     from regard.pipeline.encoding import chunk_seed, chunks
 
     penalty = search_options.make_length_penalty(length_normalization, length_penalty)
-    filters = Filters(temperature, top_k, top_p, min_p)
+    is_sampling = search in search_options.SAMPLING_KINDS
+    filters = Filters(temperature, top_k, top_p, min_p) if is_sampling else None
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
         "max_length": max_length,
@@ -155,9 +156,11 @@ def translate(
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
             options["seed"] = chunk_seed(seed, chunk_index)  # every chunk samples with other random numbers
-            constraints = Constraints(
-                [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
-            )
+            constraints = None
+            if prefix or require or forbid:
+                constraints = Constraints(
+                    [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
+                )
             translations = translator.translate(chunk, report=advance, constraints=constraints, **options)
             if align:
                 from regard.pipeline.word_alignment import with_alignment

@@ -24,7 +24,7 @@ NEG_INF = float("-inf")  # the log-probability of an impossible token
 
 
 class State(Protocol):
-    """What a model carries from step to step, for instance `regard.models.state.DecodingState`."""
+    """What a model carries from step to step, for instance `regard.nn.kv_cache.DecodingState`."""
 
     def reorder(self, index: Tensor) -> None:
         """Replace row i by the old row index[i]; rows may be repeated, dropped or moved.

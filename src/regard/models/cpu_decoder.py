@@ -27,10 +27,9 @@ from regard.base import cpu_fast_path
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
-from regard.models.state import DecodingState
 from regard.nn.attention import Attention, CrossAttention
 from regard.nn.feedforward import FeedForward
-from regard.nn.kv_cache import KVCache
+from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.layer import Layer, Residual
 from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
 from regard.nn.scores import Score

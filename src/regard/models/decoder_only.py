@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from regard.base.errors import ShapeError
 from regard.models.heads import ClassHead, Head
 from regard.models.inputs import MelInput, PatchInput, TokenInput
-from regard.models.state import DecodingState
-from regard.nn.kv_cache import KVCache
+from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.masks import Mask, padding, same_document
 from regard.nn.record import Record
 from regard.nn.stack import Stack

@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from regard.models.heads import LMHead
 from regard.models.inputs import Input, TokenInput
-from regard.models.state import DecodingState
-from regard.nn.kv_cache import KVCache
+from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.masks import Mask, no_mask, padding
 from regard.nn.record import Record
 from regard.nn.stack import Stack

@@ -8,6 +8,7 @@ m x group on. So beams are moved without their memory, which is most of what a s
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -187,3 +188,29 @@ class _RowSelection:
         if self.has_moves:
             buffer.index_copy_(0, self.targets, buffer.index_select(0, self.sources))
         return buffer[: self.count]
+
+
+@dataclass
+class DecodingState:
+    """What a generating model carries from step to step: the cache, and which memory positions are valid.
+
+    Searches of `regard.decode` see its methods and nothing else.
+    """
+
+    kv_cache: KVCache
+    memory_valid: Tensor | None  # (B, S), one row per row of the cache's memory
+
+    def reorder(self, index: Tensor) -> None:
+        """Replace row i by row index[i]; rows may be repeated, dropped or moved. `index` is best on the CPU."""
+        kept_rows = self.kv_cache.reorder(index)  # (B)
+        if self.memory_valid is not None and kept_rows is not None:
+            self.memory_valid = self.memory_valid.index_select(0, kept_rows)
+
+    def crop(self, lengths: int | Sequence[int]) -> None:
+        """Remove all tokens beyond these lengths: one length for all rows, or one per row."""
+        self.kv_cache.crop(lengths)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the cache in bytes."""
+        return self.kv_cache.bytes

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.alternatives import alternatives
 from regard.decode.trace import Trace
-from regard.models.state import DecodingState
+from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.encoding import TargetLanguage
 from regard.pipeline.ensemble import EnsembleTranslator

@@ -57,6 +57,8 @@ class Translator:
         self.tokenizers = tokenizers
         self.settings = settings
         self._decoder = LazyCpuDecoder(model)
+        self._suppressed = tokenizers.target.specials.not_text
+        _ = tokenizers.target.token_bytes  # build the detokenizer's table now, not during the first translation
 
     def translate(
         self,
@@ -94,8 +96,8 @@ class Translator:
         check_list(texts, "text", "translate")
         if batch_tokens < 1:
             raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", fix="Use 1 or more.")
-        constraints = constraints or Constraints()
-        constraints.check(len(texts))
+        if constraints is not None:
+            constraints.check(len(texts))
         sources = self.encode_sources(texts, target_language)
         max_lengths = self.resolve_max_lengths(sources, max_length)
         translations = [EMPTY] * len(sources)
@@ -103,14 +105,17 @@ class Translator:
         if report is not None and len(nonempty) < len(sources):
             report(len(sources) - len(nonempty))
         generator, target = make_generator(seed, self.device), self.tokenizers.target
-        rows_per_text = search.rows_per_text * constraints.beam_multiplier(target)
+        rows_per_text = search.rows_per_text * (constraints.beam_multiplier(target) if constraints else 1)
         with self.prepared(), torch.inference_mode():
             for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
                 indices = [nonempty[number] for number in batch]
                 inputs = self.make_search_input(
                     [sources[index] for index in indices], [max_lengths[index] for index in indices], generator
                 )
-                results = search.find(constraints.apply(replace(inputs, n_best=n_best), target, indices))
+                inputs = replace(inputs, n_best=n_best)
+                if constraints is not None:
+                    inputs = constraints.apply(inputs, target, indices)
+                results = search.find(inputs)
                 for index, hypotheses in zip(indices, results, strict=True):
                     translations[index] = make_result(
                         Translation, hypotheses, target, n_best, should_rerank=search.reranks
@@ -229,7 +234,7 @@ class Translator:
         source, valid = pad(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
         step, state = self.start(source, valid, max(max_lengths))
         prompt = source.new_full((len(sources), 1), specials.bos)
-        suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
+        suppressed = torch.tensor(self._suppressed, dtype=torch.long, device=self.device)
         return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
 
     @torch.inference_mode()
