@@ -88,9 +88,7 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def make_search(
-    kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters | None"
-) -> "Search":
+def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters | None") -> "Search":
     """Create the search strategy.
 
     Args:
