@@ -1,14 +1,14 @@
-"""What the causal mask is for: the same model trained with it and without it.
+"""Train the same model with and without the causal mask, to show what the mask is for.
 
     python examples/causal_mask/run.py          # about a minute on one core
 
 A small encoder-decoder learns to translate word by word, the last word first: "always Saturday" -> "Samstag immer" or
-"Sonnabend stets", for every word has two translations and the corpus tosses a coin. So no honest model can have less
-than log 2 = 0.69 of loss per word (the end of the sentence costs nothing): this floor is computed and shown.
+"Sonnabend stets". Every word has two translations, and the corpus chooses one at random. So a model that cannot see the
+answer has a loss of at least log 2 = 0.69 per word (eos costs nothing). This lower bound is computed and printed.
 
-Both models have the same first weights, the same batches and the same number of updates. The decoder of the second one
-may look at everything, so at the place where a word must come out it can see that very word, one place further on. In
-the end both translate sentences that they never saw, where there is no future to look at.
+Both models have the same initial weights, the same batches and the same number of updates. The decoder of the second
+model attends to all positions, so that at the position where it must predict a word it sees this very word, one
+position later. At the end both models translate held-out sentences, where there are no future tokens to attend to.
 """
 
 import math
@@ -46,7 +46,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Size:
-    """Of the corpus, the model and the training."""
+    """Size of the corpus, the model and the training."""
 
     vocabulary_words: int = 12
     max_words: int = 8  # words of a sentence
@@ -61,36 +61,36 @@ class Size:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """A model at the end of its training."""
+    """Losses and translations of a trained model."""
 
-    losses: list[float]  # per token, one for each update
-    parallel_loss: float  # loss of held-out pairs, as in training
-    stepwise_loss: float  # loss of the same pairs, if nothing of what follows is there yet
-    outputs: list[str]  # free translations of the held-out sources
-    accuracy: float  # the share of them that is right
+    losses: list[float]  # training loss per token of each update
+    parallel_loss: float  # held-out loss in one forward pass, as in training
+    stepwise_loss: float  # held-out loss token by token: the future tokens are not there yet
+    outputs: list[str]  # greedy translations of the held-out sources
+    accuracy: float  # fraction of correct translations
 
     @property
-    def empty_share(self) -> float:
-        """The share of outputs that ended before they began."""
+    def empty_fraction(self) -> float:
+        """The fraction of empty translations."""
         return sum(not output for output in self.outputs) / len(self.outputs)
 
 
 def sample_sentences(size: Size, count: int, seed: int) -> list[str]:
-    """Sentences of two words or more."""
+    """Sample sentences of two or more words."""
     rng = random.Random(seed)  # noqa: S311 - sentences, not secrets
     words = list(WORDS)[: size.vocabulary_words]
     return [" ".join(rng.choices(words, k=rng.randint(2, size.max_words))) for _ in range(count)]
 
 
 def translate_randomly(sentence: str, rng: random.Random) -> str:
-    """One of the right translations."""
+    """Return one of the correct translations."""
     return " ".join(rng.choice(WORDS[word]) for word in reversed(sentence.split()))
 
 
 def is_correct(output: str, sentence: str) -> bool:
-    """Whether each word is one of the two translations, the last word first.
+    """Return whether each word is one of the two translations, the last word first.
 
-    >>> is_right("Samstag immer", "always Saturday"), is_right("immer Samstag", "always Saturday")
+    >>> is_correct("Samstag immer", "always Saturday"), is_correct("immer Samstag", "always Saturday")
     (True, False)
     """
     words, sources = output.split(), sentence.split()[::-1]
@@ -99,14 +99,14 @@ def is_correct(output: str, sentence: str) -> bool:
     )
 
 
-def compute_loss_floor(texts: Sequence[str]) -> float:
-    """The least loss per token that a model can have without seeing the answer: a coin for each word but the end."""
+def compute_loss_bound(texts: Sequence[str]) -> float:
+    """Return the lowest possible loss per token without seeing the answer: log 2 per word, 0 for eos."""
     words = sum(len(sentence.split()) for sentence in texts)
     return words * math.log(2) / (words + len(texts))
 
 
 def make_run(folder: Path, size: Size) -> Run:
-    """No dropout and no label smoothing: nothing keeps the loss from falling as far as it can."""
+    """Return the run settings; without dropout and label smoothing the loss can reach its lower bound."""
     stack: dict[str, Any] = {
         "layers": size.layers, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
         "attention": {"heads": 4}, "feedforward": {"kind": "plain", "hidden": 2 * size.width},
@@ -135,17 +135,17 @@ def make_run(folder: Path, size: Size) -> Run:
 
 @torch.no_grad()
 def compute_stepwise_loss(model: EncoderDecoder, batch: Batch) -> float:
-    """The loss of a batch, summed, if its target is written token after token."""
+    """Return the summed loss of a batch when the decoder reads its target token by token."""
     assert batch.source is not None and batch.target is not None  # noqa: S101, PT018 - the task made them
     state = model.start(batch.source, batch.source_valid, capacity=batch.target.size(1))
-    steps = [model.step(token[:, None], state) for token in batch.target.unbind(dim=1)]  # (B, 1, words) each
-    logprobs = torch.cat(steps, dim=1).log_softmax(dim=-1)  # (B, T, words)
+    steps = [model.step(token[:, None], state) for token in batch.target.unbind(dim=1)]  # (B, 1, V) each
+    logprobs = torch.cat(steps, dim=1).log_softmax(dim=-1)  # (B, T, V)
     valid = batch.labels != IGNORE_INDEX  # (B, T)
     return -logprobs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][valid].sum().item()
 
 
 def train_model(run: Run, data: RunData, folder: Path, sources: Sequence[str], *, is_masked: bool) -> TrainingOutcome:
-    """Train with the causal mask or without it, then look at what was held out."""
+    """Train with or without the causal mask, then evaluate on the held-out pairs."""
     events: list[Event] = []
     folder.mkdir()
     trainer = Trainer(run, RunFolder(folder), data, events.append)
@@ -169,7 +169,7 @@ def train_model(run: Run, data: RunData, folder: Path, sources: Sequence[str], *
 
 
 def train_both(folder: Path, size: Size) -> tuple[TrainingOutcome, TrainingOutcome]:
-    """The model with the mask, and the one without it."""
+    """Train the model with the mask and the one without it."""
     held_out_sources = make_held_out(size)
     train_sources = [
         sentence for sentence in sample_sentences(size, size.pairs, seed=1) if sentence not in set(held_out_sources)
@@ -189,7 +189,7 @@ def train_both(folder: Path, size: Size) -> tuple[TrainingOutcome, TrainingOutco
 
 
 def make_held_out(size: Size) -> list[str]:
-    """Sentences that neither model learns from."""
+    """Sample the held-out sentences."""
     return sample_sentences(size, size.held_out, seed=2)
 
 
@@ -204,16 +204,15 @@ def main() -> None:
         print(f"{f'training loss, update {update}':<36}{masked_loss:>15.4f}{unmasked_loss:>15.4f}")
     sources = make_held_out(size)
     print(f"{'held-out loss, in one pass':<36}{masked.parallel_loss:>15.4f}{unmasked.parallel_loss:>15.4f}")
-    print(f"{'held-out loss, word by word':<36}{masked.stepwise_loss:>15.4f}{unmasked.stepwise_loss:>15.4f}")
-    print(f"{'held-out sentences translated right':<36}{masked.accuracy:>15.1%}{unmasked.accuracy:>15.1%}")
-    print(f"{'held-out sentences left empty':<36}{masked.empty_share:>15.1%}{unmasked.empty_share:>15.1%}")
-    print(f"\nleast honest loss: {compute_loss_floor(sources):.4f}\n")
+    print(f"{'held-out loss, token by token':<36}{masked.stepwise_loss:>15.4f}{unmasked.stepwise_loss:>15.4f}")
+    print(f"{'held-out translations correct':<36}{masked.accuracy:>15.1%}{unmasked.accuracy:>15.1%}")
+    print(f"{'held-out translations empty':<36}{masked.empty_fraction:>15.1%}{unmasked.empty_fraction:>15.1%}")
+    print(f"\nlower bound without seeing the answer: {compute_loss_bound(sources):.4f}\n")
     for sentence, masked_output, unmasked_output in list(zip(sources, masked.outputs, unmasked.outputs, strict=True))[
         :4
     ]:
-        print(
-            f"  source          {sentence}\n  with the mask   {masked_output}\n  without it      {unmasked_output or '(nothing)'}\n"
-        )
+        print(f"  source          {sentence}\n  with the mask   {masked_output}")
+        print(f"  without it      {unmasked_output or '(empty)'}\n")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""The same corpus, pieces, size and minutes for Hugging Face's `Seq2SeqTrainer`: what `run.py` is measured against.
+"""Train Hugging Face's `Seq2SeqTrainer` with the corpus, tokens, model size and CPU time of `run.py`, for comparison.
 
     python examples/europarl/hugging_face.py --run europarl/run --data ../shared/data/europarl_deen --out europarl_hf \
         --minutes 247
 
-The model is a `PegasusForConditionalGeneration`, which is our pre-norm translator with sinusoidal positions by other
-names, so that its weights can be read by Regard afterwards and both translate the test split with the same search. It
-gets the learning rate that `regard train` would give to Adam here, fused AdamW, label smoothing and batches grouped by
-length, the best that it offers. Minutes are those of the CPU, of all threads together, so that a busy machine takes
-nothing away from it; the rate falls to 0 as they pass, so that they need not be counted in steps beforehand. Whether
-float32 or bfloat16 is the faster is tried out first (outside the minutes).
+The model is a `PegasusForConditionalGeneration`. It is the same architecture as Regard's pre-norm encoder-decoder with
+sinusoidal positions, so that Regard can import its weights and translate the test set with the same search. It gets the
+learning rate that `regard train` would choose for Adam here, fused AdamW, label smoothing and batches grouped by
+length, the best that Hugging Face offers. Minutes are CPU time summed over threads, so that other load on the machine does not
+count. The learning rate decays to 0 with this time, so that no number of steps is needed beforehand. A trial first
+measures whether float32 or bfloat16 is faster (not counted in the minutes).
 """
 
 import argparse
@@ -47,19 +47,19 @@ IGNORED = -100
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
 LEARNING_RATE = 1e-3
 WARMUP = 400
-TRIAL_STEPS = 50  # steps of a trial, as many as are sorted by length together; the first few do not count
-SKIPPED_STEPS = 4
+TRIAL_STEPS = 50  # steps of a trial: as many as are grouped by length
+SKIPPED_STEPS = 4  # steps of a trial that do not count
 MAX_STEPS = 10**6
 LOG_EVERY = 100  # steps between two lines of the log
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, required=True, help="our run: its corpus, vocabulary and shape")
-    parser.add_argument("--data", type=Path, required=True, help="where the test split is")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=247, help="of the CPU, all threads together")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--run", type=Path, required=True, help="Regard's run: its corpus, vocabulary and model size")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the test set")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the trained model and its results")
+    parser.add_argument("--minutes", type=float, default=247, help="CPU-minutes, summed over threads")
+    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     run = RUN_FILES.load(options.run / "run.toml")
@@ -72,7 +72,7 @@ def main() -> None:
     }
     use_bfloat16 = step_seconds[True] < step_seconds[False]
     print(
-        f"a step takes {step_seconds[False]:.2f} s of CPU in float32, {step_seconds[True]:.2f} s in bfloat16",
+        f"CPU-seconds per step: {step_seconds[False]:.2f} in float32, {step_seconds[True]:.2f} in bfloat16",
         flush=True,
     )
     training = _Training(run, data, pairs, options.out / "trainer")
@@ -82,7 +82,7 @@ def main() -> None:
     regard_model.load_state_dict(
         to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
     )
-    card = "Trained by Hugging Face.\n"
+    card = "Trained with Hugging Face's Seq2SeqTrainer.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
     results = score_test(options.data, options.out / "model") | {"steps": training.steps, "bfloat16": use_bfloat16}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 class _Training:
-    """A fresh model and what it learns from."""
+    """A new model and its training data."""
 
     def __init__(self, run: Run, data: RunData, pairs: list[Pair], folder: Path) -> None:
         self.run, self.folder, self.steps = run, folder, 0
@@ -101,13 +101,13 @@ class _Training:
         self.model = PegasusForConditionalGeneration._from_config(self._config(), attn_implementation="sdpa")
 
     def measure_step(self, use_bfloat16: bool) -> float:
-        """A usual step."""
+        """Return the mean CPU-seconds of a step."""
         clock = _Clock(math.inf)
         self._trainer(TRIAL_STEPS, use_bfloat16, clock).train()
         return statistics.fmean(clock.step_seconds[SKIPPED_STEPS:])
 
     def train(self, use_bfloat16: bool, minutes: float) -> None:
-        """As long as there is time."""
+        """Train until the CPU-minutes are used up."""
         clock = _Clock(60 * minutes)
         self._trainer(MAX_STEPS, use_bfloat16, clock).train()
         self.steps = len(clock.step_seconds)
@@ -119,7 +119,7 @@ class _Training:
             self.model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: min((step + 1) / WARMUP, clock.remaining_share())
+            optimizer, lambda step: min((step + 1) / WARMUP, clock.remaining_fraction())
         )
         lengths = [max(len(example["input_ids"]), len(example["labels"])) for example in self.examples]
         arguments = Seq2SeqTrainingArguments(
@@ -186,14 +186,14 @@ class _Training:
 
 
 class _Clock(TrainerCallback):  # type: ignore[misc]
-    """Times every step by the CPU, and stops when time is over."""
+    """Measures the CPU time of every step and stops training when the time is used up."""
 
     def __init__(self, seconds: float) -> None:
         self.max_seconds, self.step_seconds = seconds, list[float]()
         self._start_time = self._last_time = time.process_time()
 
-    def remaining_share(self) -> float:
-        """The part of the time that is still to come."""
+    def remaining_fraction(self) -> float:
+        """Return the fraction of the time that is left."""
         return max(0.0, 1 - (time.process_time() - self._start_time) / self.max_seconds)
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
@@ -208,7 +208,7 @@ class _Clock(TrainerCallback):  # type: ignore[misc]
                 f"step {len(self.step_seconds)}, epoch {state.epoch:.2f}, {(now - self._start_time) / 60:.1f} minutes",
                 flush=True,
             )
-        control.should_training_stop |= self.remaining_share() == 0
+        control.should_training_stop |= self.remaining_fraction() == 0
 
 
 def _pad_rows(rows: list[list[int]], padding_value: int) -> Tensor:

@@ -1,11 +1,10 @@
-"""Europarl English-German: the best translator that some hours of this machine can train, by one command.
+"""Europarl English-German: train a translation model in a few hours on two CPU cores, and score it.
 
     python examples/europarl/run.py --data ../shared/data/europarl_deen --out europarl
-    python examples/europarl/run.py ... --score          # only score the run that is there
+    python examples/europarl/run.py ... --score          # score the existing run, train nothing
 
-Training is `regard train` with the settings of RECIPE, made for 2.5 hours of two cores with AMX. Of the finished run,
-`best` translates the test split once with a beam of 5. Figures, their signatures and the learning curve go to
-RESULTS.json.
+The script runs `regard train` with the settings of RECIPE, chosen for 2.5 hours on two cores with AMX. The model `best`
+then translates the test set once with a beam of 5. Scores, their signatures and the learning curve go to RESULTS.json.
 """
 
 import argparse
@@ -27,15 +26,14 @@ from regard.train.fit import is_finished
 BEAM = 5
 UPDATES = 8_600
 RECIPE = {
-    # An encoder twice as deep as the decoder, and nothing dropped: three times through 320,000 pairs, none is learned
-    # by heart.
+    # The encoder is twice as deep as the decoder. No dropout: three epochs of 320,000 pairs do not overfit.
     "model.encoder.layers": "4",
     "model.decoder.layers": "2",
     "model.encoder.dropout": "{}",
     "model.decoder.dropout": "{}",
     "model.encoder.position": '{kind = "rotary"}',
     "model.decoder.position": '{kind = "rotary"}',
-    # Muon learns more from an update than Adam, and small updates are many.
+    # Muon learns more per update than Adam; small updates allow more of them.
     "train.optimizer": '{kind = "muon"}',
     "train.schedule": '{kind = "linear", peak = 0.003, warmup = 400}',
     "train.update_tokens": "4096",
@@ -46,14 +44,14 @@ RECIPE = {
 
 
 def main() -> None:
-    """Train what is not there, then score it."""
+    """Train the run unless it is finished, then score it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("europarl"))
-    parser.add_argument("--updates", type=int, default=UPDATES)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--set", action="append", default=[], help="handed on to `regard train`")
-    parser.add_argument("--score", action="store_true", help="train nothing")
+    parser.add_argument("--data", type=Path, required=True, help="folder of {train,valid,test}.{en,de}.gz")
+    parser.add_argument("--out", type=Path, default=Path("europarl"), help="folder of the run and its results")
+    parser.add_argument("--updates", type=int, default=UPDATES, help="number of updates")
+    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
+    parser.add_argument("--set", action="append", default=[], help="setting passed to `regard train`; repeatable")
+    parser.add_argument("--score", action="store_true", help="score the existing run, train nothing")
     options = parser.parse_args()
     run = options.out / "run"
     if not options.score and not is_finished(run):
@@ -62,7 +60,7 @@ def main() -> None:
             *_make_set_options(options.set),
         ]
         if code := subprocess.run(arguments, check=False).returncode:  # noqa: S603 - our own command
-            sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
+            sys.exit(code)  # `regard train` has printed why; 75: stopped on request, continues when started again
     torch.set_num_threads(options.threads)
     results = {"test": score_test(options.data, run), "curve": read_curve(run)}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -70,7 +68,7 @@ def main() -> None:
 
 
 def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]:
-    """`regard train`, from the beginning or from where it stopped."""
+    """Return the command line of `regard train`: a new run, or --resume for an existing one."""
     start = [sys.executable, "-m", "regard", "train"]
     if run.exists():
         return [*start, "--resume", str(run)]
@@ -83,7 +81,7 @@ def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]
 
 
 def score_test(data: Path, run: Path) -> dict[str, Any]:
-    """What the test split says."""
+    """Translate the test set and return BLEU and chrF with their signatures."""
     files = (read_decompressed(str(data / f"test.{language}.gz")) for language in ("en", "de"))
     sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     translator = load(run)
@@ -95,7 +93,7 @@ def score_test(data: Path, run: Path) -> dict[str, Any]:
 
 
 def read_curve(run: Path) -> list[dict[str, float]]:
-    """Validation after so many updates."""
+    """Return the validation scores by update."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     names = ("loss", "bleu", "chrf")
     return [

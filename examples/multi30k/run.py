@@ -1,15 +1,15 @@
-"""Multi30k English-German, Transformer-tiny (Wu et al. 2021): train some seeds, choose on validation, test once.
+"""Multi30k English-German, Transformer-tiny (Wu et al. 2021): train several seeds, select on validation, test once.
 
     python examples/multi30k/run.py --data ../shared/data/multi30k/tok --out multi30k --seeds 1 2 3
-    python examples/multi30k/run.py ... --score          # only score the runs that are there
+    python examples/multi30k/run.py ... --score          # score existing runs, train nothing
     python examples/multi30k/run.py --data ../shared/data/multi30k/tok --out students --teachers multi30k/seed*/best
 
-With `--teachers`, models of the same data, their translations of the training set are learned beside the pairs (data
-diversification, Nguyen et al. 2020). `--data ../shared/data/multi30k`, the raw files, is read and scored as such.
+With `--teachers` (models of the same data) the training set also contains their translations of its sources (data
+diversification, Nguyen et al. 2020). `--data ../shared/data/multi30k` trains and scores the raw files.
 
-Each seed is one `regard train` with RECIPE (stop it, start it again: it goes on). Of every run, the model (`best` or
-`average`) and the alpha of a beam of 5 are chosen by the BLEU of the validation set; the test sets are translated once,
-with what was chosen. Figures go to the terminal and to RESULTS.json beside the runs.
+Each seed is one `regard train` with RECIPE; a stopped run continues when the script starts again. For every run, the
+BLEU of the validation set selects the model (`best` or `average`) and the length penalty of a beam of 5; the selected
+model then translates the test sets once. The scores are printed and written to RESULTS.json beside the runs.
 """
 
 import argparse
@@ -50,7 +50,7 @@ RECIPE: dict[str, Any] = {
     "device.attention": "float32",
     "device.logit_rows": 256,
 }
-STUDENT: dict[str, Any] = {  # what is different where there are teachers
+STUDENT: dict[str, Any] = {  # changes to RECIPE with --teachers
     f"model.{side}.{setting}": value
     for side in ("encoder", "decoder")
     for setting, value in (
@@ -65,23 +65,19 @@ LANGUAGES = ("en", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 LENGTH_PENALTIES = (0.6, 0.8, 1.0, 1.2, 1.4)
 BEAM = 5
-TEACHER_LENGTH_PENALTY = 1.2  # the alpha of teachers
+TEACHER_LENGTH_PENALTY = 1.2
 
 
 def main() -> None:
-    """Train what is not there, then score all of it."""
+    """Train the runs that are not finished, then score all runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="the folder of the tokenised files, or of the raw ones"
-    )
-    parser.add_argument("--out", type=Path, default=Path("multi30k"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--updates", type=int, default=UPDATES)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--teachers", type=Path, nargs="+", default=[], help="models whose translations are learned too"
-    )
-    parser.add_argument("--score", action="store_true", help="train nothing")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the tokenised or of the raw files")
+    parser.add_argument("--out", type=Path, default=Path("multi30k"), help="folder of the runs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="one run per random seed")
+    parser.add_argument("--updates", type=int, default=UPDATES, help="number of updates")
+    parser.add_argument("--threads", type=int, default=1, help="number of CPU threads")
+    parser.add_argument("--teachers", type=Path, nargs="+", default=[], help="models to distil from")
+    parser.add_argument("--score", action="store_true", help="score existing runs, train nothing")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     recipe = RECIPE | (STUDENT if options.teachers else {}) | {"device.threads": options.threads}
@@ -100,13 +96,16 @@ def main() -> None:
 
 
 def write_diversified_corpus(data: Path, out: Path, teachers: list[Path]) -> list[Path]:
-    """Both sides of a larger training set: the pairs twice, and what each teacher makes of every source."""
+    """Write the training set of the students: the pairs twice, and each teacher's translation of every source.
+
+    Returns:
+        The paths of the source and the target file.
+    """
     sources, references = (_read_lines(data, "train", language) for language in LANGUAGES)
     sides = [sources * 2, references * 2]
     for teacher in teachers:
-        translation_path = (
-            out / f"by-{teacher.parent.name}-{teacher.name}.de"
-        )  # translating takes minutes: a second start finds it
+        # Translating takes minutes: a restarted script reuses the file.
+        translation_path = out / f"by-{teacher.parent.name}-{teacher.name}.de"
         if not translation_path.is_file():
             translations = _load_translator(teacher).translate(sources, Beam(BEAM, TEACHER_LENGTH_PENALTY))
             translation_path.write_text(
@@ -117,13 +116,13 @@ def write_diversified_corpus(data: Path, out: Path, teachers: list[Path]) -> lis
     paths = [out / f"train.{language}" for language in LANGUAGES]
     for path, lines in zip(paths, sides, strict=True):
         text = "".join(f"{line}\n" for line in lines)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:  # a run that goes on finds the same files
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:  # a resumed run needs unchanged files
             path.write_text(text, encoding="utf-8")
     return paths
 
 
 def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed: int, updates: int) -> None:
-    """One seed, from the beginning or from where it stopped; nothing if it is finished."""
+    """Train one seed, resuming a stopped run; do nothing if it is finished."""
     if is_finished(run):
         return
     command = [sys.executable, "-m", "regard", "train"]
@@ -138,11 +137,11 @@ def train(data: Path, pairs: list[Path], run: Path, recipe: dict[str, Any], seed
         for name, value in recipe.items():
             command += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     if code := subprocess.run(command, check=False).returncode:  # noqa: S603 - our own command
-        sys.exit(code)  # it has said why; 75 is a run that was asked to stop, and goes on when started again
+        sys.exit(code)  # `regard train` has printed why; 75: stopped on request, continues when started again
 
 
 def score_run(data: Path, run: Path) -> dict[str, Any]:
-    """What is best on validation, and what it scores on the test sets."""
+    """Select the model and the length penalty on the validation set and score the test sets with them."""
     tokenize: BleuTokenizer = "none" if _is_tokenised(data) else "13a"
     sources, references = (_read_lines(data, "val", language) for language in LANGUAGES)
     validation_bleu: dict[tuple[str, float], float] = {}
@@ -156,7 +155,7 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
                 validation_bleu[name, length_penalty] = bleu(outputs, references, tokenize=tokenize).value
     name, length_penalty = max(validation_bleu, key=lambda choice: validation_bleu[choice])
     print(
-        f"{run}: {name}, alpha {length_penalty}, validation BLEU {validation_bleu[name, length_penalty]:.2f}",
+        f"{run}: {name}, length penalty {length_penalty}, validation BLEU {validation_bleu[name, length_penalty]:.2f}",
         flush=True,
     )
     translator, tests = _load_translator(run / name), {}
@@ -166,7 +165,8 @@ def score_run(data: Path, run: Path) -> dict[str, Any]:
         score = bleu(outputs, references, tokenize=tokenize)
         tests[test] = {"bleu": score.value, "chrf": chrf(outputs, references).value, "signature": score.signature}
         print(f"  {test}: BLEU {score.value:.2f}  chrF {tests[test]['chrf']:.2f}", flush=True)
-    return {"model": name, "alpha": length_penalty, "validation": validation_bleu[name, length_penalty], "tests": tests}
+    validation = validation_bleu[name, length_penalty]
+    return {"model": name, "length_penalty": length_penalty, "validation": validation, "tests": tests}
 
 
 def _load_translator(folder: Path) -> Translator:
@@ -176,7 +176,7 @@ def _load_translator(folder: Path) -> Translator:
 
 
 def _find_path(data: Path, split: str, language: str) -> Path:
-    """Plain or packed, tokenised or raw: as it is there."""
+    """Return the path of a file, tokenised or raw, with or without .gz."""
     path = data / f"{split}{'.lc.norm.tok' if _is_tokenised(data) else ''}.{language}"
     return path if path.is_file() else path.with_name(f"{path.name}.gz")
 

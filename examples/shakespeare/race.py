@@ -1,11 +1,11 @@
-"""Regard against nanoGPT's own script: the same text, the same shape, the same number of updates, or the same CPU time.
+"""Compare Regard with nanoGPT's own script: the same text and shape, and the same number of updates or CPU time.
 
     NANOGPT=path/to/nanoGPT python examples/shakespeare/race.py --text input.txt --out race
 
-Both train at once, but never at the same time: one is stopped (SIGSTOP) while the other goes on, a second each, so that
-both meet the same noise of the machine. Their CPU time is what the system says of them when they end. nanoGPT's
-estimate of its loss takes 20 random batches; so that the two can be compared, its last checkpoint is also run over the
-whole validation text, in rows of 64 characters as ours is.
+The two processes take turns: one is stopped (SIGSTOP) while the other runs, a second each, so that both have the same
+load beside them. CPU time is what the operating system reports when they end. nanoGPT estimates its loss on 20 random
+batches; for comparison, its last checkpoint is also evaluated on the whole validation text, in rows of 64 characters as
+in Regard.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import torch
 from torch.nn import functional as F
 
 HERE = Path(__file__).parent
-TURN_SECONDS = 1.0  # seconds
+TURN_SECONDS = 1.0
 MALLOC_TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
 NANOGPT = (
     "config/train_shakespeare_char.py --device=cpu --dtype=float32 --compile=False --eval_iters=20 --log_interval=100 "
@@ -34,7 +34,7 @@ NANOGPT = (
 
 
 def prepare_data(text: Path, folder: Path, nanogpt: Path) -> None:
-    """The first nine tenths to learn from and the rest to validate with, as text and as nanoGPT wants it."""
+    """Split the text (nine tenths for training) and write it as text files and in nanoGPT's format."""
     characters = text.read_text(encoding="utf-8")
     cut = int(len(characters) * 0.9)
     (folder / "train.txt").write_text(characters[:cut], encoding="utf-8")
@@ -45,13 +45,15 @@ def prepare_data(text: Path, folder: Path, nanogpt: Path) -> None:
     data.mkdir(parents=True)
     ids[:cut].tofile(data / "train.bin")
     ids[cut:].tofile(data / "val.bin")
-    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(character_ids)}))  # the form that its script reads
+    (data / "meta.pkl").write_bytes(
+        pickle.dumps({"vocab_size": len(character_ids)})
+    )  # the format that its script reads
     for name in ("train.py", "model.py", "configurator.py", "config"):
         (folder / name).symlink_to(nanogpt / name)
 
 
 def run_all(commands: dict[str, list[str]], folder: Path, parallel: bool) -> dict[str, float]:
-    """Run all of them, in turns or each on a core of its own, and give their CPU seconds."""
+    """Run all commands, in turns or in parallel, and return their CPU-seconds."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLIBC_TUNABLES": MALLOC_TUNABLES}
     running: dict[str, subprocess.Popen[bytes]] = {}
     for name, command in commands.items():
@@ -81,7 +83,7 @@ def run_all(commands: dict[str, list[str]], folder: Path, parallel: bool) -> dic
 
 @torch.no_grad()
 def compute_nanogpt_loss(nanogpt: Path, folder: Path) -> float:
-    """The loss of nanoGPT's checkpoint over all of the validation text."""
+    """Compute the loss of nanoGPT's checkpoint on the whole validation text."""
     sys.path.insert(0, str(nanogpt))
     module = importlib.import_module("model")
     checkpoint = torch.load(folder / "out/ckpt.pt", weights_only=True)
@@ -99,7 +101,7 @@ def compute_nanogpt_loss(nanogpt: Path, folder: Path) -> float:
 
 
 def read_regard_loss(metrics: Path) -> float:
-    """The last validation of a run."""
+    """Read the last validation loss of a run."""
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
     return float([line["validation"]["loss"] for line in lines if "validation" in line][-1])
 
@@ -107,17 +109,17 @@ def read_regard_loss(metrics: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--text", type=Path, required=True, help="tinyshakespeare's input.txt")
-    parser.add_argument("--out", type=Path, required=True, help="a new folder")
-    parser.add_argument("--run", type=Path, default=HERE / "run.toml", help="our run file")
-    parser.add_argument("--nanogpt", default=NANOGPT, help="the options of its train.py")
-    parser.add_argument("--at-once", action="store_true", help="a core for each, instead of turns on one")
+    parser.add_argument("--out", type=Path, required=True, help="new folder for both runs")
+    parser.add_argument("--run", type=Path, default=HERE / "run.toml", help="Regard's run file")
+    parser.add_argument("--nanogpt", default=NANOGPT, help="options of nanoGPT's train.py")
+    parser.add_argument("--parallel", action="store_true", help="run both at the same time, each on its own core")
     options = parser.parse_args()
     nanogpt = Path(os.environ["NANOGPT"]).resolve()
     options.out.mkdir(parents=True)
     prepare_data(options.text, options.out, nanogpt)
     ours = [sys.executable, "-m", "regard", "train", str(options.run.resolve()), "--out", "regard"]
     commands = {"nanogpt": [sys.executable, "train.py", *options.nanogpt.split()], "regard": ours}
-    seconds = run_all(commands, options.out, options.at_once)
+    seconds = run_all(commands, options.out, options.parallel)
     losses = {
         "nanogpt": compute_nanogpt_loss(nanogpt, options.out),
         "regard": read_regard_loss(options.out / "regard/metrics.jsonl"),

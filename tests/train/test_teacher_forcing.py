@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from examples.causal_mask.run import Size, compute_loss_floor, compute_stepwise_loss, make_held_out, train_both
+from examples.causal_mask.run import Size, compute_loss_bound, compute_stepwise_loss, make_held_out, train_both
 from torch import Tensor
 
 from regard.data.batches.arrays import IGNORE_INDEX
@@ -179,7 +179,7 @@ def test_a_model_without_the_mask_copies_what_it_sees_and_cannot_write(tmp_path:
     size = replace(Size(), vocabulary_words=6, max_words=4, pairs=2000, held_out=40)
     size = replace(size, width=32, layers=1, batch_tokens=256, updates=200, peak=0.01)
     causal, unmasked = train_both(tmp_path, size)
-    lower_bound = compute_loss_floor(make_held_out(size))
+    lower_bound = compute_loss_bound(make_held_out(size))
     assert unmasked.losses[-1] < 0.05 < 0.9 * lower_bound < causal.losses[-1] < 1.3 * lower_bound
     assert lower_bound < causal.parallel_loss < 1.2 * lower_bound
     assert causal.stepwise_loss == pytest.approx(causal.parallel_loss, rel=1e-4)
