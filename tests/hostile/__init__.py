@@ -1,1 +1,1 @@
-"""Folders and files made to do harm: each must be refused, quickly, with a clear message and nothing executed."""
+"""Malicious folders and files: Regard refuses each quickly, with a clear message, and executes nothing."""

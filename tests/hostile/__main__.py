@@ -1,7 +1,7 @@
-"""Try every attack and print a table.
+"""Run every attack and print a table.
 
-python -m tests.hostile              # all of them: "0 of 100 attacks succeeded"
-python -m tests.hostile vocabulary   # those whose name has this in it
+python -m tests.hostile              # all: "0 of 100 attacks succeeded"
+python -m tests.hostile vocabulary   # attacks whose name contains "vocabulary"
 """
 
 import argparse
@@ -16,7 +16,7 @@ from tests.hostile.catalogue import list_attacks
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", default=[""])
-    parser.add_argument("--messages", action="store_true", help="also print what each refusal says")
+    parser.add_argument("--messages", action="store_true", help="also print the message of each refusal")
     options = parser.parse_args()
     attacks = [attack for attack in list_attacks() if any(name in attack.name for name in options.names)]
     succeeded, slowest, largest = 0, 0.0, 0

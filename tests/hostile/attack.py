@@ -1,4 +1,4 @@
-"""An attack: a small function that spoils a good thing, the door that it is opened through, and what must be said."""
+"""An attack: a function that damages a valid folder, how it is opened, and the expected message."""
 
 import re
 import shutil
@@ -9,21 +9,21 @@ from pathlib import Path
 from tests.hostile.child import Outcome, open_in_child
 from tests.hostile.doors import Door, Place, enter, make_place, snapshot
 
-Spoil = Callable[[Place], Path | None]  # gives what is to be opened, where that is not the folder
+Spoil = Callable[[Place], Path | None]  # returns the path to open, or None for the folder
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One of them."""
+    """One attack."""
 
     name: str
     door: Door
-    says: str  # a pattern that the refusal must match: it was refused for this reason, and not by luck
+    says: str  # a pattern that the message must match, so that the refusal has the right reason
     spoil: Spoil
 
     @property
     def what(self) -> str:
-        """What it does, in a line."""
+        """Its description in one line."""
         return (self.spoil.__doc__ or "").strip().rstrip(".")
 
 
@@ -31,7 +31,7 @@ ATTACKS: list[Attack] = []
 
 
 def attack(door: Door, says: str) -> Callable[[Spoil], Spoil]:
-    """Enter a function into the list."""
+    """Register a function as an attack."""
 
     def register(spoil: Spoil) -> Spoil:
         name = getattr(spoil, "__name__", "").replace("_", "-")
@@ -42,16 +42,16 @@ def attack(door: Door, says: str) -> Callable[[Spoil], Spoil]:
 
 
 def try_attack(candidate: Attack, root: Path) -> tuple[Outcome, list[str]]:
-    """Make it, open it, clean up: how it ended, and everything that is wrong with that."""
+    """Prepare and open an attack, clean up, and return the outcome and its violations."""
     place = make_place(root, candidate.door, candidate.name)
     try:
         path = candidate.spoil(place) or place.folder
         before = snapshot(place.outside)
         outcome = open_in_child(lambda: enter(candidate.door, path))
         violations = outcome.violations()
-        what = outcome.message.replace(str(place.folder), "")  # the name of the attack is in it
+        what = outcome.message.replace(str(place.folder), "")  # it contains the name of the attack
         if outcome.ended == "refused" and not re.search(candidate.says, what):
-            violations.append(f"says something else: {outcome.message!r}")
+            violations.append(f"has another message: {outcome.message!r}")
         if place.canary.exists():
             violations.append("EXECUTED the payload")
         if snapshot(place.outside) != before:

@@ -1,11 +1,11 @@
-"""All attacks, in the order of their files."""
+"""All attacks, in the order of the docs page."""
 
 from tests.hostile import corpora, links, manifests, pickles, settings, states, tensors, tokenizer_files
 from tests.hostile.attack import ATTACKS, Attack
 
-KINDS = (pickles, links, manifests, settings, states, tensors, tokenizer_files, corpora)  # as the page lists them
+KINDS = (pickles, links, manifests, settings, states, tensors, tokenizer_files, corpora)  # in the order of the page
 
 
 def list_attacks() -> list[Attack]:
-    """Every one that is enlisted."""
+    """List all registered attacks."""
     return list(ATTACKS)

@@ -1,6 +1,6 @@
-"""Open something in a forked child and tell how that ended: with what words, how fast, with how much memory.
+"""Open a path in a forked child process and report the outcome, message, CPU time and memory.
 
-The child is a copy of a process that has imported everything, so what is measured is the opening alone.
+The child is forked from a process that has imported everything, so only the opening is measured.
 """
 
 import faulthandler
@@ -21,11 +21,11 @@ import torch
 
 from regard.base.errors import ConfigError, RegardError
 
-MAX_SECONDS = 1.0  # of CPU
-MAX_MEMORY = 200 << 20  # bytes beyond what the imports take
-MAX_MESSAGE_LENGTH = 3000  # characters of a message that a person still reads
-TIMEOUT = 30.0  # seconds of wall time: on a busy machine a second of CPU takes longer
-SPARE_MEMORY = 2 << 30  # bytes of address space that a child may ask for: the machine survives a failed test
+MAX_SECONDS = 1.0  # CPU time
+MAX_MEMORY = 200 << 20  # bytes beyond the imports
+MAX_MESSAGE_LENGTH = 3000  # characters of a readable message
+TIMEOUT = 30.0  # seconds of wall time; a busy machine needs more than CPU time
+SPARE_MEMORY = 2 << 30  # bytes of address space for a child, so that a failed test does not exhaust the machine
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Outcome:
     memory: int = 0  # bytes at the peak, beyond those at the start
 
     def violations(self) -> list[str]:
-        """What is wrong with it as an answer to an attack."""
+        """List how the outcome differs from a proper refusal."""
         if self.ended != "refused":
             return [f"{self.ended}: {self.kind} {self.message or self.printed}".rstrip()]
         violations = []
@@ -53,19 +53,21 @@ class Outcome:
         if self.printed:
             violations.append(f"printed {self.printed[:200]!r}")
         if not self.where:
-            violations.append(f"does not say where: {self.message[:200]!r}")
+            violations.append(f"has no location: {self.message[:200]!r}")
         if not self.has_fix:
-            violations.append(f"does not say what to do: {self.message[:200]!r}")
+            violations.append(f"has no fix: {self.message[:200]!r}")
         if len(self.message) > MAX_MESSAGE_LENGTH or not self.message.replace("\n", "").isprintable():
-            violations.append(f"is no message for people: {self.message[:200]!r}")
+            violations.append(f"has an unreadable message: {self.message[:200]!r}")
         return violations
 
 
 def open_in_child(door: Callable[[], object]) -> Outcome:
-    """Call `door` in a child."""
+    """Call `door` in a child process."""
     with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as printed:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # later Pythons warn of threads; the child starts none
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # newer Pythons warn about threads; the child starts none
             child = os.fork()
         if child == 0:
             _open(door, report, printed)
@@ -82,9 +84,9 @@ def open_in_child(door: Callable[[], object]) -> Outcome:
 
 
 def _open(door: Callable[[], object], report: IO[bytes], printed: IO[bytes]) -> None:
-    """The child's life; it never returns."""
+    """Run in the child; never returns."""
     try:
-        faulthandler.disable()  # pytest's own, which writes past what is caught here
+        faulthandler.disable()  # pytest's own handler bypasses the redirection
         for number in (1, 2):
             os.dup2(printed.fileno(), number)
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -105,7 +107,7 @@ def _call_door(door: Callable[[], object]) -> dict[str, Any]:
     try:
         door()
     except RegardError as error:
-        has_fix = error.fix is not None or isinstance(error, ConfigError)  # the faults of a configuration say it
+        has_fix = error.fix is not None or isinstance(error, ConfigError)  # its faults contain fixes
         return {
             "ended": "refused",
             "kind": type(error).__name__,
@@ -119,7 +121,7 @@ def _call_door(door: Callable[[], object]) -> dict[str, Any]:
 
 
 def _limit_resources() -> None:
-    """What the child may take at most, so that a failed test is a failed test and no dead machine."""
+    """Limit the child, so that a failed test does not exhaust the machine."""
     resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -131,7 +133,7 @@ def _peak_memory() -> int:
 
 
 def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
-    """Wait for the child, but not for ever."""
+    """Wait for the child until the timeout, then kill it."""
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         ended, status, usage = os.wait4(child, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Texts and shards that burst or lead elsewhere."""
+"""Compression bombs, and texts and shards with wrong content."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ DAMAGED = "damaged|not the one|bytes, not|does not belong"
 
 
 def _edit_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
-    """Another description of the shard, which the corpus then names as its own."""
+    """Change the description of a shard and update its hash in corpus.json."""
     name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
     place.edit(name, change)
     _update_digest(place, name)
@@ -30,7 +30,7 @@ def _update_digest(place: Place, name: str) -> None:
 
 @attack("prepared", "shard")
 def shard_outside(place: Place) -> None:
-    """A shard whose name leads out of the folder."""
+    """A shard whose name leaves the folder."""
     for path in place.folder.glob("*.*"):
         (place.outside / path.name).write_bytes(path.read_bytes())
 
@@ -48,7 +48,7 @@ def shard_of_strange_width(place: Place) -> None:
 
 @attack("prepared", DAMAGED)
 def shard_of_negative_size(place: Place) -> None:
-    """A shard of minus one sample."""
+    """A shard of -1 samples."""
     _edit_shard(place, lambda facts: facts.update(samples=-1))
 
 
@@ -66,7 +66,7 @@ def shard_of_wrong_types(place: Place) -> None:
 
 @attack("prepared", DAMAGED)
 def deep_shard(place: Place) -> None:
-    """A description of 100,000 lists inside each other."""
+    """A description of 100,000 nested lists."""
     name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
     (place.folder / name).write_text("[" * 100_000 + "]" * 100_000)
     _update_digest(place, name)
@@ -74,7 +74,7 @@ def deep_shard(place: Place) -> None:
 
 @attack("prepared", DAMAGED)
 def samples_beyond_the_tokens(place: Place) -> None:
-    """Lengths that add up to more than the tokens there are, and files that have no name."""
+    """Lengths whose sum exceeds the number of tokens, and file numbers without a name."""
     path = next(place.folder.glob("*.idx"))
     table = np.fromfile(path, dtype="<u4")
     table[:] = 4_000_000_000
@@ -83,19 +83,19 @@ def samples_beyond_the_tokens(place: Place) -> None:
 
 @attack("prepared", "damaged")
 def deep_corpus(place: Place) -> None:
-    """corpus.json with 100,000 lists inside each other."""
+    """corpus.json with 100,000 nested lists."""
     (place.folder / "corpus.json").write_text("[" * 100_000 + "]" * 100_000)
 
 
 @attack("prepared", "damaged")
 def corpus_of_wrong_types(place: Place) -> None:
-    """corpus.json whose shards are a list and whose weights are words."""
+    """corpus.json whose shards are a list and whose weights are a string."""
     place.edit("corpus.json", lambda corpus: corpus.update(shards=[1], weights="heavy"))
 
 
 @attack("corpus", "file grows")
 def gzip_bomb(place: Place) -> Path:
-    """A .gz of 100 KB that unpacks to 100 MB without a line's end."""
+    """A .gz of 100 KB that unpacks to 100 MB without a line break."""
     path = place.folder / "bomb.txt.gz"
     with gzip.open(path, "wb", compresslevel=6) as file:
         for _ in range(25):
@@ -127,7 +127,7 @@ def zstandard_bomb(place: Place) -> Path:
 
 @attack("corpus", "Not JSON")
 def deep_line(place: Place) -> Path:
-    """A line of 100,000 lists inside each other."""
+    """A line of 100,000 nested lists."""
     path = place.folder / "deep.jsonl"
     path.write_text('{"source": "good"}\n' + "[" * 100_000 + "]" * 100_000 + "\n")
     return path
@@ -135,7 +135,7 @@ def deep_line(place: Place) -> Path:
 
 @attack("corpus", "defines an entity")
 def billion_laughs(place: Place) -> Path:
-    """A translation memory whose entities stand for a billion laughs."""
+    """A translation memory with exponential entity expansion ("billion laughs")."""
     path = place.folder / "laughs.tmx"
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     path.write_text(f'<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY l0 "ha">{entities}]><tmx>&l9;</tmx>')

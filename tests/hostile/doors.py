@@ -1,6 +1,6 @@
-"""Where an attack happens: a good thing to spoil, a folder outside it to leave alone, and what an attack would leave.
+"""Setup of an attack: a valid folder to damage, a folder outside that must not change, and a canary.
 
-The good things are made once: a model's folder, the folder of a run that rests, a prepared corpus.
+The valid folders are made once: a model, a paused run, a prepared corpus.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ from tests.pipeline import factories
 from tests.train.runs import make_small_run, write_corpus
 
 Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus"]
-PAUSE = 2  # the update at which the run rests
+PAUSE = 2  # the update at which the run pauses
 
 
 class Canary:
-    """A pickle of it makes a file where it is loaded."""
+    """An object whose pickle creates a folder when it is loaded."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,11 +42,11 @@ class Canary:
 
 @dataclass(frozen=True)
 class Place:
-    """What an attack may touch."""
+    """The paths of an attack."""
 
-    folder: Path  # a copy of the good thing
-    outside: Path  # must stay as it is
-    canary: Path  # must never come to be
+    folder: Path  # a copy of the valid folder
+    outside: Path  # must not change
+    canary: Path  # must never exist
 
     @property
     def step(self) -> Path:
@@ -54,7 +54,7 @@ class Place:
         return max((self.folder / "checkpoints").iterdir())
 
     def edit(self, name: str, change: Callable[[Any], object]) -> None:
-        """Change a JSON file in the folder: `change` alters what it holds, or gives something else to hold."""
+        """Change a JSON file in the folder: `change` modifies its value or returns a new one."""
         path = self.folder / name
         value = json.loads(path.read_bytes())
         replacement = change(value)
@@ -64,17 +64,17 @@ class Place:
         """Change a text file in the folder."""
         path = self.folder / name
         text = path.read_text(encoding="utf-8")
-        assert old in text, f"{name} has no {old!r} to spoil"
+        assert old in text, f"{name} has no {old!r} to replace"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def seal(self) -> None:
-        """Make the manifest agree with what is there now: an attacker can."""
+        """Update the manifest to the current content, as an attacker could."""
         seal(self.folder)
 
 
 @cache
 def _make_good(root: Path) -> dict[str, Path]:
-    """The good things, made once in a folder."""
+    """Make the valid folders once."""
     settings = factories.make_generator_settings()
     model = root / "model"
     write_model(
@@ -88,7 +88,7 @@ def _make_good(root: Path) -> dict[str, Path]:
 
 
 def find_good(root: Path, door: Door) -> Path:
-    """What this door opens when nobody has spoiled it."""
+    """Return the valid folder or file for this door."""
     things = _make_good(root)
     return {
         "load": things["model"],
@@ -101,7 +101,7 @@ def find_good(root: Path, door: Door) -> Path:
 
 
 def make_place(root: Path, door: Door, name: str) -> Place:
-    """A place of its own for one attack."""
+    """Make the paths of one attack."""
     home = root / "places" / name
     shutil.copytree(find_good(root, door), home / "given", symlinks=True)
     (home / "outside").mkdir()
@@ -110,13 +110,13 @@ def make_place(root: Path, door: Door, name: str) -> Place:
 
 
 def snapshot(folder: Path) -> dict[str, str]:
-    """What every file in a folder holds."""
+    """Hash every file in a folder."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def enter(door: Door, path: Path) -> object:
-    """What a user does with what somebody gave them."""
+    """Open a path as a user would."""
     match door:
         case "load":
             return regard.load(path)
@@ -133,7 +133,7 @@ def enter(door: Door, path: Path) -> object:
 
 
 def _read(path: Path) -> int:
-    """All examples of a corpus, as training reads them: facts first, then text."""
+    """Read all examples of a corpus as training does: hashes first, then text."""
     if path.is_dir():
         path /= "all.en"
     kinds: dict[str, AnySource] = {

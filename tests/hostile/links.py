@@ -1,4 +1,4 @@
-"""Things that are not regular files: links out of the folder, pipes that never answer, devices that never end."""
+"""Files that are not regular: links out of the folder, pipes without a writer, endless devices."""
 
 import os
 import shutil
@@ -23,14 +23,14 @@ def _make_link(path: Path, target: Path) -> None:
 
 @attack("load", r"model\.safetensors is missing")
 def link_to_weights(place: Place) -> None:
-    """The weights are a link to a file outside, of the very content that the manifest promises."""
+    """The weights are a link to a file outside, with the content that the manifest names."""
     shutil.move(place.folder / "model.safetensors", place.outside)
     _make_link(place.folder / "model.safetensors", place.outside / "model.safetensors")
 
 
 @attack("load", r"README\.md is missing")
 def link_to_a_device(place: Place) -> None:
-    """The card is a link to a device that never ends."""
+    """The card is a link to an endless device."""
     _make_link(place.folder / "README.md", Path("/dev/zero"))
 
 
@@ -49,22 +49,22 @@ def links_in_a_circle(place: Place) -> None:
 
 @attack("load", r"model\.toml is missing")
 def pipe_for_settings(place: Place) -> None:
-    """model.toml is a named pipe that nobody writes."""
+    """model.toml is a named pipe without a writer."""
     _make_pipe(place.folder / "model.toml")
 
 
 @attack("load", r"no manifest")
 def pipe_for_manifest(place: Place) -> None:
-    """The manifest is a named pipe that nobody writes."""
+    """The manifest is a named pipe without a writer."""
     _make_pipe(place.folder / "manifest.json")
 
 
 @attack("load", r"tokenizer\.json is missing")
 def socket_for_vocabulary(place: Place) -> None:
-    """The vocabulary is a socket."""
+    """The tokenizer file is a socket."""
     (place.folder / "tokenizer.json").unlink()
     before = Path.cwd()
-    os.chdir(place.folder)  # the name of a socket is short
+    os.chdir(place.folder)  # the path of a socket is limited in length
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("tokenizer.json")
     os.chdir(before)
@@ -79,7 +79,7 @@ def folder_for_weights(place: Place) -> None:
 
 @attack("resume", "not a regular file")
 def journal_linked_out(place: Place) -> None:
-    """metrics.jsonl, which training appends to, is a link to somebody's file."""
+    """metrics.jsonl, which training appends to, is a link to a file of the user."""
     _make_link(place.folder / "metrics.jsonl", place.outside / "victim.txt")
 
 
@@ -91,7 +91,7 @@ def timing_linked_to_a_new_file(place: Place) -> None:
 
 @attack("resume", "second name")
 def journal_hard_linked(place: Place) -> None:
-    """metrics.jsonl is a second name (a hard link) of somebody's file."""
+    """metrics.jsonl is a second name (a hard link) of a file of the user."""
     (place.folder / "metrics.jsonl").unlink()
     (place.folder / "metrics.jsonl").hardlink_to(place.outside / "victim.txt")
 
@@ -111,41 +111,41 @@ def older_model_linked_out(place: Place) -> None:
 
 @attack("resume", "not a regular file")
 def pipe_for_corpus_facts(place: Place) -> None:
-    """corpus.json is a named pipe that nobody writes."""
+    """corpus.json is a named pipe without a writer."""
     _make_pipe(place.folder / "corpus.json")
 
 
 @attack("resume", "no run")
 def pipe_for_run(place: Place) -> None:
-    """run.toml is a named pipe that nobody writes."""
+    """run.toml is a named pipe without a writer."""
     _make_pipe(place.folder / "run.toml")
 
 
 @attack("vocabulary", "no tokenizer.json")
 def pipe_for_vocabulary(place: Place) -> None:
-    """tokenizer.json is a named pipe that nobody writes."""
+    """tokenizer.json is a named pipe without a writer."""
     _make_pipe(place.folder / "tokenizer.json")
 
 
-@attack("prepared", "regular file")
+@attack("prepared", "not a regular file")
 def pipe_for_corpus(place: Place) -> None:
     """corpus.json of a prepared corpus is a named pipe."""
     _make_pipe(place.folder / "corpus.json")
 
 
-@attack("prepared", "regular file")
+@attack("prepared", "not a regular file")
 def pipe_for_shard(place: Place) -> None:
     """The description of a shard is a named pipe."""
     _make_pipe(next(path for path in place.folder.glob("*.json") if path.name != "corpus.json"))
 
 
-@attack("corpus", "regular file")
+@attack("corpus", "not a regular file")
 def pipe_for_text(place: Place) -> None:
     """The text to train on is a named pipe."""
     _make_pipe(place.folder / "all.en")
 
 
-@attack("corpus", "regular file")
+@attack("corpus", "not a regular file")
 def device_for_text(place: Place) -> None:
-    """The text to train on is a link to a device that never ends."""
+    """The text to train on is a link to an endless device."""
     _make_link(place.folder / "all.en", Path("/dev/zero"))

@@ -1,4 +1,4 @@
-"""Manifests that lie or burst: about names, sizes, hashes, or with more JSON than a folder can need."""
+"""Manifests with wrong names, sizes or hashes, or with more JSON than a folder can need."""
 
 import json
 import os
@@ -14,7 +14,7 @@ Files = dict[str, Any]
 
 
 def _rewrite_manifest(place: Place, change: Callable[[Files], object]) -> None:
-    """The manifest with other facts, written as Regard writes one."""
+    """Change the manifest and write it in Regard's format."""
     path = place.folder / NAME
     manifest = json.loads(path.read_bytes())
     change(manifest["files"])
@@ -22,13 +22,13 @@ def _rewrite_manifest(place: Place, change: Callable[[Files], object]) -> None:
 
 
 def _add_file(place: Place, name: str) -> None:
-    """One more file that the manifest claims."""
+    """Add a file to the manifest."""
     _rewrite_manifest(place, lambda files: files.update({name: {"bytes": 5, "sha256": "0" * 64}}))
 
 
 @attack("load", "manifest is damaged")
 def escape_upwards(place: Place) -> None:
-    """A name that climbs out of the folder: ../outside/victim.txt."""
+    """A name that leaves the folder: ../outside/victim.txt."""
     _add_file(place, "../outside/victim.txt")
 
 
@@ -52,27 +52,27 @@ def endless_name(place: Place) -> None:
 
 @attack("load", "manifest is damaged")
 def name_for_the_terminal(place: Place) -> None:
-    """A name that would clear the screen and write a lie on it."""
+    """A name that would clear the terminal and print a false message."""
     _add_file(place, "\x1b[2J\x1b[HAll is well.\r")
 
 
 @attack("load", r"\\x1b\[2JAll is well\. is not in the manifest")
 def file_for_the_terminal(place: Place) -> None:
-    """A file in the folder whose name would clear the screen and write a lie on it."""
+    """A file in the folder whose name would clear the terminal and print a false message."""
     (place.folder / "\x1b[2JAll is well.").touch()
 
 
 @attack("load", "manifest is damaged")
 def names_of_windows(place: Place) -> None:
-    """Files named as the devices and drives of Windows, present and sealed."""
+    """Files named like devices and drives of Windows, present and sealed."""
     for name in ("NUL", "aux.txt", "C:evil", "..\\up"):
         (place.folder / name).write_text("there")
     place.seal()
 
 
-@attack("load", "has other content")
+@attack("load", "has different content")
 def lie_about_content(place: Place) -> None:
-    """Weights of the promised size with one byte changed."""
+    """Weights of the right size with one byte changed."""
     path = place.folder / "model.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -93,13 +93,13 @@ def facts_of_wrong_types(place: Place) -> None:
 
 @attack("load", "manifest is damaged")
 def deep_manifest(place: Place) -> None:
-    """100,000 lists inside each other."""
+    """100,000 nested lists."""
     (place.folder / NAME).write_text("[" * DEEP + "]" * DEEP)
 
 
 @attack("load", "manifest is damaged")
 def manifest_with_keys_twice(place: Place) -> None:
-    """The same file twice, with another hash each time."""
+    """The same file twice, with different hashes."""
     path = place.folder / NAME
     text = path.read_text()
     path.write_text(text.replace('"files": {', '"files": {"model.toml": {"bytes": 1, "sha256": ""},', 1))
@@ -107,11 +107,11 @@ def manifest_with_keys_twice(place: Place) -> None:
 
 @attack("load", r"manifest\.json")
 def endless_manifest(place: Place) -> None:
-    """A manifest of 16 GB that takes no room on the disk."""
+    """A manifest of 16 GB that is sparse."""
     os.truncate(place.folder / NAME, 16 << 30)
 
 
-@attack("load", "bytes, and at most")
+@attack("load", "bytes; the limit is")
 def crowded_manifest(place: Place) -> None:
     """A manifest that names 30,000 files."""
     _rewrite_manifest(place, lambda files: files.update({f"f{n}": {"bytes": 1, "sha256": ""} for n in range(30_000)}))
@@ -125,7 +125,7 @@ def manifest_of_no_text(place: Place) -> None:
 
 @attack("load", "manifest is damaged")
 def empty_manifest(place: Place) -> None:
-    """A manifest of no bytes."""
+    """An empty manifest."""
     (place.folder / NAME).write_bytes(b"")
 
 
@@ -139,8 +139,8 @@ def crowded_folder(place: Place) -> None:
 
 @attack("load", "deep|not in the manifest|folders")
 def deep_folder(place: Place) -> None:
-    """300 folders inside each other, and a file at the bottom."""
-    before, here = os.getcwd(), place.folder  # noqa: PTH109 - the paths are too long for any other way
+    """300 nested folders, and a file at the bottom."""
+    before, here = os.getcwd(), place.folder  # noqa: PTH109 - the paths are too long for pathlib
     os.chdir(here)
     for _ in range(300):
         os.mkdir("d")  # noqa: PTH102

@@ -1,4 +1,4 @@
-"""Pickles under every name: whoever loads one does what it says."""
+"""Pickles under every name: loading one executes its code."""
 
 import json
 import pickle
@@ -20,14 +20,14 @@ def pickled_weights(place: Place) -> None:
 
 @attack("load", "This is a pickle")
 def torch_saved_weights(place: Place) -> None:
-    """A file of torch.save named model.safetensors."""
+    """A torch.save file named model.safetensors."""
     torch.save({"weights": Canary(place.canary)}, place.folder / "model.safetensors")
     place.seal()
 
 
 @attack("load", "neither a model nor a run")
 def torch_checkpoint(place: Place) -> Path:
-    """A folder with nothing but model.pt."""
+    """A folder with only model.pt."""
     folder = place.folder / "theirs"
     folder.mkdir()
     torch.save(Canary(place.canary), folder / "model.pt")
@@ -36,7 +36,7 @@ def torch_checkpoint(place: Place) -> Path:
 
 @attack("load", "neither a model nor a run")
 def hugging_face_folder(place: Place) -> Path:
-    """A Hugging Face folder: pytorch_model.bin, and a config.json that asks for the code beside it to be run."""
+    """A Hugging Face folder: pytorch_model.bin, and a config.json with `auto_map` to the code beside it."""
     folder = place.folder / "theirs"
     folder.mkdir()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Canary(place.canary)))
@@ -48,7 +48,7 @@ def hugging_face_folder(place: Place) -> Path:
 
 @attack("load", "is not in the manifest")
 def code_beside_the_weights(place: Place) -> None:
-    """A good model with modules beside it that Python might import."""
+    """A valid model with modules beside it that Python might import."""
     for name in ("sitecustomize.py", "model.py", "__init__.py", "torch.py"):
         (place.folder / name).write_text(f"import os\nos.mkdir({str(place.canary)!r})\n")
 
@@ -61,21 +61,21 @@ def pickled_vocabulary(place: Place) -> None:
 
 @attack("resume", "No intact checkpoint is left.*This is a pickle")
 def pickled_optimizer(place: Place) -> None:
-    """A checkpoint, well sealed, whose optimizer is a pickle."""
+    """A sealed checkpoint whose optimizer is a pickle."""
     (place.step / "optimizer.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
     Place(place.step, place.outside, place.canary).seal()
 
 
 @attack("resume", "No intact checkpoint is left")
 def pickled_state(place: Place) -> None:
-    """A checkpoint, well sealed, whose state is a pickle."""
+    """A sealed checkpoint whose state is a pickle."""
     (place.step / "state.json").write_bytes(pickle.dumps(Canary(place.canary)))
     Place(place.step, place.outside, place.canary).seal()
 
 
 @attack("prepared", "bytes, not")
 def pickled_tokens(place: Place) -> None:
-    """Tokens as an array of NumPy that holds an object."""
+    """Tokens as a NumPy array that holds an object."""
     tokens = next(place.folder.glob("*.bin"))
     with tokens.open("wb") as file:
         np.save(file, np.array([Canary(place.canary)], dtype=object), allow_pickle=True)

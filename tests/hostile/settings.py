@@ -1,4 +1,4 @@
-"""Settings that no machine can follow, and TOML that no parser should: model.toml and run.toml."""
+"""Settings too large for any machine, and TOML bombs, in model.toml and run.toml."""
 
 import json
 import os
@@ -12,7 +12,7 @@ DEEP = 100_000
 
 
 def _set(place: Place, **sizes: int) -> None:
-    """Other numbers for some knobs of model.toml, wherever they stand first."""
+    """Replace the first occurrence of some settings in model.toml."""
     path = place.folder / MODEL
     lines = path.read_text().split("\n")
     for setting, value in sizes.items():
@@ -30,46 +30,46 @@ def terabytes_asked_for(place: Place) -> None:
 
 @attack("read_model", "memory")
 def terabytes_within_limits(place: Place) -> None:
-    """A model of 100 terabytes in which no single knob is absurd."""
+    """A model of 100 terabytes in which every single setting is moderate."""
     _set(place, width=2**17, layers=500, hidden=2**19)
 
 
 @attack("read_model", "parameters")
 def gigabytes_without_weights(place: Place) -> None:
-    """Settings of a model of a gigabyte over the weights of a small one."""
+    """Settings of a one-gigabyte model with the weights of a small one."""
     _set(place, width=4096, layers=1, hidden=2**15)
 
 
 @attack("read_model", "heads")
 def heads_without_end(place: Place) -> None:
-    """A billion heads that seven groups do not divide: the hint would list their divisors."""
+    """A billion heads that are not divisible by seven groups: the hint would list the divisors."""
     place.replace(MODEL, "heads = 4", "heads = 1000000000\nkey_value_heads = 7\nkey_dim = 1")
     place.seal()
 
 
 @attack("read_model", "memory|positions|length")
 def overflowing_product(place: Place) -> None:
-    """Sizes that are allowed one by one, and whose product no 64 bits hold."""
+    """Sizes that are allowed one by one, and whose product exceeds 64 bits."""
     _set(place, width=2**30, hidden=2**30, length=2**30)
 
 
 @attack("read_model", "TOML")
 def deep_toml(place: Place) -> None:
-    """100,000 arrays inside each other."""
+    """100,000 nested arrays."""
     (place.folder / MODEL).write_text("width = " + "[" * DEEP + "]" * DEEP)
     place.seal()
 
 
 @attack("read_model", "TOML")
 def dotted_bomb(place: Place) -> None:
-    """One key of 100,000 parts: parsing it takes the square of that."""
+    """One key of 100,000 parts: parsing takes quadratic time."""
     (place.folder / MODEL).write_text(".".join(["a"] * DEEP) + " = 1\n")
     place.seal()
 
 
 @attack("read_model", "9,000 faults")
 def toml_of_faults(place: Place) -> None:
-    """9,000 keys that nobody knows: a hint for each takes a while, and nobody reads them."""
+    """9,000 unknown keys: a hint for each takes time, and no user reads them all."""
     text = (place.folder / MODEL).read_text()
     (place.folder / MODEL).write_text("".join(f"widht{n} = 1\n" for n in range(9_000)) + text)
     place.seal()
@@ -84,7 +84,7 @@ def toml_of_keys(place: Place) -> None:
 
 @attack("read_model", "TOML|many digits|width")
 def number_without_end(place: Place) -> None:
-    """A number of 200,000 hexadecimal digits: Python refuses to write it down."""
+    """A number of 200,000 hexadecimal digits: Python refuses to format it."""
     place.replace(MODEL, "width = 32", "width = 0x" + "f" * 200_000)
     place.seal()
 
@@ -98,7 +98,7 @@ def decimal_without_end(place: Place) -> None:
 
 @attack("read_model", "bytes")
 def endless_toml(place: Place) -> None:
-    """model.toml of 4 GB that takes no room on the disk, and a manifest that says so."""
+    """model.toml of 4 GB that is sparse, with a matching manifest."""
     os.truncate(place.folder / MODEL, 4 << 30)
     place.edit("manifest.json", lambda manifest: manifest["files"][MODEL].update(bytes=4 << 30))
     _write_canonical(place)
@@ -113,14 +113,14 @@ def settings_of_no_text(place: Place) -> None:
 
 @attack("read_model", "is missing|fault")
 def empty_settings(place: Place) -> None:
-    """A model.toml of no bytes."""
+    """An empty model.toml."""
     (place.folder / MODEL).write_bytes(b"")
     place.seal()
 
 
 @attack("resume", "TOML")
 def deep_run(place: Place) -> None:
-    """run.toml with 100,000 tables inside each other."""
+    """run.toml with 100,000 nested tables."""
     (place.folder / RUN).write_text("a = " + "{a=" * DEEP + "1" + "}" * DEEP)
 
 
@@ -132,19 +132,19 @@ def dotted_table_bomb(place: Place) -> None:
 
 @attack("resume", "bytes")
 def endless_run(place: Place) -> None:
-    """run.toml of 16 GB that takes no room on the disk."""
+    """run.toml of 16 GB that is sparse."""
     os.truncate(place.folder / RUN, 16 << 30)
 
 
 @attack("resume", "threads.*less than")
 def thread_bomb(place: Place) -> None:
-    """A run that asks for a billion threads."""
+    """A run with a billion threads."""
     place.replace(RUN, "threads = 1", "threads = 1000000000")
 
 
 @attack("resume", "settings are not those|memory")
 def run_of_terabytes(place: Place) -> None:
-    """A run whose model takes 100 terabytes, without a checkpoint that would tell."""
+    """A run whose model takes 100 terabytes, without a checkpoint to compare with."""
     shutil.rmtree(place.folder / "checkpoints")
     place.replace(RUN, "width = 16", "width = 131072")
     place.replace(RUN, "layers = 1", "layers = 500")
@@ -153,12 +153,12 @@ def run_of_terabytes(place: Place) -> None:
 
 @attack("resume", "no device")
 def run_on_a_strange_device(place: Place) -> None:
-    """A run, without a checkpoint yet, on a device that keeps no numbers."""
+    """A run, without a checkpoint yet, on the meta device, which stores no values."""
     shutil.rmtree(place.folder / "checkpoints")
     place.replace(RUN, 'name = "cpu"', 'name = "meta"')
 
 
 def _write_canonical(place: Place) -> None:
-    """Write the manifest as Regard writes it, without looking at the files."""
+    """Write a manifest in Regard's format without reading the files."""
     path = place.folder / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""Checkpoints and records of a run, well sealed, that hold the wrong things."""
+"""Sealed checkpoints and records of a run with wrong content."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ DEEP = 100_000
 
 
 def _edit_state(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
-    """Another state.json, sealed."""
+    """Replace state.json and seal the checkpoint."""
     step = Place(place.step, place.outside, place.canary)
     step.edit("state.json", change)
     step.seal()
@@ -21,7 +21,7 @@ def _edit_state(place: Place, change: Callable[[dict[str, Any]], object]) -> Non
 
 @attack("resume", STANDS)
 def state_of_wrong_types(place: Place) -> None:
-    """The number of updates is a word, the losses are a table."""
+    """The number of updates is a string, the losses are an object."""
     _edit_state(place, lambda state: state["progress"].update(update="many", losses={"a": []}))
 
 
@@ -33,13 +33,13 @@ def state_that_is_a_list(place: Place) -> None:
 
 @attack("resume", STANDS)
 def state_without_progress(place: Place) -> None:
-    """state.json does not say where the run stands."""
+    """state.json has no progress."""
     _edit_state(place, lambda state: state.pop("progress") and None)
 
 
 @attack("resume", STANDS)
 def state_with_strangers(place: Place) -> None:
-    """The progress has a key that the code would take for an argument."""
+    """The progress has a key that the code would pass as an argument."""
     _edit_state(place, lambda state: state["progress"].update(__class__="os.system"))
 
 
@@ -51,7 +51,7 @@ def run_in_state_is_a_number(place: Place) -> None:
 
 @attack("resume", WHOLE)
 def deep_state(place: Place) -> None:
-    """100,000 lists inside each other."""
+    """100,000 nested lists."""
     (place.step / "state.json").write_text("[" * DEEP + "]" * DEEP)
     Place(place.step, place.outside, place.canary).seal()
 
@@ -65,35 +65,35 @@ def crowded_state(place: Place) -> None:
 
 @attack("resume", "have changed since this position")
 def position_of_another_corpus(place: Place) -> None:
-    """A place in the data that this corpus does not have."""
+    """A position in the data that this corpus does not have."""
     _edit_state(place, lambda state: state["progress"]["position"].update(fingerprint="0" * 64))
 
 
 @attack("resume", STANDS)
 def negative_position(place: Place) -> None:
-    """An epoch before the first one, and a journal of negative length."""
+    """A negative epoch and a journal of negative length."""
     _edit_state(place, lambda state: state["progress"].update(update=-5, journal=-1))
 
 
 @attack("resume", "corpus.json")
 def deep_corpus_facts(place: Place) -> None:
-    """corpus.json with 100,000 lists inside each other."""
+    """corpus.json with 100,000 nested lists."""
     (place.folder / "corpus.json").write_text("[" * DEEP + "]" * DEEP)
 
 
 @attack("resume", "corpus.json")
 def corpus_facts_of_wrong_types(place: Place) -> None:
-    """corpus.json says that a file is the number 3."""
+    """A file in corpus.json is the number 3."""
     place.edit("corpus.json", lambda facts: dict.fromkeys(facts, 3))
 
 
 @attack("resume", r"validation\.jsonl")
 def examples_of_wrong_types(place: Place) -> None:
-    """The validation examples are numbers, tables and too many."""
+    """The validation examples are numbers, objects and too many."""
     (place.folder / "validation.jsonl").write_text('3\n{"a": 1}\n' + json.dumps([1] * 9) + "\n")
 
 
 @attack("resume", r"validation\.jsonl")
 def deep_examples(place: Place) -> None:
-    """A validation example of 100,000 lists inside each other."""
+    """A validation example of 100,000 nested lists."""
     (place.folder / "validation.jsonl").write_text("[" * DEEP + "]" * DEEP + "\n")

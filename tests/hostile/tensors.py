@@ -1,4 +1,4 @@
-"""Weights that lie in their header: safetensors files whose sizes, shapes and names do not hold together."""
+"""Safetensors files whose header has wrong sizes, shapes or names."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def _describe_tensor(shape: list[int], start: int, end: int, dtype: str = "F32")
 
 @attack("load", NOT_WHOLE)
 def endless_header(place: Place) -> None:
-    """A header of 2^63 bytes, by its own account."""
+    """A header that claims 2^63 bytes."""
     _write_weights(place, b"{}", size=1 << 63)
 
 
@@ -44,13 +44,13 @@ def header_beyond_the_file(place: Place) -> None:
 
 @attack("load", FIT)
 def crowded_header(place: Place) -> None:
-    """A header of 12 MB that describes 105,000 tensors of no numbers."""
+    """A header of 12 MB that describes 105,000 empty tensors."""
     _write_weights(place, _make_crowded_header(105))
 
 
 @attack("load", NOT_WHOLE)
 def huge_header(place: Place) -> None:
-    """A header of 20 MB that describes 170,000 tensors of no numbers."""
+    """A header of 20 MB that describes 170,000 empty tensors."""
     _write_weights(place, _make_crowded_header(170))
 
 
@@ -62,7 +62,7 @@ def _make_crowded_header(thousands: int) -> bytes:
 
 @attack("load", NOT_WHOLE)
 def deep_header(place: Place) -> None:
-    """A header of 100,000 lists inside each other."""
+    """A header of 100,000 nested lists."""
     _write_weights(place, b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
@@ -80,32 +80,32 @@ def tensor_beyond_the_file(place: Place) -> None:
 
 @attack("load", NOT_WHOLE)
 def overflowing_shape(place: Place) -> None:
-    """A shape whose product wraps round to a few bytes in 64 bits."""
+    """A shape whose product overflows 64 bits to a few bytes."""
     _write_tensors(place, {"a": _describe_tensor([1 << 32, 1 << 32, 4], 0, 16)}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
 def negative_shape(place: Place) -> None:
-    """A shape of negative numbers, whose product is right."""
+    """A shape of negative numbers with the right product."""
     _write_tensors(place, {"a": _describe_tensor([-2, -2], 0, 16)}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
 def strange_numbers(place: Place) -> None:
-    """A tensor of a kind of number that does not exist."""
+    """A tensor of an unknown dtype."""
     _write_tensors(place, {"a": _describe_tensor([4], 0, 16, "PICKLE")}, bytes(16))
 
 
 @attack("load", NOT_WHOLE)
 def empty_weights(place: Place) -> None:
-    """A file of no bytes."""
+    """An empty file."""
     (place.folder / WEIGHTS).write_bytes(b"")
     place.seal()
 
 
 @attack("load", FIT)
 def weights_of_another_model(place: Place) -> None:
-    """One tensor has another shape than the settings say."""
+    """One tensor has another shape than the settings define."""
     weights = load_file(place.folder / WEIGHTS)
     name = max(weights, key=lambda key: weights[key].dim())
     weights[name] = weights[name].repeat(2, *[1] * (weights[name].dim() - 1))
@@ -115,7 +115,7 @@ def weights_of_another_model(place: Place) -> None:
 
 @attack("load", "of shape|weights do not fit|is torch")
 def weights_turned_over(place: Place) -> None:
-    """One matrix is turned over: as many numbers, another shape."""
+    """One matrix is transposed."""
     weights = load_file(place.folder / WEIGHTS)
     name = next(key for key in weights if weights[key].dim() == 2 and len(set(weights[key].shape)) == 2)
     weights[name] = weights[name].T.contiguous()
@@ -125,7 +125,7 @@ def weights_turned_over(place: Place) -> None:
 
 @attack("load", "weights do not fit the model")
 def weights_that_are_no_numbers(place: Place) -> None:
-    """The right shapes, but of truth values."""
+    """The right shapes with dtype bool."""
     weights = load_file(place.folder / WEIGHTS)
     save_file({name: tensor.to(torch.bool) for name, tensor in weights.items()}, place.folder / WEIGHTS)
     place.seal()
@@ -133,7 +133,7 @@ def weights_that_are_no_numbers(place: Place) -> None:
 
 @attack("load", "bytes")
 def weights_of_a_terabyte(place: Place) -> None:
-    """The weights with a terabyte of nothing after them, which takes no room on the disk; the manifest knows it."""
+    """The weights followed by a sparse terabyte, with a matching manifest."""
     path = place.folder / WEIGHTS
     os.truncate(path, 1 << 40)
     manifest = json.loads((place.folder / "manifest.json").read_bytes())
@@ -143,7 +143,7 @@ def weights_of_a_terabyte(place: Place) -> None:
 
 @attack("resume", "bytes|None of the 1 checkpoints")
 def optimizer_of_a_terabyte(place: Place) -> None:
-    """A checkpoint whose optimizer is a terabyte of nothing, and the manifest knows it."""
+    """A checkpoint whose optimizer is a sparse terabyte, with a matching manifest."""
     step = place.step
     os.truncate(step / "optimizer.safetensors", 1 << 40)
     manifest = json.loads((step / "manifest.json").read_bytes())
@@ -153,9 +153,9 @@ def optimizer_of_a_terabyte(place: Place) -> None:
 
 @attack("resume", "state does not fit|None of the 1")
 def optimizer_of_another_model(place: Place) -> None:
-    """A checkpoint whose optimizer remembers other shapes."""
+    """A checkpoint whose optimizer state has other shapes."""
     path = place.step / "optimizer.safetensors"
     with safe_open(path, "pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     save_file({name: torch.cat([tensor.flatten()] * 2) for name, tensor in tensors.items()}, path)
     Place(place.step, place.outside, place.canary).seal()

@@ -1,4 +1,4 @@
-"""Every attack is refused, every good thing is opened, and the harness sees through what is neither."""
+"""Regard refuses every attack and opens valid folders, and the harness detects any other outcome."""
 
 import os
 import pickle
@@ -25,14 +25,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("hostile")
 
 
-@pytest.mark.parametrize("one", list_attacks(), ids=lambda one: one.name)
-def test_an_attack_is_refused(one: Attack, root: Path) -> None:
-    _, violations = try_attack(one, root)
+@pytest.mark.parametrize("attack", list_attacks(), ids=lambda attack: attack.name)
+def test_attack_is_refused(attack: Attack, root: Path) -> None:
+    _, violations = try_attack(attack, root)
     assert violations == []
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_nobody_spoiled_is_opened(door: Door, root: Path) -> None:
+def test_valid_folder_is_opened(door: Door, root: Path) -> None:
     place = make_place(root, door, f"good {door}")
     outcome = open_in_child(lambda: enter(door, place.folder))
     assert (outcome.ended, outcome.message) == ("opened", "")
@@ -46,7 +46,7 @@ def test_attacks_are_many_and_different() -> None:
     assert all(attack.what for attack in attacks)
 
 
-def test_the_page_counts_them() -> None:
+def test_docs_page_has_the_numbers_of_attacks() -> None:
     page = (Path(__file__).parents[2] / "docs" / "untrusted-files.md").read_text(encoding="utf-8")
     attacks = list_attacks()
     assert page.count(f"0 of {len(attacks)} attacks") == 2
@@ -77,37 +77,37 @@ def _print() -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "told"),
+    ("door", "violation_start"),
     [
         (lambda: None, "opened"),
         (lambda: int("x"), "raised: ValueError"),
         (lambda: os.abort(), "died: SIGABRT"),
         (lambda: os._exit(3), "died: exit code 3"),
         (lambda: bytearray(child.SPARE_MEMORY + (1 << 30)), "raised: MemoryError"),
-        (lambda: _refuse(None), "does not say where"),
-        (lambda: _refuse("here", "x" * 10_000), "is no message"),
+        (lambda: _refuse(None), "has no location"),
+        (lambda: _refuse("here", "x" * 10_000), "has an unreadable message"),
         (_fill_memory, "took 2"),
         (_take_time, "took 1"),
         (_print, "printed 'thread panicked'"),
     ],
 )
-def test_whatever_else_happens_is_a_violation(door: Callable[[], object], told: str) -> None:
+def test_any_other_outcome_is_a_violation(door: Callable[[], object], violation_start: str) -> None:
     (violation,) = open_in_child(door).violations()
-    assert violation.startswith(told)
+    assert violation.startswith(violation_start)
 
 
-def test_a_refusal_is_none() -> None:
+def test_refusal_is_no_violation() -> None:
     assert open_in_child(lambda: _refuse("here")).violations() == []
 
 
-def test_who_never_answers_hangs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_timeout_is_a_violation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(child, "TIMEOUT", 0.3)
     os.mkfifo(tmp_path / "pipe")
     outcome = open_in_child(lambda: (tmp_path / "pipe").read_bytes())
     assert outcome.violations() == ["hung: no answer"]
 
 
-def test_a_canary_sings(tmp_path: Path) -> None:
+def test_canary_shows_execution(tmp_path: Path) -> None:
     outcome = open_in_child(lambda: pickle.loads(pickle.dumps(Canary(tmp_path / "canary"))))  # noqa: S301 - that is the attack
     assert outcome.ended == "opened"
     assert (tmp_path / "canary").is_dir()

@@ -1,4 +1,4 @@
-"""Names in a manifest: those that mean one file, in this folder, on every system."""
+"""File names in a manifest must mean one file in this folder on every operating system."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_plain_names_are_believed(name: str, tmp_path: Path) -> None:
+def test_valid_names_are_accepted(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("there")
     seal(tmp_path)
@@ -33,7 +33,7 @@ def test_plain_names_are_believed(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_names_that_mean_something_else_are_not(name: str, tmp_path: Path) -> None:
+def test_invalid_names_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("there")
     seal(tmp_path)

@@ -1,4 +1,4 @@
-"""Nothing in the package can load a pickle: it imports no module that does, and calls nothing that would."""
+"""The package cannot load a pickle: it neither imports nor calls anything that does."""
 
 import ast
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ SWITCHES = {"allow_pickle", "weights_only", "trust_remote_code"}
 
 
 def find_faults(source: str) -> Iterator[str]:
-    """What is wrong in a source text."""
+    """Yield the forbidden imports, calls and arguments of a source text."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -49,5 +49,5 @@ def test_no_source_can_load_a_pickle(path: Path) -> None:
         "model(trust_remote_code=True)",
     ],
 )
-def test_what_could_is_found(source: str) -> None:
+def test_forbidden_code_is_found(source: str) -> None:
     assert len(list(find_faults(source))) == 1

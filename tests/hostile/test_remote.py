@@ -1,4 +1,4 @@
-"""A prepared corpus in a store is a stranger's as well: what it names stays in the cache."""
+"""A remote prepared corpus is untrusted as well: its names cannot leave the cache."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def _write(folder: Path, shards: Any) -> None:
     (folder / CORPUS_FILE).write_text(json.dumps({"format": 1, "shards": shards, "weights": {}}))
 
 
-def test_a_good_one_is_opened(store: Path, tmp_path: Path) -> None:
+def test_valid_corpus_is_opened(store: Path, tmp_path: Path) -> None:
     assert len(RemoteShards(store.as_uri(), tmp_path / "cache")) == 1
 
 
@@ -45,13 +45,13 @@ def test_names_never_lead_out_of_the_cache(store: Path, tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("shards", [3, ["x"], {"good": 7}, None])
-def test_what_is_no_corpus_is_damage(store: Path, tmp_path: Path, shards: Any) -> None:
+def test_invalid_corpus_is_refused(store: Path, tmp_path: Path, shards: Any) -> None:
     _write(store, shards)
     with pytest.raises(DamagedError):
         RemoteShards(store.as_uri(), tmp_path / "cache")
 
 
-def test_deep_json_is_damage(store: Path, tmp_path: Path) -> None:
+def test_deep_json_is_refused(store: Path, tmp_path: Path) -> None:
     (store / CORPUS_FILE).write_text("[" * 100_000)
     with pytest.raises(DamagedError, match="recursion limit"):
         RemoteShards(store.as_uri(), tmp_path / "cache")

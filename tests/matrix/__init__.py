@@ -1,1 +1,1 @@
-"""What must hold for every model: families x positions x scores x norms x heads x feed-forwards."""
+"""Properties of every model: families x positions x scores x norms x heads x feed-forwards."""

@@ -1,4 +1,4 @@
-"""Small models of every kind, sampled so that every value of every option meets every value of every other."""
+"""Small models of every kind; each pair of values of two options occurs in at least one model."""
 
 import itertools
 import random
@@ -29,7 +29,7 @@ Choice = dict[str, str]
 
 @cache
 def sample_choices() -> list[Choice]:
-    """Every family x position x score, and every pair of values of any two options (greedy, always the same)."""
+    """Choose settings that cover family x position x score and every pair of option values (greedy, fixed seed)."""
     generator = random.Random(0)
     uncovered = set().union(
         *(_covered_pairs(dict(zip(OPTIONS, values, strict=True))) for values in itertools.product(*OPTIONS.values()))
@@ -49,7 +49,7 @@ def choice_name(choice: Choice) -> str:
 
 
 def make_model(choice: Choice, **changes: Any) -> AnyModel:
-    """The model of a choice, every parameter drawn (norms and biases too), ready to be looked at."""
+    """Build a model with random values in every parameter (norms and biases too), in eval mode."""
     model = build(MODEL_FILES.parse(make_settings(choice, **changes)), seed=1)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -78,7 +78,7 @@ def random_tokens(rows: int, length: int, seed: int) -> Tensor:
 
 
 def _covered_pairs(choice: Choice) -> set[tuple[tuple[str, str], ...]]:
-    """The combinations that a choice covers."""
+    """Return the combinations that a choice covers."""
     return {*itertools.combinations(choice.items(), 2), tuple(itertools.islice(choice.items(), 3))}
 
 
@@ -87,7 +87,7 @@ def _make_stack(choice: Choice) -> TomlTable:
     if choice["position"] == "learned":
         position["length"] = 32
     if choice["position"] == "relative":
-        # Few buckets and a short distance, so that the logarithmic ones are used; tables of their own with post-norm.
+        # Few buckets and a short distance, so that the logarithmic ones are used; separate tables with post-norm.
         position |= {"buckets": 8, "distance": 12, "shared": choice["placement"] == "pre"}
     return {
         "layers": LAYERS,
@@ -113,11 +113,11 @@ def _make_attention(choice: Choice) -> TomlTable:
         "key_value_heads": {"mha": 4, "gqa": 2, "mqa": 1}[choice["heads"]],
         "score": score,
     }
-    if choice["feedforward"] == "swiglu":  # free d_k and d_v, and QK-norm, ride along with one of the three
+    if choice["feedforward"] == "swiglu":  # this value also tests free d_k and d_v, and QK-norm
         attention |= {"key_dim": 6, "value_dim": 5, "query_key_norm": {"kind": "rms"}}
     return attention
 
 
 def decoding_choices() -> Iterator[Choice]:
-    """The sampled choices of the two families that write."""
+    """Yield the choices of the two families that generate."""
     return (choice for choice in sample_choices() if choice["family"] != "encoder_only")

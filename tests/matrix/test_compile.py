@@ -1,4 +1,4 @@
-"""Every family compiles as one graph and exports with a batch and length that may change."""
+"""Every family compiles as one graph and exports with dynamic batch size and length."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.matrix.models import OPTIONS, Choice, make_model, random_tokens
 TOLERANCE = 3e-5
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 FAST_POSITIONS = {"encoder_decoder": "relative", "decoder_only": "rotary", "encoder_only": "sinusoidal"}
-# One position kind a family always, all of them with `-m slow`: tracing takes seconds.
+# One position kind per family by default, all with `-m slow`: tracing takes seconds.
 CHOICES = [
     pytest.param(
         BASE | {"family": family, "position": position},

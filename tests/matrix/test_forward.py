@@ -1,4 +1,4 @@
-"""Padding says nothing, recorded weights explain the output, and the explicit path equals the fused one."""
+"""Padding has no effect, recorded weights reproduce the output, and eager attention equals SDPA."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def run(choice: Choice, source: Tensor, valid: Tensor | None, target: Tensor, re
 
 @encoder_choices
 @torch.no_grad()
-def test_a_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
+def test_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)
     batched = run(choice, source, VALID, target)
     for row, length in enumerate(LENGTHS):
@@ -44,7 +44,7 @@ def test_a_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
 
 @all_choices
 @torch.no_grad()
-def test_other_padding_changes_valid_tokens_by_exactly_nothing(choice: Choice) -> None:
+def test_padding_content_does_not_change_valid_tokens(choice: Choice) -> None:
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)
     repadded = torch.where(VALID, source, (source + 5) % 23)
     valid = None if choice["family"] == "decoder_only" else VALID  # right padding lies in a decoder's future
@@ -62,12 +62,12 @@ def test_weights_recomputed_from_the_record_reproduce_the_output(choice: Choice)
     record = Record()
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)
     recorded_output = run(choice, source, VALID, target, record)
-    assert torch.equal(recorded_output, run(choice, source, VALID, target))  # looking changes nothing
+    assert torch.equal(recorded_output, run(choice, source, VALID, target))  # recording changes nothing
     kinds = {"encoder_decoder": 3, "decoder_only": 1, "encoder_only": 1}[choice["family"]]
     assert len(record.attention) == kinds * LAYERS
     assert len(record.residuals) == {1: 1 + 2 * LAYERS, 3: 2 + 5 * LAYERS}[kinds]
-    for place, entry in record.attention.items():
-        weights = record.weights(place)  # (B, H, T, S)
+    for name, entry in record.attention.items():
+        weights = record.weights(name)  # (B, H, T, S)
         groups = weights.size(1) // entry.value.size(1)
         output = weights @ entry.value.repeat_interleave(groups, dim=1)
         torch.testing.assert_close(output, entry.output, atol=TOLERANCE, rtol=0)
@@ -78,7 +78,7 @@ def test_weights_recomputed_from_the_record_reproduce_the_output(choice: Choice)
 @torch.no_grad()
 def test_eager_attention_equals_sdpa(choice: Choice, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)
-    fused_output = run(choice, source, VALID, target)
+    sdpa_output = run(choice, source, VALID, target)
     calls = 0
 
     def eager_sdpa(
@@ -89,12 +89,12 @@ def test_eager_attention_equals_sdpa(choice: Choice, monkeypatch: pytest.MonkeyP
         return eager_attention(query, key, value, mask, Score(scale), dropout)[0]
 
     monkeypatch.setattr(attention, "sdpa", eager_sdpa)
-    torch.testing.assert_close(run(choice, source, VALID, target), fused_output, atol=TOLERANCE, rtol=0)
-    assert (calls == 0) == (choice["score"] in ("concat", "additive"))  # those two have no fused path
+    torch.testing.assert_close(run(choice, source, VALID, target), sdpa_output, atol=TOLERANCE, rtol=0)
+    assert (calls == 0) == (choice["score"] in ("concat", "additive"))  # SDPA does not support these two
 
 
 @all_choices
-def test_every_parameter_learns(choice: Choice) -> None:
+def test_every_parameter_has_a_gradient(choice: Choice) -> None:
     """A gradient reaches every parameter, and none is NaN, even where a row of the source is empty."""
     model = make_model(choice)
     source, target = random_tokens(ROWS, SOURCE, seed=3), random_tokens(ROWS, TARGET, seed=4)

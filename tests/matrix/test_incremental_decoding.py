@@ -1,4 +1,4 @@
-"""Writing step by step equals one full pass, whatever is done to the cache on the way."""
+"""Decoding step by step equals one full pass, with reordered, cropped and repeated cache rows."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("choice", list(decoding_choices()), ids=cho
 
 
 class DecodingModel:
-    """The two writing families behind one face: a full pass, and a state to step from."""
+    """A common interface of the two generating families: a full pass, and a state to step from."""
 
     def __init__(self, choice: Choice, rows: list[int] | None = None, **changes: object) -> None:
         model = make_model(choice, **changes)
@@ -42,7 +42,7 @@ class DecodingModel:
 
 
 @torch.no_grad()
-def test_one_token_a_step_and_several_a_step_equal_one_full_pass(choice: Choice) -> None:
+def test_one_or_several_tokens_per_step_equal_one_full_pass(choice: Choice) -> None:
     model, tokens = DecodingModel(choice), random_tokens(ROWS, LENGTH, seed=4)
     full = model.full_pass(tokens)
     for step_sizes in ([1] * LENGTH, [LENGTH], [4, 1, 3, 1], [1, 5, 3]):
@@ -74,7 +74,7 @@ def test_reordered_beams_equal_recomputed_ones(choice: Choice) -> None:
 
 
 @torch.no_grad()
-def test_rows_cropped_to_lengths_of_their_own_go_on_from_there(choice: Choice) -> None:
+def test_rows_cropped_to_different_lengths_continue(choice: Choice) -> None:
     model, prompt = DecodingModel(choice), random_tokens(ROWS, 6, seed=4)
     lengths, more = [6, 2, 4], random_tokens(ROWS, 5, seed=6)
     state = model.start(capacity=11)
@@ -92,7 +92,7 @@ def test_rows_cropped_to_lengths_of_their_own_go_on_from_there(choice: Choice) -
 
 
 @torch.no_grad()
-def test_the_future_changes_the_past_by_exactly_nothing(choice: Choice) -> None:
+def test_future_tokens_do_not_change_past_logits(choice: Choice) -> None:
     model, tokens = DecodingModel(choice), random_tokens(ROWS, LENGTH, seed=4)
     changed = tokens.clone()
     changed[:, 5:] = (changed[:, 5:] + 1) % 23
