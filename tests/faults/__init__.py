@@ -1,1 +1,1 @@
-"""Faults on purpose: kills, full disks, flipped bits, signals. `python -m tests.faults` proves what survives them."""
+"""Fault injection: kills, full disks, flipped bits, signals. Run `python -m tests.faults`."""

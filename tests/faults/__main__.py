@@ -1,10 +1,10 @@
-"""Injects faults and says what they broke: one line a proof, "0 of N" if all is well.
+"""Inject faults and report violations: one line per proof, "0 of N" if there are none.
 
-    python -m tests.faults               # all of them, about seven minutes of CPU
+    python -m tests.faults               # all, about seven minutes of CPU time
     python -m tests.faults R5 R6         # some
     python -m tests.faults --quick       # what CI runs
 
-Ends with code 1 if a single promise was broken, or if a proof could not be run.
+Exits with code 1 if a guarantee is violated or a proof cannot run.
 """
 
 import argparse
@@ -27,20 +27,20 @@ PROOFS: dict[str, Proof] = {
     "R8": outcomes.prove,
 }
 TRACING = ("R1", "R5")  # need strace
-MAX_SHOWN = 20  # violations of a proof that are named
+MAX_SHOWN = 20  # violations printed per proof
 
 
 def main() -> None:
     """Run proofs and print their lines."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "proofs", nargs="*", metavar="PROOF", help=f"some of {', '.join(PROOFS)}; all, if none is named"
+        "proofs", nargs="*", metavar="PROOF", help=f"proofs to run, of {', '.join(PROOFS)} (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="a sample of the faults: what CI runs")
+    parser.add_argument("--quick", action="store_true", help="a sample of the faults, as in CI")
     options = parser.parse_args()
     if unknown := set(options.proofs) - PROOFS.keys():
-        parser.error(f"no proof is called {', '.join(sorted(unknown))}; there are {', '.join(PROOFS)}")
-    torch.set_num_threads(1)  # children are forked, and threads do not come along
+        parser.error(f"unknown proof {', '.join(sorted(unknown))}; there are {', '.join(PROOFS)}")
+    torch.set_num_threads(1)  # forked children do not inherit threads
     failed = False
     for name in options.proofs or PROOFS:
         if name in TRACING and (reason := explain_unavailable()) is not None:
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _cpu_seconds() -> float:
-    """Seconds of CPU so far, of this process and its children."""
+    """CPU seconds so far, of this process and its children."""
     return sum(os.times()[:4])
 
 

@@ -1,7 +1,7 @@
-"""R6: flipped bits, cuts and zeroed blocks in every file of a checkpoint: all are found, and the one before is used.
+"""R6: flipped bits, truncation and zeroed blocks in every file of a checkpoint are detected; the previous one is used.
 
-Most are tried on the loader alone, some on whole runs: these must say it in `log.txt` and end with the files of a run
-that nothing happened to.
+Most faults test the loader alone, some whole runs: these must report it in `log.txt` and end with the files of an
+undisturbed run.
 """
 
 import random
@@ -25,19 +25,19 @@ Damage = Callable[[bytes, random.Random], bytes]
 
 
 def flip_bit(content: bytes, rng: random.Random) -> bytes:
-    """One bit is another."""
+    """Flip one bit."""
     damaged = bytearray(content)
     damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
     return bytes(damaged)
 
 
 def truncate(content: bytes, rng: random.Random) -> bytes:
-    """The end is missing: a byte, or all of it."""
+    """Remove the end: at least one byte, at most all."""
     return content[: rng.randrange(len(content))]
 
 
 def zero_block(content: bytes, rng: random.Random) -> bytes:
-    """A block of the disk reads as zeros (and did not before)."""
+    """Zero one disk block that is not zero."""
     start = rng.choice([index for index in range(0, len(content), 512) if any(content[index : index + 512])])
     end = min(start + 512, len(content))
     return content[:start] + bytes(end - start) + content[end:]
@@ -60,7 +60,7 @@ def prove(quick: bool = False) -> Verdict:
 
 
 def strike_loader(verdict: Verdict, folder: Path, faults: int) -> None:
-    """Damage the newest checkpoint of a folder that often, and undo it each time."""
+    """Damage the newest checkpoint of a folder repeatedly and restore it each time."""
     messages: list[str] = []
     checkpoints = Checkpoints(folder, messages.append)
     *_, before, newest = checkpoints.steps()
@@ -71,22 +71,22 @@ def strike_loader(verdict: Verdict, folder: Path, faults: int) -> None:
         (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
         path.write_bytes(DAMAGES[kind](files[path], rng))
         messages.clear()
-        newest_whole = checkpoints.load_newest()
+        newest_intact = checkpoints.load_newest()
         missed += path.suffix == ".safetensors" and _can_open(path)
         broken = (
             []
-            if newest_whole is not None and newest_whole[0] == before
-            else [f"{path.name} was read as if it were whole"]
+            if newest_intact is not None and newest_intact[0] == before
+            else [f"{path.name} was read as if it were intact"]
         )
         broken += (
-            []
-            if len(messages) == 1 and checkpoints.path(newest).name in messages[0]
-            else [f"nobody was told: {messages}"]
+            [] if len(messages) == 1 and checkpoints.path(newest).name in messages[0] else [f"not reported: {messages}"]
         )
         verdict.add_fault(f"{kind} {path.name} {number}", broken)
         path.write_bytes(files[path])
-    newest_whole = checkpoints.load_newest()
-    verdict.require("the checkpoint without damage is not used", newest_whole is not None and newest_whole[0] == newest)
+    newest_intact = checkpoints.load_newest()
+    verdict.require(
+        "the checkpoint without damage is not used", newest_intact is not None and newest_intact[0] == newest
+    )
     verdict.notes.append(f"safetensors alone opens {missed} of these files without a word")
 
 
@@ -108,10 +108,10 @@ def _strike_runs(verdict: Verdict, folder: Path, faults: int) -> None:
         broken = []
         try:
             resume(copy, listeners=[FileLog(RunFolder(copy).log)])
-            broken += [] if compute_fingerprints(copy) == expected else ["the run ended otherwise"]
+            broken += [] if compute_fingerprints(copy) == expected else ["the run ended with other files"]
         except RegardError as error:
             broken.append(f"it cannot be resumed: {error.what}")
         if "step-00000008 is damaged and not used" not in (copy / "log.txt").read_text():
-            broken.append("log.txt does not say it")
+            broken.append("log.txt does not report it")
         verdict.add_fault(f"a run with {path.name} damaged {number}", broken)
         shutil.rmtree(copy)

@@ -1,8 +1,7 @@
-"""A real run, frozen at an event. Children are forked from that instant, go on with it, and meet a fault each.
+"""A run frozen at an event. Child processes are forked at that point, continue it, and each get one fault.
 
-The run is the smallest that has everything: dropout, accumulation, schedule, moving average, rotation. What a
-child did to the folder is looked at and undone before the next one. Resuming happens in a copy: the frozen run holds
-its own folder.
+The run is the smallest that uses everything: dropout, accumulation, schedule, moving average, rotation. The folder is
+checked and restored after each child. Resuming happens in a copy, because the frozen run locks its own folder.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ from regard.train.fit import fit, is_finished, resume
 from tests.faults.syscalls import FILES, Call, Traced, fork_traced
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
-DONE, FAILED, CRASHED = 0, 1, 99  # how a child ends: past the window, by an error that teaches, by any other
+DONE, FAILED, CRASHED = 0, 1, 99  # exit codes of a child: past the window, RegardError, any other error
 MESSAGE = 4096  # bytes
 STRAYS = (".tmp", ".gone", ".old", ".damaged")
 _RANDOM_NAME = re.compile(r"/\.tmp\w{6}$|(?<=json\.)\w{8}(?=\.tmp$)")
@@ -35,14 +34,14 @@ Fingerprints = dict[str, str]
 
 @dataclass(frozen=True)
 class Window:
-    """From which event to which other one faults are injected."""
+    """The events between which faults are injected."""
 
     name: str
     update: int
     until: type[Event]
 
 
-SAVE = Window("save and rotate", 8, Saved)  # one checkpoint is written, one goes
+SAVE = Window("save and rotate", 8, Saved)  # one checkpoint is written, one removed
 END = Window("the end of a run", 12, Finished)  # best model, checkpoint, average, and the last checkpoint replaced
 
 
@@ -51,7 +50,7 @@ class _ExperimentOver(BaseException):
 
 
 class Frozen:
-    """A run that stands still in this process, just before a window."""
+    """A run paused in this process, just before a window."""
 
     def __init__(self, folder: Path, expected: Fingerprints, message: mmap) -> None:
         self.folder, self.expected, self._shared_message = folder, expected, message
@@ -60,13 +59,13 @@ class Frozen:
         shutil.copytree(folder, self._before)
 
     def strike(self, options: list[str]) -> tuple[Traced, str] | None:
-        """Let a child go on under strace: how it ended and the error it told; None is the child itself."""
+        """Continue the run in a child under strace; return its end and its error, or None in the child itself."""
         self._undo()
         traced = fork_traced(options)
         return None if traced is None else (traced, read_message(self._shared_message))
 
     def calls(self) -> list[Call] | None:
-        """The file system calls of an undisturbed child; None is the child itself."""
+        """Return the file system calls of an undisturbed child, or None in the child itself."""
         result = self.strike(["-e", f"trace={FILES}"])
         if result is not None and result[0].code != DONE:
             raise AssertionError(f"The undisturbed child ended with {result[0].code}: {result[1]}")
@@ -74,12 +73,12 @@ class Frozen:
 
     def _undo(self) -> None:
         write_message(self._shared_message, "")
-        for path in self.folder.iterdir():  # not the folder itself: the run holds it
+        for path in self.folder.iterdir():  # not the folder itself: the run has locked it
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(self._before, self.folder, dirs_exist_ok=True)
 
     def find_violations(self) -> list[str]:
-        """Which promises the folder breaks as the child left it. Equal folders are judged once."""
+        """List the guarantees that the folder violates. Equal folders are checked once."""
         state = hash_folder(self.folder)
         if state not in self._verdicts:
             self._verdicts[state] = list(self._check_folder())
@@ -87,7 +86,7 @@ class Frozen:
 
     @property
     def states(self) -> int:
-        """Different folders that children left."""
+        """Number of distinct folders that children left."""
         return len(self._verdicts)
 
     def _check_folder(self) -> Iterator[str]:
@@ -111,7 +110,7 @@ class Frozen:
 
 
 def hash_folder(folder: Path) -> str:
-    """The names and contents of everything in a folder, as one number; names made by chance count as one."""
+    """Hash the names and contents of a folder; random parts of names are ignored."""
     facts = [
         (_RANDOM_NAME.sub("", str(path.relative_to(folder))), path.read_bytes() if path.is_file() else b"folder")
         for path in folder.rglob("*")
@@ -121,14 +120,14 @@ def hash_folder(folder: Path) -> str:
 
 @contextmanager
 def make_scratch_folder() -> Iterator[Path]:
-    """A folder for a proof, in memory where that can be: a kill knows no difference, and thousands are quick."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder with a name of its own is made in it
+    """Make a temporary folder, in memory where possible: the outcome of a kill is the same, and thousands are fast."""
+    memory = Path("/dev/shm")  # noqa: S108 - a unique folder is created in it
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)
 
 
 def make_smallest_run(folder: Path, **changes: Any) -> Run:
-    """`small_run`, shortened: twelve updates, a checkpoint every two, no sentences written."""
+    """Make a shorter `make_small_run`: twelve updates, a checkpoint every two, no generated samples."""
     short = {
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
         "validation.sentences": 0, "validation.samples": 0, "device.allocator": "plain",
@@ -137,7 +136,7 @@ def make_smallest_run(folder: Path, **changes: Any) -> Run:
 
 
 def freeze_run(folder: Path, window: Window, experiment: Callable[[Frozen], None]) -> None:
-    """Run until the window opens, experiment there, and throw the run away."""
+    """Run until the window starts, run the experiment there, and discard the run."""
     run = make_smallest_run(folder)
     fit(run, folder / "undisturbed")
     expected = compute_fingerprints(folder / "undisturbed")
@@ -164,11 +163,11 @@ def freeze_run(folder: Path, window: Window, experiment: Callable[[Frozen], None
 
 
 def write_message(message: mmap, text: str) -> None:
-    """Leave a text in memory that parent and child share: a child whose disk is full can write no file."""
+    """Write a text to memory shared by parent and child: a child with a full disk cannot write a file."""
     message.seek(0)
     message.write(text.encode()[:MESSAGE].ljust(MESSAGE, b"\0"))
 
 
 def read_message(message: mmap) -> str:
-    """What was left there."""
+    """Read the shared text."""
     return bytes(message).rstrip(b"\0").decode(errors="replace")

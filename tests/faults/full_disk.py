@@ -1,7 +1,7 @@
-"""R5: the disk is full, once at each call of a save that needs room, and from each `write` on for good.
+"""R5: the disk is full once at each call of a save that needs space, and permanently from each `write` on.
 
-The run ends with an error that names the path and what is needed; nothing that was there before is lost; a restart
-leaves no temporary file and ends with the same files as a run whose disk was never full.
+The run ends with an error that names the path and the bytes needed. No earlier file is lost. A restart leaves no
+temporary file and ends with the files of an undisturbed run.
 """
 
 import re
@@ -12,7 +12,15 @@ from tests.faults.naive import NaiveCheckpoints
 from tests.faults.syscalls import Call
 from tests.faults.verdict import Verdict
 
-SPACE_CALLS = {"mkdir", "openat", "ftruncate", "write", "renameat", "rename", "fsync"}  # calls that may find no room
+SPACE_CALLS = {
+    "mkdir",
+    "openat",
+    "ftruncate",
+    "write",
+    "renameat",
+    "rename",
+    "fsync",
+}  # calls that can fail with ENOSPC
 _BYTES = re.compile(r"[\d,]+ bytes")
 
 
@@ -25,7 +33,7 @@ def prove(quick: bool = False) -> Verdict:
     with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
         _strike(naive, SAVE, 12 if quick else 1)
     lost = [violation for violation in naive.violations if "it cannot be resumed" in violation]
-    verdict.require("the naive saver was not found out", bool(lost))
+    verdict.require("the naive saver was not detected", bool(lost))
     verdict.notes.append(f"with a naive saver {len(lost)} of {naive.faults} lose the run")
     return verdict
 
@@ -43,7 +51,7 @@ def _strike(verdict: Verdict, window: Window, step: int) -> None:
             if result is None:
                 return
             traced, message = result
-            broken = run.find_violations() + _find_missing_words(run, window, traced.code, message)
+            broken = run.find_violations() + _find_message_faults(run, window, traced.code, message)
             verdict.add_fault(f"{window.name}, {call}{end}", broken)
 
     with make_scratch_folder() as folder:
@@ -54,10 +62,10 @@ def _needs_space(call: Call) -> bool:
     return call.name in SPACE_CALLS and not (call.name == "openat" and "O_CREAT" not in call.rest)
 
 
-def _find_missing_words(run: Frozen, window: Window, code: int, message: str) -> list[str]:
-    """What the error should have said and did not."""
+def _find_message_faults(run: Frozen, window: Window, code: int, message: str) -> list[str]:
+    """List what is missing in the error message."""
     if code != FAILED:
-        return ["it went on as if nothing had happened" if code == DONE else f"it ended with {code}: {message[-200:]}"]
+        return ["it continued without an error" if code == DONE else f"it ended with {code}: {message[-200:]}"]
     missing = [] if str(run.folder) in message else [f"no path in: {message}"]
-    is_saving = f"step-{window.update:08}" in message  # there it is known what is needed
+    is_saving = f"step-{window.update:08}" in message  # only then the bytes needed are known
     return missing + ([f"no bytes in: {message}"] if is_saving and not _BYTES.search(message) else [])

@@ -1,6 +1,6 @@
-"""R1: SIGKILL at every file system call of save and rotate, and of all that a run writes at its end.
+"""R1: SIGKILL at every file system call of save and rotate, and of everything that a run writes at its end.
 
-Whichever call the kill comes at, a whole checkpoint is there, and the run that goes on ends with the same files.
+At every call a complete checkpoint exists, and the resumed run ends with the same files.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.faults.naive import NaiveCheckpoints
 from tests.faults.syscalls import Call
 from tests.faults.verdict import Verdict
 
-CHANGE_CALLS = {"mkdir", "openat", "write", "renameat", "rename", "unlinkat", "rmdir"}  # what is on the disk
+CHANGE_CALLS = {"mkdir", "openat", "write", "renameat", "rename", "unlinkat", "rmdir"}  # they change the disk
 
 
 def prove(quick: bool = False) -> Verdict:
@@ -25,19 +25,19 @@ def prove(quick: bool = False) -> Verdict:
     naive = Verdict("naive", "")
     with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
         strike_calls(naive, SAVE, (lambda call: call.name == "renameat") if quick else lambda _: True)
-    verdict.require("the naive saver was not found out", bool(naive.violations))
+    verdict.require("the naive saver was not detected", bool(naive.violations))
     verdict.notes.append(f"a naive saver fails at {len(naive.violations)} of {naive.faults}")
     return verdict
 
 
-def strike_calls(verdict: Verdict, window: Window, is_wanted: Callable[[Call], bool]) -> None:
-    """Kill a child at every wanted call of the window."""
+def strike_calls(verdict: Verdict, window: Window, is_selected: Callable[[Call], bool]) -> None:
+    """Kill a child at every selected call of the window."""
 
     def experiment(run: Frozen) -> None:
         calls = run.calls()
         if calls is None:
             return
-        for call in filter(is_wanted, calls):
+        for call in filter(is_selected, calls):
             result = run.strike(call.injection_options("signal=KILL"))
             if result is None:
                 return

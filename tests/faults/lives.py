@@ -1,4 +1,4 @@
-"""Lives of a run: children start it or go on with it, one after the other, until it is finished or was hurt enough."""
+"""Repeated interruption of a run: child processes start or resume it until it is finished."""
 
 import os
 import random
@@ -15,15 +15,17 @@ from tests.faults.phases import MARKED, Phases
 from tests.faults.verdict import Verdict
 from tests.train.runs import compute_fingerprints
 
-HURTS = 10  # in a life; then it may end in peace
+MAX_FAULTS_PER_RUN = 10  # faults per run; then it may finish
 DELAYS = {"between": 0.5, "gradients": 0.02, "step": 0.003, "validate": 0.03, "rotate": 0.001}  # seconds; others 0.01
-Work = Callable[[Run, Path], int]  # what a child does: start or go on with the run in that folder; its exit code
-Hurt = Callable[[int], tuple[str, list[str]] | None]  # the fault and what it broke; None: the child was gone already
+Work = Callable[[Run, Path], int]  # starts or resumes the run in that folder and returns the exit code
+Hurt = Callable[
+    [int], tuple[str, list[str]] | None
+]  # the fault and its violations; None if the child had already ended
 
 
 @dataclass
 class Lives:
-    """Children of this process, hurt at phases that chance picks."""
+    """Child processes that are interrupted at random phases."""
 
     run: Run
     folder: Path
@@ -33,11 +35,11 @@ class Lives:
     weights: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARKED, 1))
 
     def __post_init__(self) -> None:
-        fit(self.run, self.folder / "undisturbed")  # in this process: what it imports, the children need not
+        fit(self.run, self.folder / "undisturbed")  # in this process, so that children inherit its imports
         self.expected = compute_fingerprints(self.folder / "undisturbed")
 
     def hurt(self, verdict: Verdict, faults: int, hurt: Hurt) -> None:
-        """So many faults in as many lives as that takes; each life must end as the undisturbed one did."""
+        """Inject `faults` faults into as many runs as needed; each run must end with the undisturbed files."""
         missed = 0
         while faults > verdict.faults and missed <= faults:
             life, first_fault = self.folder / "life", verdict.faults
@@ -46,15 +48,15 @@ class Lives:
                     missed += 1
                 else:
                     verdict.add_fault(*outcome)
-                if verdict.faults in (faults, first_fault + HURTS):
+                if verdict.faults in (faults, first_fault + MAX_FAULTS_PER_RUN):
                     break
             differing = ", ".join(self._iter_differences(life))
             verdict.require(f"after fault {verdict.faults} other files at the end: {differing}", not differing)
             shutil.rmtree(life)
-        verdict.require(f"{missed} faults came too late or were not heeded", missed <= faults)
+        verdict.require(f"{missed} faults came too late or had no effect", missed <= faults)
 
     def _children(self, life: Path) -> Iterator[int]:
-        """Children that have come to a phase that chance picked, until one finishes the run before it comes there."""
+        """Yield children that have reached a random phase, until one finishes the run before it."""
         while not is_finished(life):
             (phase,) = self.rng.choices(list(self.weights), list(self.weights.values()))
             child = self._start(life)
@@ -63,7 +65,7 @@ class Lives:
                 time.sleep(self.rng.uniform(0, DELAYS.get(phase, 0.01)))
                 yield child
             elif status != 0:
-                raise AssertionError(f"a child that nobody hurt ended with {os.waitstatus_to_exitcode(status)}")
+                raise AssertionError(f"an undisturbed child ended with {os.waitstatus_to_exitcode(status)}")
 
     def _start(self, life: Path) -> int:
         self.phases.wipe()

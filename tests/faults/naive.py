@@ -1,4 +1,4 @@
-"""A saver that does what many do: it makes room first, then writes in place. Every proof must find it out."""
+"""A naive saver: it deletes old checkpoints first, then writes in place. Every proof must detect its failures."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from regard.train.checkpoint import STATE_FILE, TENSOR_FILES, Checkpoint, Checkp
 
 
 class NaiveCheckpoints(Checkpoints):
-    """One checkpoint, and at times none."""
+    """At most one checkpoint, and at times none."""
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
         for older in self.steps():

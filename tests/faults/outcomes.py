@@ -1,4 +1,4 @@
-"""R8: things that go wrong around a run, each with one defined outcome: refused, mended or said. Nothing is silent."""
+"""R8: problems around a run, each with one defined outcome: refused, repaired or reported."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def prove(quick: bool = False) -> Verdict:
 
 @contextmanager
 def inject_spikes(faults: Mapping[int, float], gradients: Mapping[int, float] = {}) -> Iterator[None]:
-    """Batches (counted from 1) whose loss or gradient is multiplied by something that is no number."""
+    """Batches (counted from 1) whose loss or gradient is multiplied by NaN or infinity."""
     SpikyObjective.batch_count, SpikyObjective.faults, SpikyObjective.batch_factors, SpikyObjective.gradient_factors = (
         0,
         dict(faults),
@@ -59,15 +59,15 @@ def inject_spikes(faults: Mapping[int, float], gradients: Mapping[int, float] = 
 
 
 def check_skipped(world: World, loss: Mapping[int, float], gradient: Mapping[int, float] = {}) -> Violations:
-    """The update is left out, said and recorded; the weights stay numbers; the run makes all its updates."""
+    """The update is skipped, reported and recorded; the weights stay finite; the run makes all its updates."""
     with inject_spikes(loss, gradient):
         spikes, end = world.run_with_spikes({})
     lines = [line for line in read_metrics(world.copy_folder) if "spike" in line]
     weights = read_model(world.copy_folder).model.state_dict().values()
     return list_failures({
-        "one spike is told and recorded": len(spikes) == len(lines) == 1 and lines[0]["action"] == "skipped",
+        "one spike is reported and recorded": len(spikes) == len(lines) == 1 and lines[0]["action"] == "skipped",
         "the run is finished": (end.reason, end.update) == ("finished", 12),
-        "all weights are numbers": all(bool(torch.isfinite(tensor).all()) for tensor in weights),
+        "all weights are finite": all(bool(torch.isfinite(tensor).all()) for tensor in weights),
     })  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def check_stopped(world: World) -> Violations:
     checkpoints = sorted(path.name for path in (world.copy_folder / "checkpoints").iterdir())
     return list_failures({
         "it stops before the spike, with code 76": (end.reason, end.update, EXIT_CODES[end.reason]) == ("spike", 4, 76),
-        "the spike is told": len(spikes) == 1 and spikes[0].action.startswith("stopped"),
+        "the spike is reported": len(spikes) == 1 and spikes[0].action.startswith("stopped"),
         "what was learned is saved": checkpoints[-1] == "step-00000004",
     })  # fmt: skip
 
@@ -86,7 +86,7 @@ def check_rewound(world: World) -> Violations:
     with inject_spikes({13: math.nan}):  # update 7
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "rewind", "back": 1}})
     return list_failures({
-        "it goes back and says so": len(spikes) == 1 and "rewound to update 4" in spikes[0].action,
+        "it rewinds and reports it": len(spikes) == 1 and "rewound to update 4" in spikes[0].action,
         "it is finished then": (end.reason, end.update) == ("finished", 12),
     })  # fmt: skip
 
@@ -117,7 +117,7 @@ def check_edited(world: World, old: str, new: str, words: str) -> Violations:
 
 
 def change_file(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """A file becomes another one."""
+    """Change the content of a file."""
     path.write_bytes(change(path.read_bytes()))
 
 
@@ -141,7 +141,7 @@ def check_corpus_accepted(world: World) -> Violations:
 
 
 def check_damaged(world: World, pattern: str, words: str) -> Violations:
-    """A file of the run's own has another bit."""
+    """One bit of a file of the run has changed."""
     (path, *_) = sorted(world.copy_folder.glob(pattern))
     change_file(path, flip_bit)
     return world.check_resume_refused(words)
@@ -164,7 +164,7 @@ def check_newest_deleted(world: World) -> Violations:
 
 
 def check_clock(world: World, jump: float) -> Violations:
-    """The clock jumps between any two looks at it; a day on or back each time."""
+    """The clock jumps a day forward or back between any two calls."""
     real_time, calls = time.time, iter(range(1_000_000))
     with mock.patch("time.time", side_effect=lambda: real_time() + jump * (next(calls) % 2)):
         return world.check_same_end()
@@ -178,7 +178,7 @@ def check_file_times(world: World, jump: float) -> Violations:
 
 
 def check_two_runs(world: World) -> Violations:
-    """Another process trains in the folder: refused, and it goes on. When it is gone, the folder is free."""
+    """A second process is refused while another one trains in the folder; after that ends, the folder is free."""
     ready, go = os.pipe()
     child = os.fork()
     if child == 0:
@@ -211,7 +211,7 @@ def check_finished(world: World) -> Violations:
 
 
 def list_failures(conditions: Mapping[str, bool]) -> Violations:
-    """Those that do not hold."""
+    """List the conditions that do not hold."""
     return [what for what, holds in conditions.items() if not holds]
 
 
@@ -223,10 +223,12 @@ CASES: dict[str, Case] = {
     "nan, policy stop": check_stopped,
     "nan, policy rewind": check_rewound,
     "nan in every batch": check_gives_up,
-    "another rate": lambda world: world.check_resume_refused(
+    "another learning rate": lambda world: world.check_resume_refused(
         "train.schedule.peak: was 0.01, is 0.02 | --accept config", changes={"train.schedule.peak": 0.02}
     ),
-    "another width": lambda world: world.check_resume_refused("model.width: was 16, is 32", changes={"model.width": 32}),
+    "another width": lambda world: world.check_resume_refused(
+        "model.width: was 16, is 32", changes={"model.width": 32}
+    ),
     "another seed": lambda world: world.check_resume_refused("seed: was", changes={"seed": 7}),
     "another vocabulary, even accepted": lambda world: world.check_resume_refused(
         "tokenizer.vocabulary: was 300, is 400 | start a new run",
@@ -235,7 +237,9 @@ CASES: dict[str, Case] = {
     ),
     "fewer updates than made": lambda world: world.check_resume_refused("has already made 8 updates", updates=5),
     "another clip, accepted": check_accepted,
-    "run.toml edited by hand": lambda world: check_edited(world, "smoothing = 0.1", "smoothing = 0.2", "smoothing: was"),
+    "run.toml edited by hand": lambda world: check_edited(
+        world, "smoothing = 0.1", "smoothing = 0.2", "smoothing: was"
+    ),
     "run.toml cut": lambda world: check_edited(world, "[train]", "[train", "run.toml"),
     "a word of the corpus changed": lambda world: check_corpus_changed(world, flip_bit),
     "the corpus shrunk": lambda world: check_corpus_changed(world, lambda content: content[: len(content) // 2]),
@@ -257,6 +261,6 @@ CASES: dict[str, Case] = {
     "a finished run": check_finished,
 }  # fmt: skip
 QUICK = (
-    "a gradient that is nan", "nan, policy stop", "another rate", "run.toml edited by hand",
+    "a gradient that is nan", "nan, policy stop", "another learning rate", "run.toml edited by hand",
     "a word of the corpus changed", "a bit of a shard", "the clock jumps a day back", "two runs in one folder",
 )  # fmt: skip

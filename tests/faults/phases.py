@@ -1,6 +1,6 @@
-"""What a training process is doing at this instant, seen from its parent: a byte of shared memory says it.
+"""The current phase of a training process, read by its parent from a byte of shared memory.
 
-The child marks its phases itself, so that after a SIGKILL the byte still holds what it was doing when it died.
+The child marks its phases itself, so after a SIGKILL the byte still holds the phase of its death.
 """
 
 import os
@@ -24,30 +24,30 @@ MARKED: dict[str, tuple[type, str]] = {
     "save": (Checkpoints, "save"),
     "rotate": (Checkpoints, "rotate"),
 }
-PHASES = ("between", *MARKED)  # "between" is all that is in no other one: preparing, the journal, the loop itself
+PHASES = ("between", *MARKED)  # "between" is everything else: preparing, the journal, the loop itself
 
 
 class Phases:
-    """The board that both look at: the phase now, and how often each has begun."""
+    """Shared memory: the current phase, and how often each has started."""
 
     def __init__(self) -> None:
         self._shared = mmap(-1, 1 + len(PHASES))
 
     @property
     def now(self) -> str:
-        """What the child does, or did last."""
+        """The current or last phase of the child."""
         return PHASES[self._shared[0]]
 
     def count_starts(self, phase: str) -> int:
-        """How often a phase has begun (up to 255)."""
+        """Return how often a phase has started (up to 255)."""
         return self._shared[1 + PHASES.index(phase)]
 
     def wipe(self) -> None:
-        """Before another child."""
+        """Reset before another child."""
         self._shared[:] = bytes(len(self._shared))
 
     def mark(self) -> None:
-        """In the child: from now on every phase is marked."""
+        """Mark every phase from now on; called in the child."""
         for number, (kind, method) in enumerate(MARKED.values(), 1):
             setattr(kind, method, self._wrap(number, getattr(kind, method)))
 
@@ -65,7 +65,7 @@ class Phases:
         return marking
 
     def wait(self, child: int, phase: str, times: int) -> int | None:
-        """Until the child has begun a phase so many times ("between" is always): None, or its status if it ended."""
+        """Wait until the child has started a phase `times` times; return its status if it ended before, else None."""
         while phase != "between" and self.count_starts(phase) < times:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:

@@ -1,4 +1,4 @@
-"""R2: SIGKILL at random phases of a run, ten in each life: it ends with the same bytes as if nobody had touched it."""
+"""R2: SIGKILL at random phases, ten per run: the run ends with byte-identical files."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def prove(quick: bool = False) -> Verdict:
     return verdict
 
 
-def work(run: Run, place: Path) -> int:
-    """Start the run, or go on with it."""
-    resume(place) if (place / "run.toml").is_file() else fit(run, place)
+def work(run: Run, folder: Path) -> int:
+    """Start or resume the run."""
+    resume(folder) if (folder / "run.toml").is_file() else fit(run, folder)
     return 0

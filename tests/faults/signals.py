@@ -1,4 +1,4 @@
-"""R3: SIGTERM, Ctrl-C, Ctrl-C twice in all phases of `regard train`: it leaves soon, with its code; all is saved."""
+"""R3: SIGTERM, Ctrl-C, Ctrl-C twice in all phases of `regard train`: it exits soon with its code and has saved."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ from tests.faults.lives import Lives
 from tests.faults.verdict import Verdict
 
 SAVED, AT_ONCE = 75, 130
-TOO_LATE = {0, AT_ONCE, -signal.SIGTERM}  # of a finished run: its process, on the way out, ends as any program does
-SECONDS = 10.0  # that it may take to leave
-SIGNALS = {  # signals one after the other, and codes that are promised then
+TOO_LATE = {0, AT_ONCE, -signal.SIGTERM}  # codes of a finished run whose process is exiting
+SECONDS = 10.0  # to exit
+SIGNALS = {  # the signals, and the allowed exit codes
     "SIGTERM": ((signal.SIGTERM,), {SAVED}),
     "Ctrl-C": ((signal.SIGINT,), {SAVED}),
     "Ctrl-C twice": ((signal.SIGINT, signal.SIGINT), {SAVED, AT_ONCE}),
@@ -57,7 +57,7 @@ def prove(quick: bool = False) -> Verdict:
 
 
 def _wait_for_exit(child: int) -> int | None:
-    """Its exit code; None if it did not leave, and was killed."""
+    """Return the exit code, or None if the child did not exit and was killed."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -70,7 +70,7 @@ def _wait_for_exit(child: int) -> int | None:
 
 
 def run_command(run: Run, place: Path) -> int:
-    """`regard train`, as a user starts it or goes on."""
+    """Run `regard train` as a user starts or resumes it."""
     file = place.with_name("run.toml")
     if not file.is_file():
         RUN_FILES.save(run, file)

@@ -1,7 +1,7 @@
-"""Faults at a chosen system call of a process, by strace: a signal as it enters the call, or an error instead of it.
+"""Inject faults at a chosen system call with strace: a signal at its entry, or an error instead of it.
 
-A call is named by what it is and how often it came before: the 3rd `write`. Processes that are forked from one state
-make the same calls, so that one undisturbed process tells what there is to hit.
+A call is identified by its name and number: the 3rd `write`. Processes forked from one state make the same calls, so
+one undisturbed process gives the list of calls.
 """
 
 import ctypes
@@ -18,8 +18,8 @@ from pathlib import Path
 
 STRACE = shutil.which("strace")
 FILES = "%file,%desc"  # all calls that take a path or an open file
-MEMORY = frozenset({"mmap"})  # takes an open file in other programs: here it only ever asks for memory
-PR_SET_PTRACER = 0x59616D61  # of Linux: who may trace this process
+MEMORY = frozenset({"mmap"})  # here it only allocates memory
+PR_SET_PTRACER = 0x59616D61  # Linux: who may trace this process
 _CALL = re.compile(r"(\w+)\((.*)")
 
 
@@ -28,14 +28,14 @@ class Call:
     """One system call of a process."""
 
     name: str
-    number: int  # of those of this name, from 1
-    rest: str  # its arguments and result, as strace writes them
+    number: int  # among calls of this name, from 1
+    rest: str  # arguments and result as strace prints them
 
     def __str__(self) -> str:
         return f"{self.name} {self.number}"
 
     def injection_options(self, fault: str, until: str = "") -> list[str]:
-        """Options of strace: `signal=KILL` or `error=ENOSPC` at this call, or with "+" at it and all that follow."""
+        """Return strace options: `signal=KILL` or `error=ENOSPC` at this call, or with "+" from it on."""
         return ["-e", f"trace={self.name}", "-e", f"inject={self.name}:{fault}:when={self.number}{until}"]
 
 
@@ -48,7 +48,7 @@ class Traced:
 
 
 def explain_unavailable() -> str | None:
-    """Why nothing can be traced here; None if it can."""
+    """Return why tracing is not possible here, or None if it is."""
     if STRACE is None:
         return "strace is not installed (apt-get install strace)"
     result = subprocess.run([STRACE, "-q", "-o", os.devnull, "true"], capture_output=True, check=False)  # noqa: S603
@@ -58,18 +58,18 @@ def explain_unavailable() -> str | None:
 
 
 def fork_traced(options: list[str]) -> Traced | None:
-    """Fork as `os.fork` does: None in the child, which strace holds by then; in the parent, how the child ended."""
+    """Fork under strace: return None in the child, and in the parent how the child ended."""
     child = os.fork()
     if child == 0:
-        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1))  # strace is no ancestor of this process
-        os.kill(os.getpid(), signal.SIGSTOP)  # until strace holds it
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1))  # strace is not an ancestor of this process
+        os.kill(os.getpid(), signal.SIGSTOP)  # until strace is attached
         return None
     os.waitpid(child, os.WUNTRACED)
     with tempfile.NamedTemporaryFile("r") as log:
         tracer = subprocess.Popen(  # noqa: S603 - the program that STRACE found
             [str(STRACE), "-q", "-s", "256", "-p", str(child), "-o", log.name, *options]
         )
-        while not _is_held(child):
+        while not _is_traced(child):
             if tracer.poll() is not None:
                 os.kill(child, signal.SIGKILL)
                 raise OSError("strace may not trace here")
@@ -80,7 +80,7 @@ def fork_traced(options: list[str]) -> Traced | None:
         return Traced(os.waitstatus_to_exitcode(status), _parse_calls(log.read()))
 
 
-def _is_held(process: int) -> bool:
+def _is_traced(process: int) -> bool:
     return "TracerPid:\t0\n" not in Path(f"/proc/{process}/status").read_text()
 
 

@@ -1,4 +1,4 @@
-"""The short version of `python -m tests.faults`, and that its proofs can fail."""
+"""The short version of `python -m tests.faults`, and a check that its proofs can fail."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ from tests.faults.verdict import Verdict
 MISSING = explain_unavailable()
 
 
-def test_nothing_is_broken_by_faults() -> None:
-    """In a process of its own: its children are forked from it, and must find no threads of others there."""
+def test_faults_violate_no_guarantee() -> None:
+    """Run in a separate process: it forks children and must have no other threads."""
     proofs = [name for name in PROOFS if name not in TRACING or MISSING is None]
     command = [sys.executable, "-m", "tests.faults", "--quick", *proofs]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -28,7 +28,7 @@ def test_nothing_is_broken_by_faults() -> None:
     assert not result.stderr
 
 
-def test_a_loader_that_verifies_nothing_is_found_out(tmp_path: Path) -> None:
+def test_loader_without_verification_is_detected(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, print)
     for step in (1, 2):
         checkpoints.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"update": step}}))

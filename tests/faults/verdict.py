@@ -1,4 +1,4 @@
-"""What a proof found: how many faults were injected, and every promise that one of them broke."""
+"""Result of a proof: the number of injected faults, and every violated guarantee."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Verdict:
-    """Counts faults and violations while a proof runs; its line is what `python -m tests.faults` prints."""
+    """Counts faults and violations; `python -m tests.faults` prints its line."""
 
     name: str
-    promise: str  # what N faults must not have done: "left the run without a good checkpoint"
+    promise: str  # what the faults must not do: "left the run without a good checkpoint"
     faults: int = 0
     violations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add_fault(self, fault: str, broken: list[str]) -> None:
-        """One more fault, and what it broke: nothing, if all is well."""
+        """Count a fault and record its violations."""
         self.faults += 1
         if broken:
             self.violations.append(f"{fault}: {'; '.join(broken)}")
 
     def require(self, what: str, holds: bool) -> None:
-        """Something that must hold for the proof to count at all."""
+        """Record a violation if a condition of the proof itself does not hold."""
         if not holds:
             self.violations.append(what)
 
@@ -32,4 +32,4 @@ class Verdict:
         return text + "".join(f"; {note}" for note in self.notes)
 
 
-Proof = Callable[[bool], Verdict]  # given whether it must be quick
+Proof = Callable[[bool], Verdict]  # argument: quick

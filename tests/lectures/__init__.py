@@ -1,1 +1,1 @@
-"""What the lectures write and print, held against Regard: their code, their equations, their numbers."""
+"""Code, equations and numbers of the lectures, compared with Regard."""

@@ -39,7 +39,7 @@ def layer_norm(x: Tensor, weights: Weights, prefix: str) -> Tensor:
 
 
 def multi_head(query: Tensor, key: Tensor, value: Tensor, weights: Weights, name: str, masked: bool) -> Tensor:
-    """[SA(Q_1, K_1, V_1), ..., SA(Q_h, K_h, V_h)] W_O, one head after the other, each with matrices of its own."""
+    """[SA(Q_1, K_1, V_1), ..., SA(Q_h, K_h, V_h)] W_O, one head after the other, each with its own matrices."""
     size = WIDTH // HEADS
     heads = []
     for head in range(HEADS):
@@ -85,7 +85,7 @@ def decoder_block(y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
 
 
 def post_norm_model(layers: int, bias: bool) -> EncoderDecoder:
-    """The preset `base`, made small; without positions, which the blocks know nothing of."""
+    """The preset `base`, made small; without positions, which the blocks do not have."""
     changes: dict[str, object] = {"width": WIDTH, "source.vocabulary": 10}
     biases = dict.fromkeys(("query", "key", "value", "output"), bias)
     for stack in ("encoder", "decoder"):
@@ -100,13 +100,13 @@ def post_norm_model(layers: int, bias: bool) -> EncoderDecoder:
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.dim() == 1:  # zero biases and equal norms would hide a mix-up
+            if parameter.dim() == 1:  # zero biases and equal norms would hide swapped tensors
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
     return model
 
 
 def layer_weights(stack: Stack, layer: int) -> dict[str, Tensor]:
-    """Copies of a layer's weights, as plain tensors that take gradients."""
+    """Copy a layer's weights as tensors with gradients."""
     named = stack.layers[layer].named_parameters()
     return {name: parameter.detach().clone().requires_grad_() for name, parameter in named}
 
@@ -165,7 +165,7 @@ def test_decoder_block(bias: bool) -> None:
 
 
 def test_blocks_are_stacked_over_one_memory() -> None:
-    # "x^(N) is the output of the encoder": every decoder block looks at the last encoder block's output.
+    # "x^(N) is the output of the encoder": every decoder block attends to the last encoder block's output.
     model = post_norm_model(layers=2, bias=True)
     source, _ = draw(tokens=7, seed=1)
     target, _ = draw(tokens=5, seed=0)
@@ -181,8 +181,8 @@ def test_blocks_are_stacked_over_one_memory() -> None:
     torch.testing.assert_close(output, y, rtol=0, atol=TOLERANCE)
 
 
-def test_the_printed_index_of_the_cross_attention_is_a_slip() -> None:
-    # Taken literally, the second block would ask with the first block's hat y and never use its own self-attention.
+def test_printed_index_of_cross_attention_is_an_error() -> None:
+    # Taken literally, the second block would use as query the first block's hat y and never use its own self-attention.
     decoder = post_norm_model(layers=2, bias=True).decoder
     target, _ = draw(tokens=5, seed=0)
     memory, _ = draw(tokens=7, seed=1)

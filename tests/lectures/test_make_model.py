@@ -1,4 +1,4 @@
-"""The preset `lecture` is the lectures' `make_model`: the same parameters, the same answers, the same gradients."""
+"""The preset `lecture` is the lectures' `make_model`: the same parameters, log-probabilities and gradients."""
 
 import math
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Size(NamedTuple):
 
 SMALL = Size(layers=2, width=64, heads=4, hidden=128, source_vocabulary=50, target_vocabulary=60)
 FULL = Size(layers=6, width=512, heads=8, hidden=2048, source_vocabulary=50, target_vocabulary=60)
-# Every head, width and vocabulary a different number: a mix-up of two sizes cannot go unseen.
+# Every head, width and vocabulary a different number: swapped sizes are detected.
 ODD = Size(layers=1, width=60, heads=6, hidden=70, source_vocabulary=31, target_vocabulary=47)
 
 
@@ -81,7 +81,7 @@ def draw_batch(size: Size) -> Batch:
 
 
 def to_our_name(name: str) -> str:
-    """What Regard calls the lecture's parameter."""
+    """Return Regard's name of the lecture's parameter."""
     second = "cross_residual" if name.startswith("decoder") else "feedforward_residual"
     replacements = {
         "self_attn": "attention",
@@ -113,9 +113,9 @@ def make_twins(size: Size) -> tuple[annotated.EncoderDecoder, EncoderDecoder]:
     theirs = size.make_lecture_model().eval()
     with torch.no_grad():
         for parameter in theirs.parameters():
-            if parameter.dim() == 1:  # norms all start alike, and so do the biases of clones: tell them apart
+            if parameter.dim() == 1:  # norms and the biases of clones start equal: make them different
                 parameter.add_(0.1 * torch.randn(parameter.shape))
-    with torch.device("meta"):  # nothing is drawn: every number must come from the lecture's model
+    with torch.device("meta"):  # not initialised: every value must come from the lecture's model
         ours = build(size.make_settings()).eval()
     weights = {to_our_name(name): parameter.detach().clone() for name, parameter in theirs.named_parameters()}
     ours.load_state_dict(weights, strict=True, assign=True)
@@ -133,7 +133,7 @@ def compute_our_logprobs(model: EncoderDecoder, batch: Batch) -> Tensor:
 
 
 def compute_loss(logprobs: Tensor, batch: Batch) -> Tensor:
-    """Over real positions only: what a model says at padding is nobody's business, and differs."""
+    """Compare valid positions only; outputs at padding are irrelevant and differ."""
     return nn.functional.nll_loss(logprobs[batch.valid], batch.labels[batch.valid])
 
 
@@ -142,7 +142,7 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def test_the_preset_has_the_parameters_of_make_model() -> None:
-    with torch.device("meta"):  # shapes only: a hundred million numbers need not be drawn to be counted
+    with torch.device("meta"):  # shapes only: counting needs no values
         theirs = annotated.make_model(37000, 37000)
         ours = build(preset("lecture"))
     assert count_parameters(ours) == count_parameters(theirs)
@@ -173,7 +173,7 @@ def test_equal_weights_give_equal_logprobs_and_gradients(size: Size) -> None:
 
 
 def test_valid_positions_do_not_see_target_padding() -> None:
-    # Why no mask is needed for it: padding stands on the right, where the causal order lets nobody look.
+    # Why no mask is needed for it: padding stands on the right, which the causal mask excludes.
     _, ours = make_twins(SMALL)
     batch = draw_batch(SMALL)
     repadded = batch._replace(target=batch.target.masked_fill(~batch.valid, 5))
@@ -183,7 +183,7 @@ def test_valid_positions_do_not_see_target_padding() -> None:
 
 
 def test_source_padding_matters_only_through_the_mask() -> None:
-    # The comparison above would also hold if both models looked at padding: rule that out.
+    # The comparison above would also hold if both models attended to padding: rule that out.
     _, ours = make_twins(SMALL)
     batch = draw_batch(SMALL)
     repadded = batch.source.masked_fill(batch.source == PAD, 5)
@@ -197,7 +197,7 @@ def iter_matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.dim() == 2)
 
 
-def test_xavier_draws_each_matrix_by_its_own_fans() -> None:
+def test_xavier_uses_the_fans_of_each_matrix() -> None:
     # One joint matrix for q, k and v would have the fans of a matrix three times as tall, and smaller weights:
     # so every matrix must stay inside its own bound and also come close to it.
     model = build(SMALL.make_settings(), seed=11)
@@ -213,7 +213,7 @@ def test_xavier_draws_each_matrix_by_its_own_fans() -> None:
     assert {"decoder.layers.1.cross.value.weight", "source.embedding.weight", "head.projection.weight"} <= set(names)
 
 
-def test_what_is_no_matrix_starts_as_torch_draws_it() -> None:
+def test_biases_and_norms_have_torch_defaults() -> None:
     # make_model touches only what has two dimensions: biases stay uniform in 1/sqrt(fan-in), norms 1 and 0.
     model = build(SMALL.make_settings(), seed=11)
     for name, parameter in model.named_parameters():

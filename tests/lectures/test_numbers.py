@@ -79,7 +79,7 @@ def test_thinking_machines() -> None:
 
 
 def test_without_the_division_the_softmax_is_hard() -> None:
-    # The same scores, not divided by 8: the second word is not seen any more, and no gradient reaches it.
+    # The same scores, not divided by 8: the second word gets no weight, and no gradient reaches it.
     query, key = torch.full((1, 64), 1.0), torch.tensor([[112 / 64], [96 / 64]]).expand(2, 64)
     _, weights = eager_attention(
         as_single_head(query), as_single_head(key), as_single_head(key), NO_MASK, Score(1.0), dropout=0.0
@@ -89,7 +89,7 @@ def test_without_the_division_the_softmax_is_hard() -> None:
 
 @pytest.mark.parametrize("is_square", [True, False], ids=["hint", "table"])
 def test_masked_table(is_square: bool) -> None:
-    # Raw scores as queries of unit keys: q.k then is the score. The causal mask is said both ways that Regard
+    # Raw scores as queries of unit keys: q.k then is the score. The causal mask is given in both ways that Regard
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
     raw, unit = torch.tensor(RAW), torch.eye(12)
     index = torch.arange(12)[None]
@@ -165,7 +165,7 @@ def test_concat_is_additive() -> None:
 
 @pytest.mark.parametrize("key_dim", [16, 64, 256])
 def test_variance_of_a_dot_product(key_dim: int) -> None:
-    # Components of mean 0 and variance 1: var(q.k) = d_k, and 1 after division by sqrt(d_k). 40,000 pairs tell
+    # Components of mean 0 and variance 1: var(q.k) = d_k, and 1 after division by sqrt(d_k). 40,000 pairs give
     # a variance to some 0.7 %, so 3 % is four deviations; without the root it would be off by a factor of 16 or more.
     query, key = draw(40_000, 1, 1, key_dim, seed=1), draw(40_000, 1, 1, key_dim, seed=2)
     assert Score(1.0).scores(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
@@ -196,7 +196,7 @@ def small_encoder(position: str, width: int = 16) -> EncoderDecoder:
 
 
 def encode_words(model: EncoderDecoder, sentence: list[str]) -> dict[str, Tensor]:
-    """The encoder's vector of each word; "like" stands there twice and is told by its count."""
+    """The encoder's vector of each word; "like" occurs twice and is distinguished by its count."""
     token_of_word = {word: number for number, word in enumerate(sorted(set(FIRST_SENTENCE)))}
     with torch.no_grad():
         memory, _ = model.encode(torch.tensor([[token_of_word[word] for word in sentence]]))
@@ -216,7 +216,7 @@ def test_a_sentence_is_a_sequence_with_positions() -> None:
     model = small_encoder("sinusoidal")
     first, second = encode_words(model, FIRST_SENTENCE), encode_words(model, SECOND_SENTENCE)
     for word, vector in first.items():
-        # Even "oranges", which stands in the last place of both, hears of the others' order.
+        # Even "oranges", which is last in both, depends on the order of the others.
         assert (vector - second[word]).abs().max() > 1e-2, word
 
 

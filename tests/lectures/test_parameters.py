@@ -1,4 +1,4 @@
-"""How many parameters: the paper's two sizes, and many heads for the price of one. Nothing is allocated."""
+"""Numbers of parameters: the paper's two sizes, and the same number for any number of heads. Allocates nothing."""
 
 import pytest
 import torch
@@ -36,8 +36,8 @@ def test_one_table_serves_source_target_and_output(name: str) -> None:
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16])
-def test_heads_are_free(heads: int) -> None:
-    # h heads of size d/h: the four matrices stay d x d, each with a bias of d, however they are cut.
+def test_number_of_heads_does_not_change_the_parameters(heads: int) -> None:
+    # h heads of size d/h: the four matrices stay d x d, each with a bias of d, however they are split.
     changes = {"encoder.attention.heads": heads, "decoder.attention.heads": heads, "decoder.cross.heads": heads}
     with torch.device("meta"):
         model, one_head = build(preset("base", changes)), build(preset("base", dict.fromkeys(changes, 1)))
@@ -49,7 +49,7 @@ def test_heads_are_free(heads: int) -> None:
         assert count_parameters(attention) == 4 * (512 * 512 + 512)
 
 
-def test_wider_heads_are_not_free() -> None:
+def test_wider_heads_have_more_parameters() -> None:
     # The equality above comes from d_h = d/h and from nothing else: heads of full size cost h times as much.
     with torch.device("meta"):
         model = build(preset("base", {"encoder.attention.key_dim": 512}))

@@ -1,4 +1,4 @@
-"""What the lectures ask of positions, held against Regard's: formula, bounds, uniqueness, relative distance."""
+"""Requirements of the lectures on positions: formula, bounds, uniqueness, relative distance."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_bounded(interleaved: bool) -> None:
 
 
 def test_any_length() -> None:
-    # "Generalise to longer sentences": no table ends, and the waves stay what they are.
+    # "Generalise to longer sentences": there is no maximum length, and the frequencies stay the same.
     far = Sinusoidal(64, 10000.0, interleaved=True).encode(make_positions(1_000_000))
     assert torch.isfinite(far).all()
     assert Sinusoidal(64, 10000.0, interleaved=True).max_positions is None
@@ -82,7 +82,7 @@ def test_product_depends_only_on_the_distance(interleaved: bool) -> None:
         expected = sum(math.cos(distance / 10000 ** (2 * i / 64)) for i in range(32))
         assert (diagonal - expected).abs().max() < 1e-4
     near, far = products.diagonal(1).mean(), products.diagonal(20).mean()
-    assert near > far + 1  # and it tells near from far
+    assert near > far + 1  # near and far differ
 
 
 @both_layouts
@@ -131,7 +131,7 @@ def rotate(x: Tensor, position: int, interleaved: bool) -> Tensor:
 
 
 @both_layouts
-def test_rotary_keeps_norms_and_tells_only_the_distance(interleaved: bool) -> None:
+def test_rotary_keeps_norms_and_depends_only_on_the_distance(interleaved: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     query, key = torch.randn(2, 16, generator=generator)
     for position in (0, 1, 17, 400):
@@ -145,12 +145,12 @@ def test_rotary_keeps_norms_and_tells_only_the_distance(interleaved: bool) -> No
     for distance in (0, 1, 5, 30):
         for start in (1, 50, 333):
             assert product(start + distance, start) == pytest.approx(product(distance, 0), abs=1e-3)
-    assert abs(product(5, 0) - product(0, 0)) > 0.1  # the distance itself is told
+    assert abs(product(5, 0) - product(0, 0)) > 0.1  # the distance matters
     assert abs(product(5, 0) - product(0, 5)) > 0.1  # and its direction
 
 
 @both_layouts
-def test_rotary_turns_pairs_by_the_waves_of_the_sinusoid(interleaved: bool) -> None:
+def test_rotary_rotates_pairs_by_the_frequencies_of_the_sinusoid(interleaved: bool) -> None:
     # Pair i turns by p / 10000^(2i/d): as complex numbers, a multiplication by exp(i angle).
     x = torch.randn(8, generator=torch.Generator().manual_seed(1))
     turned = rotate(x, 3, interleaved)
@@ -183,18 +183,18 @@ def test_biases_depend_only_on_the_distance(position: Position) -> None:
     for table, moved in zip(tables, position.on_scores(elsewhere, elsewhere), strict=True):
         assert torch.equal(table, moved)
         assert torch.equal(table[..., 1:, 1:], table[..., :-1, :-1])  # constant along every diagonal
-        # A constant bias would pass as well: near and far must be told apart, in every head.
+        # A constant bias would pass as well: near and far must differ in every head.
         assert (table[0, :, 199, 199] != table[0, :, 199, 190]).all()
         assert (table[0, :, 199, 198] != table[0, :, 199, 150]).all()
 
 
-def test_alibi_punishes_distance() -> None:
+def test_alibi_penalises_distance() -> None:
     table = Alibi(4).on_scores(make_positions(10), torch.arange(21)[None])[0][0, :, 0]  # (H, S) around position 10
     for head, slope in enumerate([1 / 4, 1 / 16, 1 / 64, 1 / 256]):
         assert table[head].tolist() == [-slope * abs(10 - key) for key in range(21)]
 
 
-def test_relative_tells_directions_apart_only_where_both_are_seen() -> None:
+def test_relative_bias_distinguishes_directions_only_if_both_are_visible() -> None:
     here = torch.arange(100)[None]
     both, past = (
         make_relative_bias(is_bidirectional=True).on_scores(here, here)[0],
