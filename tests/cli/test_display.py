@@ -42,7 +42,7 @@ STARTED = Started(Path("my-model"), 0, 2000, 2_605_056, 28_000, 1_014, "cpu", "c
 
 def make_events() -> Iterator[Event]:
     yield Stage("learning the vocabulary")
-    yield Stage("cutting train into tokens", "29,000 samples")
+    yield Stage("tokenizing the train corpus", "29,000 samples")
     yield Message(f"Fastest here: 2 threads. {MARKUP}")
     yield STARTED
     for update in range(1, 201):
@@ -51,7 +51,7 @@ def make_events() -> Iterator[Event]:
             yield make_validated(update, chrf=40 - update / 100, best=update == 100)
             yield Saved(update, Path("my-model/checkpoints/step-00000100"))
     yield Spiked(201, "the loss is not finite", "skipped")
-    yield Message("Met in train: empty line: 2, first at a.en:7.", "warning")
+    yield Message("Defects in the train corpus: empty line: 2, first at a.en:7.", "warning")
     yield Finished(200, "stop requested", Path("my-model"), {"chrf": 39.0})
 
 
@@ -86,8 +86,8 @@ def test_before_the_first_update_the_stage_is_shown() -> None:
     terminal.send(Stage("learning the vocabulary"))
     terminal.now = 65.0
     assert terminal.rendered == ["learning the vocabulary ... 1 min 05 s"]
-    terminal.send(Stage("cutting train into tokens", "29,000 samples"), STARTED)
-    assert terminal.rendered == ["cutting train into tokens: 29,000 samples ... 1 min 05 s"]
+    terminal.send(Stage("tokenizing the train corpus", "29,000 samples"), STARTED)
+    assert terminal.rendered == ["tokenizing the train corpus: 29,000 samples ... 1 min 05 s"]
 
 
 def test_a_long_line_is_truncated_with_an_ellipsis() -> None:
@@ -206,7 +206,7 @@ def test_plain_lines() -> None:
     logged = log_lines()
     assert logged[:4] == [
         "learning the vocabulary",
-        "cutting train into tokens: 29,000 samples",
+        "tokenizing the train corpus: 29,000 samples",
         f"Fastest here: 2 threads. {MARKUP}",
         "starting: 2,605,056 parameters, 28,000 training samples, 1,014 validation samples, device cpu",
     ]
@@ -226,7 +226,7 @@ def test_plain_lines() -> None:
     assert logged.count("  bleu signature: tok:13a") == 1
     assert logged[-3:] == [
         "warning: spike at update 201: the loss is not finite; skipped",
-        "warning: Met in train: empty line: 2, first at a.en:7.",
+        "warning: Defects in the train corpus: empty line: 2, first at a.en:7.",
         "stopped on request, checkpoint saved, at update 200; best: chrf 39.00",
     ]
 

@@ -48,7 +48,7 @@ def test_writes_every_split_with_its_tokenizer(folder: Path) -> None:
     assert len(open_corpus(folder / "out/train")) == 40
     assert len(open_corpus(folder / "out/validation")) == 40
     assert TokenizerPair.load(folder / "out").fingerprint == TOKENIZERS.fingerprint
-    assert "2 were there already" in run_prepare("run.toml", "out", "--tokenizer", "words", "--size", "0.001")
+    assert "2 reused" in run_prepare("run.toml", "out", "--tokenizer", "words", "--size", "0.001")
 
 
 def test_what_is_to_be_held_out_is(folder: Path) -> None:
@@ -58,7 +58,7 @@ def test_what_is_to_be_held_out_is(folder: Path) -> None:
     assert len(learned) + len(held_out) == 40
     assert 4 < len(held_out) < 24
     (folder / "run.toml").write_text("[data]\nheld_out = 0.3\n" + RUN_TOML)
-    with pytest.raises(RegardError, match="beside a validation corpus"):
+    with pytest.raises(RegardError, match="Both data.held_out and a validation corpus"):
         run_prepare("run.toml", "other", "--tokenizer", "words")
     (folder / "run.toml").write_text("[data]\ntrain = []\n")
     with pytest.raises(RegardError, match="no text to train on"):
@@ -71,7 +71,7 @@ def test_says_what_was_odd(folder: Path) -> None:
 
 
 def test_faults_are_named(folder: Path) -> None:
-    with pytest.raises(RegardError, match="no such run file"):
+    with pytest.raises(RegardError, match="run file does not exist"):
         run_prepare("none.toml", "out", "--tokenizer", "words")
     (folder / "bad.toml").write_text('[[data.train]]\nkind = "lines"\nsuorce = "a"\n')
     with pytest.raises(ConfigError, match="suorce"):

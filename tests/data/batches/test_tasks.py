@@ -188,7 +188,7 @@ def test_noise_depends_on_seed_epoch_and_sample_only(task: Task) -> None:
                 if rows_of_part is not None and rows_of_all is not None:
                     wide = min(rows_of_part.shape[1], rows_of_all.shape[1])
                     assert rows_of_part[row, :wide].tolist() == rows_of_all[number, :wide].tolist()
-    samples = [(text,) for text in token_lists]
+    samples: list[tuple[list[int], ...]] = [(text,) for text in token_lists]
     for changed_samples in (
         make_samples(samples, epoch=3),
         make_samples(samples, numbers=list(range(1, 51)), epoch=2),
