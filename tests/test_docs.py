@@ -68,3 +68,14 @@ def test_glossary_names_exist() -> None:
         source = (ROOT / "src" / "regard" / where.strip(" `|")).read_text(encoding="utf-8")
         for name in re.findall(r"`([A-Za-z_.]+)[`(]", ours)[:1]:
             assert name.rpartition(".")[2] in source, (name, where)
+
+
+def test_the_index_lists_every_page() -> None:
+    """docs/index.md links every page, and every link of README.md and docs/index.md exists."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("**/*.md"):
+        if page.name != "index.md":
+            assert f"]({page.relative_to(ROOT / 'docs')})" in index, page
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), (page.name, link)

@@ -1,4 +1,4 @@
-"""Regard: train, inspect and serve Transformers.
+"""Regard: train, evaluate, inspect and run Transformers on your own text.
 
 Public names are imported on first use, so that `import regard` is fast and does not import torch.
 """

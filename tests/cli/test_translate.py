@@ -164,7 +164,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
         ),
         (["translate", translator_folder, "text", "--search", "stochastic", *GNMT_OPTIONS], "has no length penalty"),
         (["score", generator_folder, "text", "--into", "de"], "Leave target_language out"),
-        (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave `window` out"),
+        (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave window out"),
     ):
         done = run_command(*arguments)
         assert done.code == 1, arguments

@@ -25,7 +25,7 @@ from regard.cli import (
 
 app = typer.Typer(
     name="regard",
-    help="Train, inspect and serve Transformers.",
+    help="Train, evaluate, inspect and run Transformers on your own text.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -65,4 +65,4 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Train, inspect and serve Transformers."""
+    """Train, evaluate, inspect and run Transformers on your own text."""
