@@ -183,11 +183,13 @@ def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], nu
     unused_count = sum(token_id not in round_trip.token_counts for token_id in token_ids)
     typer.echo(f"{unused_count:,} of {len(token_ids):,} tokens unused; unknown tokens: {round_trip.unknown.tokens:,}\n")
     used_ids = [token_id for token_id in token_ids if token_id in round_trip.token_counts]
-    longest = sorted(used_ids, key=lambda token_id: (-len(tokenizer.token_bytes.bytes[token_id]), token_id))[:number]
-    rarest = sorted(used_ids, key=lambda token_id: (round_trip.token_counts[token_id], -token_id))[:number]
+    longest_ids = sorted(used_ids, key=lambda token_id: (-len(tokenizer.token_bytes.bytes[token_id]), token_id))[
+        :number
+    ]
+    rarest_ids = sorted(used_ids, key=lambda token_id: (round_trip.token_counts[token_id], -token_id))[:number]
     table = Table("longest", "count", "rarest", "count", box=None, pad_edge=False)
     table.columns[1].justify = table.columns[3].justify = "right"
-    for long, rare in zip(longest, rarest, strict=True):
+    for long, rare in zip(longest_ids, rarest_ids, strict=True):
         cells = [
             (show_token(tokenizer, token_id), f"{round_trip.token_counts[token_id]:,}") for token_id in (long, rare)
         ]
