@@ -84,7 +84,7 @@ def test_loaded_is_undisturbed() -> None:
     assert torch.equal(ema.weights()["embedding.weight"], loaded.weights()["embedding.weight"])
     with pytest.raises(RegardError, match=r"embedding\.weight is missing; other is unknown"):
         ema.load({"other": torch.zeros(1)})
-    with pytest.raises(RegardError, match=r"table\.weight is \(2,\), not \(5, 3\)"):
+    with pytest.raises(RegardError, match=r"embedding\.weight has shape \(2,\), not \(5, 3\)"):
         ema.load({"embedding.weight": torch.zeros(2)})
 
 
