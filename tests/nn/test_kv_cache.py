@@ -26,7 +26,7 @@ def test_bytes_are_exact_and_room_is_taken_once() -> None:
 
 def test_more_than_the_capacity_is_refused_with_a_way_out() -> None:
     cache = make_cache(capacity=4)
-    with pytest.raises(ShapeError, match=r"room for 4 tokens a row, and 5 are needed[\s\S]*larger capacity"):
+    with pytest.raises(ShapeError, match=r"holds 4 tokens per row, but 5 are needed[\s\S]*larger capacity"):
         cache.append("self", torch.ones(2, 1, 2, 1), torch.ones(2, 1, 2, 1))
 
 
@@ -42,11 +42,11 @@ def test_crop_back_to_equal_lengths_needs_no_lengths() -> None:
 
 def test_crop_cannot_add() -> None:
     for lengths in (4, -1, [4, 1], [2, -1]):
-        with pytest.raises(ShapeError, match="cannot be cropped"):
+        with pytest.raises(ShapeError, match="Cannot crop"):
             make_cache().crop(lengths)
     cache = make_cache()
     cache.crop([3, 1])
-    with pytest.raises(ShapeError, match=r"Rows of \[3, 1\] tokens cannot be cropped to \[2, 2\]"):
+    with pytest.raises(ShapeError, match=r"Cannot crop rows of \[3, 1\] tokens to \[2, 2\]"):
         cache.crop([2, 2])
     with pytest.raises(ShapeError, match="1 lengths for 2 rows"):
         cache.crop([1])

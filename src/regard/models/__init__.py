@@ -1,1 +1,1 @@
-"""The ends of the core and the three families. Only `build`, `initial` and `cost` read the configuration."""
+"""Inputs, heads and the three model families. Only `build`, `init` and `cost` read the configuration."""

@@ -1,4 +1,4 @@
-"""A configuration becomes a network: here, and nowhere else, kinds are turned into modules.
+"""Build a model from its configuration: the only place that maps kinds to modules.
 
 >>> from regard.config.codec import preset
 >>> model = build(preset("tiny"))
@@ -45,10 +45,14 @@ def build(settings: config.EncoderOnly, seed: int | None = None) -> EncoderOnly:
 @overload
 def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel: ...
 def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
-    """A new model with initial weights; the same seed draws the same weights.
+    """Build a model with initial weights.
 
-    On another device: `with torch.device("cuda"): build(...)`. On "meta" nothing is drawn, and
-    `initialise(model, settings)` fills the model once it has been materialised.
+    On another device: `with torch.device("cuda"): build(...)`. On "meta" no weights are initialised; call
+    `init_weights(model, settings)` once the model has been materialised.
+
+    Args:
+        settings: The model's configuration.
+        seed: Random seed of the initial weights. Default: taken from torch's default generator.
     """
     if torch.get_default_device().type == "meta":
         with _SkipInit():
@@ -59,10 +63,10 @@ def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
 
 
 class _SkipInit(TorchFunctionMode):
-    """Functions of `nn.init` do nothing: what has no numbers needs none, and torch would load its compiler for them."""
+    """Makes functions of `nn.init` do nothing: meta tensors have no data, and torch would import its compiler for them."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Torch asks here before it does anything."""
+        """Return the tensor unchanged for `nn.init` functions; call all others."""
         if getattr(func, "__module__", None) == "torch.nn.init":
             return args[0] if args else kwargs["tensor"]
         return func(*args, **(kwargs or {}))
@@ -76,7 +80,7 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
             if isinstance(settings.target, config.Tokens):
                 target = _make_token_input(settings.target, width)
             else:
-                assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
+                assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
                 target = source
             encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
             decoder = _make_stack("decoder", settings.decoder, width, is_decoder=True)
@@ -135,7 +139,7 @@ def _make_head(
 ) -> LMHead | MLMHead | ClassHead | TagHead | IdentityHead:
     match settings:
         case config.LMHead() | config.MLMHead():
-            assert isinstance(source, TokenInput)  # noqa: S101 - the configuration refuses anything else
+            assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
             lm_head = _make_lm_head(source.embedding, width, settings.tied, settings.kind == "mlm" or settings.bias)
             if isinstance(settings, config.LMHead):
                 return lm_head

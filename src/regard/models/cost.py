@@ -1,8 +1,8 @@
-"""What a model costs before it exists: parameters, arithmetic, memory.
+"""The cost of a model, computed from its configuration: parameters, FLOPs, memory.
 
-With N source and M target tokens, width d and h heads the lectures count O(N^2 + M^2 + N M) d for looking and
-O((N + M) d^2) for projecting, O(N^2 h) memory where the weights are written out, and a cache that turns the
-quadratic cost of a step into a linear one. Here each of them is a number.
+With N source and M target tokens, width d and h heads the lectures count O(N^2 + M^2 + N M) d for attention and
+O((N + M) d^2) for projections, O(N^2 h) memory where attention weights are materialised, and a KV cache that makes the
+quadratic cost of a step linear. This module gives the exact numbers.
 
 >>> from regard.config.codec import preset
 >>> tiny = cost(preset("tiny"), batch_size=1, source=20, target=20)
@@ -11,8 +11,8 @@ quadratic cost of a step into a linear one. Here each of them is a number.
 >>> tiny.kv_cache["cross"], tiny.kv_cache["self"]  # 4 layers x (keys + values) x 20 tokens x 128 x 4 bytes
 (81920, 81920)
 
-FLOPs are those of matrix products, a multiplication and an addition each; causal and windowed attention are
-counted in full, because dense kernels compute them in full. Bytes are those of float32 unless told otherwise.
+FLOPs are those of matrix products, counting a multiplication and an addition as two; causal and windowed attention
+count in full, because dense kernels compute them in full. Bytes are those of float32 by default.
 """
 
 from collections import Counter
@@ -25,29 +25,34 @@ from regard.config import model as config
 from regard.config import parts
 from regard.models.build import build
 
-Parts = Counter[str]  # a number for each part; `.total()` is their sum
+Parts = Counter[str]  # one number per part; `.total()` is their sum
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Numbers by part. FLOPs for the whole batch, bytes for the whole batch."""
+    """Costs by part. FLOPs and bytes are those of the whole batch."""
 
     parameters: Parts
-    forward: Parts  # FLOPs of one pass over all tokens
+    forward: Parts  # FLOPs of one forward pass over all tokens
     training: Parts  # FLOPs of forward and backward
-    decoding: Parts  # FLOPs of writing all target tokens one by one, with the cache
-    decoding_uncached: Parts  # the same if every step starts anew
-    activations: Parts  # bytes kept for the backward pass, where the fused kernel runs (see `_activations`)
-    attention_weights: Parts  # bytes of one layer's attention weights (N^2 h), where the explicit path writes them out
-    kv_cache: Parts  # bytes of keys and values once all target tokens are written
+    decoding: Parts  # FLOPs of generating all target tokens one by one, with the KV cache
+    decoding_uncached: Parts  # the same without a cache
+    activations: Parts  # bytes kept for the backward pass with fused attention (see `_activations`)
+    attention_weights: Parts  # bytes of one layer's attention weights (N^2 h) in eager attention
+    kv_cache: Parts  # bytes of keys and values after all target tokens
 
 
 def cost(
     settings: config.AnyModel, *, batch_size: int, source: int = 0, target: int = 0, bytes_per_element: int = 4
 ) -> Cost:
-    """Costs for `batch` rows of `source` vectors read and `target` tokens written.
+    """Compute the cost of one batch.
 
-    For a decoder-only model `source` counts the vectors of the prefix; an encoder-only model has no target.
+    Args:
+        settings: The model's configuration.
+        batch_size: Rows of the batch.
+        source: Source length; for a decoder-only model, the length of the prefix.
+        target: Target length; 0 for an encoder-only model.
+        bytes_per_element: 4 for float32, 2 for bfloat16.
     """
     with torch.device("meta"):
         model = build(settings)
@@ -56,7 +61,7 @@ def cost(
         parameters[name.split(".")[0]] += parameter.numel()
     forward = _forward(settings, batch_size, source, target)
     training = Parts({part: 3 * flops for part, flops in forward.items()})
-    training["input"] = 2 * forward["input"]  # nobody asks for the gradient of an image
+    training["input"] = 2 * forward["input"]  # no gradient with respect to an image
     element_size = bytes_per_element
     return Cost(
         parameters=parameters,
@@ -98,13 +103,13 @@ def _forward(settings: config.AnyModel, batch_size: int, source: int, target: in
 
 
 def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
-    """Step t looks at t tokens: 1 + 2 + ... + M looks instead of M times M."""
+    """Step t attends to t tokens: 1 + 2 + ... + M query-key pairs instead of M times M."""
     if isinstance(settings, config.EncoderOnly):
         return Parts()
     prefix = source if isinstance(settings, config.DecoderOnly) else 0
     steps = _forward(
         settings, batch_size, source, target
-    )  # projections, feed-forward, head: once a token, as in one pass
+    )  # projections, feed-forward, head: once per token, as in one pass
     pairs = prefix * prefix + sum(range(prefix + 1, prefix + target + 1))
     keys = prefix + sum(range(prefix + 1, prefix + target + 1))
     stack = settings.decoder
@@ -121,7 +126,7 @@ def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: i
 def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     if isinstance(settings, config.EncoderOnly):
         return Parts()
-    # A pass is a polynomial of second degree in what is written: three passes give the sum over all of them.
+    # The cost of a pass is a quadratic polynomial in the target length: three values determine the sum over all steps.
     at_0, at_1, at_2 = (_forward(settings, batch_size, source, length) for length in range(3))
     first, second, third = target, target * (target + 1) // 2, (target + 1) * target * (target - 1) // 6
     return Parts(
@@ -137,7 +142,7 @@ def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, 
 def _input(settings: config.Input, width: int, vectors: int) -> Parts:
     match settings:
         case config.Tokens():
-            return Parts()  # a table is looked up, not multiplied
+            return Parts()  # an embedding lookup has no products
         case config.Patches(patch=patch, channels=channels):
             return Parts({"input": 2 * vectors * channels * patch * patch * width})
         case config.Mel(bins=bins, frames=frames):
@@ -147,7 +152,7 @@ def _input(settings: config.Input, width: int, vectors: int) -> Parts:
 
 
 def _stack(settings: parts.Stack, width: int, batch_size: int, tokens: int, label: str) -> Parts:
-    """Everything in a stack but its cross-attention."""
+    """FLOPs of a stack without its cross-attention."""
     matrices = 3 if settings.feedforward.kind == "gated" else 2
     attention = settings.attention
     layer = Parts(
@@ -171,7 +176,7 @@ def _cross_attention(settings: parts.CrossStack, width: int, batch_size: int, ta
 
 
 def _projections(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
-    """Queries and outputs for those who ask, keys and values for those who are asked; general's W on queries."""
+    """FLOPs of the query and output, key and value projections, and of W in a general score."""
     key_dim, value_dim = attention.dims(width)
     per_query = attention.heads * (key_dim + value_dim) * width
     if attention.score.kind == "general":
@@ -182,7 +187,7 @@ def _projections(attention: parts.Attention, width: int, queries: int, keys: int
 def _attention_flops(
     attention: parts.Attention, width: int, batch_size: int, pairs: int, queries: int, keys: int
 ) -> int:
-    """Scores and weighted sums. `looks` pairs a row, of `asking` queries and `asked` keys over all calls."""
+    """FLOPs of scores and weighted sums, for so many query-key pairs, queries and keys per row over all calls."""
     key_dim, value_dim = attention.dims(width)
     score = attention.score
     if isinstance(score, parts.Concat | parts.Additive):
@@ -216,10 +221,10 @@ def _head(
 
 
 def _activations(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
-    """Numbers kept for the backward pass where the fused kernel runs, with one noise tensor for every dropout.
+    """Count the elements kept for the backward pass with fused attention, and one mask for every dropout.
 
-    Not counted: what torch keeps of attention weights where it cannot run fused on a CPU (dropout on them, a learned
-    bias, concat and additive scores; `weights` tells how many numbers they are), and the inside of norms on heads.
+    Not counted: attention weights where torch has no fused kernel on a CPU (attention dropout, a learned bias, concat
+    and additive scores; `Cost.attention_weights` gives their size), and activations inside query and key norms.
     """
     width = settings.width
     activations = Parts()
@@ -242,14 +247,16 @@ def _activations(settings: config.AnyModel, batch_size: int, source: int, target
 
 
 def _stack_activations(settings: parts.Stack, width: int, vectors: int) -> int:
-    """A stack's layers (but for cross-attention), what enters and what leaves."""
+    """Elements of a stack's layers (without cross-attention), its input and its output."""
     hidden = vectors * settings.feedforward.hidden
     if settings.feedforward.kind == "gated":
-        feedforward = 4 * hidden  # gate, bent gate, up, their product
+        feedforward = 4 * hidden  # gate, activated gate, up, their product
     else:
-        feedforward = hidden if settings.feedforward.activation == "relu" else 2 * hidden  # relu needs only its result
+        feedforward = hidden if settings.feedforward.activation == "relu" else 2 * hidden  # relu keeps only its output
     if settings.dropout.feedforward:
-        feedforward += (2 if settings.feedforward.activation == "relu" else 1) * hidden  # noise, and what it changed
+        feedforward += (
+            2 if settings.feedforward.activation == "relu" else 1
+        ) * hidden  # mask, and the input of the product
     layer = (
         _attention_activations(settings.attention, width, vectors, vectors)
         + feedforward
@@ -260,18 +267,18 @@ def _stack_activations(settings: parts.Stack, width: int, vectors: int) -> int:
 
 
 def _attention_activations(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
-    """Queries, keys, values, the heads' outputs, and the softmax's denominators."""
+    """Elements of queries, keys, values, heads, and softmax denominators."""
     key_dim, value_dim = attention.dims(width)
     return queries * attention.heads * (key_dim + value_dim + 1) + keys * attention.groups * (key_dim + value_dim)
 
 
 def _residual_activations(settings: parts.Stack, width: int, vectors: int) -> int:
-    """What the norm and the projections read, and the dropout's noise."""
+    """Elements of the inputs of norm and projections, and of the dropout mask."""
     return vectors * width * (3 if settings.dropout.sublayer else 2)
 
 
 def _attention_weights(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
-    """Attention weights of one layer: one number a head for every look."""
+    """Elements of one layer's attention weights: one per head and query-key pair."""
     match settings:
         case config.EncoderDecoder():
             return Parts(
@@ -303,7 +310,7 @@ def _kv_cache(settings: config.AnyModel, batch_size: int, source: int, target: i
 
 
 def _key_value_size(attention: parts.Attention, width: int) -> int:
-    """Numbers in one token's key and value, all groups together."""
+    """Elements of one token's key and value over all groups."""
     return attention.groups * sum(attention.dims(width))
 
 

@@ -1,4 +1,4 @@
-"""Each sees the past: write on, word by word. An image or sound may stand before the words."""
+"""The decoder-only family (GPT, Llama): causal self-attention, with an optional image or audio prefix."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ class DecoderOnly(nn.Module):
         self.tokens = tokens
         self.decoder = decoder
         self.head = head
-        self.mask = mask  # causal, perhaps within a window
+        self.mask = mask  # causal, optionally within a window
 
     def forward(
         self,
@@ -38,10 +38,16 @@ class DecoderOnly(nn.Module):
         prefix_valid: Tensor | None = None,
         record: Record | None = None,
     ) -> Tensor:
-        """Logits for every token (B, T, words), or the head's answer.
+        """Return logits (B, T, vocabulary), or the output of another head.
 
-        Rows are padded on the right, where no earlier token looks; `real` (B, T) matters only to heads that
-        pool. Packed texts are kept apart by `documents` (B, T), with `positions` (B, T) that restart.
+        Args:
+            tokens: Token ids (B, T), padded on the right, where no earlier token attends.
+            valid: (B, T), False for padding; only heads that pool need it.
+            positions: (B, T), restarting at each text of a packed row.
+            documents: (B, T), the number of each token's text in a packed row.
+            prefix: Image or mel spectrogram before the tokens.
+            prefix_valid: Which parts of the prefix are not padding.
+            record: Where to record attentions and residuals.
         """
         x = self.hidden_states(
             tokens,
@@ -66,41 +72,47 @@ class DecoderOnly(nn.Module):
         prefix_valid: Tensor | None = None,
         record: Record | None = None,
     ) -> Tensor:
-        """What the head reads: (B, T, D), the prefix left out."""
+        """Return the hidden states that the head reads, (B, T, D), without the prefix."""
         x, _ = self.tokens(tokens)  # (B, T, D)
         mask = self.mask if documents is None else self.mask & same_document(documents)
         if prefix is None:
             return self.decoder(x, mask, positions, record=record)
         if positions is not None or documents is not None:
-            raise ShapeError("A prefix cannot be packed.", fix="Give one text a row.")
+            raise ShapeError("Packed rows cannot have a prefix.", fix="Use one text per row.")
         prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D), (B, P)
         inputs = torch.cat((prefix_states, x), dim=1)  # (B, P + T, D)
         if valid is not None:
             valid = torch.cat((valid, valid.new_ones(tokens.shape)), dim=1)  # (B, P + T)
             mask = mask & padding(valid)
-            positions = (valid.cumsum(dim=1) - 1).clamp(min=0)  # words go on where the real prefix ends
+            positions = (valid.cumsum(dim=1) - 1).clamp(min=0)  # tokens continue where the valid prefix ends
         return self.decoder(inputs, mask, positions, record=record)[:, prefix_states.size(1) :]  # (B, T, D)
 
     def start(self, capacity: int, prefix: Tensor | None = None, prefix_valid: Tensor | None = None) -> DecodingState:
-        """An empty state with room for `capacity` vectors a row; a prefix is read at once."""
+        """Return a decoding state for at most `capacity` vectors per row; runs the decoder on the prefix, if any.
+
+        Raises:
+            ShapeError: The model has a classification head, or the prefix is not padded on the right.
+        """
         if isinstance(self.head, ClassHead):
-            raise ShapeError("A classifier does not write.", fix="Call the model on the whole text.")
+            raise ShapeError("A classifier cannot generate text.", fix="Call the model on the whole text.")
         state = DecodingState(KVCache(capacity), memory_valid=None)
         if prefix is not None:
             prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D)
             self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache)
             if valid is not None:
                 if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
-                    raise ShapeError("A prefix has a hole.", fix="Pad prefixes on the right, after all that is real.")
+                    raise ShapeError("A prefix has padding before valid vectors.", fix="Pad prefixes on the right.")
                 state.crop(valid.sum(dim=1).tolist())
         return state
 
     def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:
-        """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
+        """Return logits (B, k, vocabulary) for the next k tokens (B, k) of each row, and advance the state."""
         x, _ = self.tokens(tokens)  # (B, k, D)
         return self.head(self.decoder(x, self.mask, kv_cache=state.kv_cache, record=record))
 
     def _read_prefix(self, prefix: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if self.prefix is None:
-            raise ShapeError("A prefix was given, but the model has none.", fix="Build it with a `prefix` input.")
+            raise ShapeError(
+                "The model has no prefix input, but a prefix was passed.", fix="Build the model with a `prefix`."
+            )
         return self.prefix(prefix, valid)

@@ -1,4 +1,4 @@
-"""Read the source as a whole, then write the target word by word, looking back at the source."""
+"""The encoder-decoder family (the original Transformer): encodes a source, then generates a target token by token."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from regard.nn.masks import Mask, no_mask, padding
 from regard.nn.record import Record
 from regard.nn.stack import Stack
 
-Memory = tuple[Tensor, Tensor | None]  # (B, S, D) and which of it is real, (B, S)
+Memory = tuple[Tensor, Tensor | None]  # encoder output (B, S, D) and its padding mask (B, S), True for tokens
 
 
 class EncoderDecoder(nn.Module):
@@ -33,8 +33,8 @@ class EncoderDecoder(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.head = head
-        self.encoder_mask = encoder_mask  # everything, perhaps within a window
-        self.decoder_mask = decoder_mask  # causal, perhaps within a window
+        self.encoder_mask = encoder_mask  # everything, optionally within a window
+        self.decoder_mask = decoder_mask  # causal, optionally within a window
 
     def forward(
         self,
@@ -44,10 +44,13 @@ class EncoderDecoder(nn.Module):
         *,
         record: Record | None = None,
     ) -> Tensor:
-        """Logits (B, T, words) for every target token.
+        """Return logits (B, T, vocabulary) for every target token (teacher forcing).
 
-        `source_valid` is False for padding in the source. Targets are padded on the right, where no earlier
-        token looks.
+        Args:
+            source: Source tokens (B, S), images or mel spectrograms.
+            target: Target tokens (B, T), padded on the right, where no earlier token attends.
+            source_valid: False for padding in the source.
+            record: Where to record attentions and residuals.
         """
         return self.head(self.hidden_states(source, target, source_valid, record=record))
 
@@ -62,30 +65,30 @@ class EncoderDecoder(nn.Module):
         *,
         record: Record | None = None,
     ) -> Tensor:
-        """What the head reads: (B, T, D)."""
+        """Return the hidden states that the head reads, (B, T, D)."""
         memory = self.encode(source, source_valid, record=record)
         return self.decode(target, memory, record=record)
 
     def encode(self, source: Tensor, valid: Tensor | None = None, *, record: Record | None = None) -> Memory:
-        """The memory (B, S, D) of a source, and which of it is real."""
+        """Return the encoder output (B, S, D) of a source, and its padding mask."""
         x, valid = self.source(source, valid)  # (B, S, D), (B, S)
         return self.encoder(x, self.encoder_mask & _padding_mask(valid), record=record), valid
 
     def decode(self, target: Tensor, memory: Memory, *, record: Record | None = None) -> Tensor:
-        """The decoder's vectors (B, T, D) over a memory."""
+        """Return the decoder's hidden states (B, T, D) over a memory."""
         x, _ = self.target(target)  # (B, T, D)
         hidden_states, valid = memory
         return self.decoder(x, self.decoder_mask, None, hidden_states, _padding_mask(valid), record=record)
 
     def start(self, source: Tensor, source_valid: Tensor | None = None, *, capacity: int) -> DecodingState:
-        """Read the source once; room for `capacity` target tokens a row."""
+        """Encode the source and return a decoding state for at most `capacity` target tokens per row."""
         memory, valid = self.encode(source, source_valid)
         state = DecodingState(KVCache(capacity), valid)
         self.decoder.cache_memory(memory, state.kv_cache)
         return state
 
     def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:
-        """Logits (B, k, words) for the next k tokens (B, k) of each row; the state moves on."""
+        """Return logits (B, k, vocabulary) for the next k tokens (B, k) of each row, and advance the state."""
         x, _ = self.target(tokens)  # (B, k, D)
         memory_mask = _padding_mask(state.memory_valid)
         x = self.decoder(x, self.decoder_mask, memory_mask=memory_mask, kv_cache=state.kv_cache, record=record)

@@ -1,4 +1,4 @@
-"""All see all: read a sequence and say something about it."""
+"""The encoder-only family (BERT, ViT): bidirectional self-attention over a sequence."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ class EncoderOnly(nn.Module):
         self.source = source
         self.encoder = encoder
         self.head = head
-        self.mask = mask  # what the configuration hides: everything is seen, or a window
+        self.mask = mask  # everything, optionally within a window
 
     def forward(
         self,
@@ -31,7 +31,16 @@ class EncoderOnly(nn.Module):
         documents: Tensor | None = None,
         record: Record | None = None,
     ) -> Tensor:
-        """The head's logits; `real` is False for padding, `documents` (B, T) keeps packed texts apart."""
+        """Return the head's logits.
+
+        Args:
+            source: Tokens (B, T), images or mel spectrograms.
+            valid: False for padding.
+            types: Token types (B, T).
+            positions: (B, T), restarting at each text of a packed row.
+            documents: (B, T), the number of each token's text in a packed row.
+            record: Where to record attentions and residuals.
+        """
         x, valid = self.hidden_states(
             source, valid, types=types, positions=positions, documents=documents, record=record
         )
@@ -50,7 +59,7 @@ class EncoderOnly(nn.Module):
         documents: Tensor | None = None,
         record: Record | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """What the head reads: (B, T, D), and which of it is real."""
+        """Return the hidden states that the head reads, (B, T, D), and their padding mask."""
         x, valid = self.source(source, valid, types)  # (B, T, D), (B, T)
         mask = self.mask & (no_mask() if valid is None else padding(valid))
         if documents is not None:

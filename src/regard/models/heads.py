@@ -1,7 +1,7 @@
-"""Vectors (B, T, D) -> logits: words, masked words, one class, a tag for each, or the vectors themselves.
+"""Output heads: hidden states (B, T, D) to logits of tokens, masked tokens, a class or tags, or unchanged.
 
-Every head is called with the vectors and which of them are real (None: all), and every output matrix is a
-Linear of its own or the embedding table of the input.
+Every head takes the hidden states and their padding mask (True for tokens; None: no padding). The output matrix of a
+language model is a Linear of its own or the tied embedding of the input.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from regard.nn.feedforward import ACTIVATIONS
 
 
 class LMHead(nn.Module):
-    """A score for every word at every position, by an own matrix or the tied embedding table.
+    """Language-model head: logits over the vocabulary at every position, by its own matrix or the tied embedding.
 
-    The table's module is shared, not its parameter: a tie that survives moving the model to another device.
+    A tied head shares the embedding's module, not its parameter: that tie survives moving the model to a device.
     """
 
     def __init__(self, projection: nn.Linear | nn.Embedding, bias: nn.Parameter | None) -> None:
         super().__init__()
-        self.projection = projection  # its weight is (words, D)
-        self.bias = bias  # (words)
+        self.projection = projection  # its weight is (vocabulary, D)
+        self.bias = bias  # (vocabulary)
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """(B, T, D) -> (B, T, words)."""
+        """(B, T, D) -> (B, T, vocabulary)."""
         return F.linear(x, self.projection.weight, self.bias)
 
     if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LMHead(nn.Module):
 
 
 class MLMHead(nn.Module):
-    """A dense layer, a bend and a norm before the words: what BERT fills gaps with."""
+    """Masked-language-model head of BERT: dense layer, activation and norm before the output matrix."""
 
     def __init__(self, dense: nn.Linear, activation: str, norm: nn.Module, lm_head: LMHead) -> None:
         super().__init__()
@@ -44,19 +44,19 @@ class MLMHead(nn.Module):
         self.lm_head = lm_head
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """(B, T, D) -> (B, T, words)."""
+        """(B, T, D) -> (B, T, vocabulary)."""
         return self.lm_head(self.transform(x), valid)
 
     if TYPE_CHECKING:
         __call__ = forward
 
     def transform(self, x: Tensor) -> Tensor:
-        """What the output matrix reads: (..., D) -> (..., D)."""
+        """Return the input of the output matrix: (..., D) -> (..., D)."""
         return self.norm(self.activation(self.dense(x)))
 
 
 class ClassHead(nn.Module):
-    """One label for the sequence, from its first vector, its last real one, or the mean of the real ones."""
+    """Classification head: one label per sequence, from its first or last valid vector or the mean of valid vectors."""
 
     def __init__(self, dense: nn.Linear | None, classes: nn.Linear, pool: str) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class ClassHead(nn.Module):
         __call__ = forward
 
     def pool_states(self, x: Tensor, valid: Tensor | None) -> Tensor:
-        """The vector that speaks for the sequence, (B, D)."""
+        """Return the pooled vector of each sequence, (B, D)."""
         if self.pool == "first":
             return x[:, 0]
         if self.pool == "last":
@@ -90,7 +90,7 @@ class ClassHead(nn.Module):
 
 
 class TagHead(nn.Module):
-    """One label for every position."""
+    """Tagging head: one label per position."""
 
     def __init__(self, tags: nn.Linear) -> None:
         super().__init__()
@@ -105,10 +105,10 @@ class TagHead(nn.Module):
 
 
 class IdentityHead(nn.Module):
-    """Nothing to add."""
+    """No head: returns the hidden states."""
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """(B, T, D) as it is."""
+        """Return x, (B, T, D)."""
         return x
 
     if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""How a new model's weights are drawn, by name. Every parameter is drawn here, so a model may be assembled anywhere.
+"""Weight initialisation. Every parameter is initialised here, so a model can be assembled on any device.
 
-xavier            every matrix uniform by fan-in and fan-out, embeddings too: the lectures' code
-scaled_residual   normal; what writes to the residual divided by sqrt(number of sublayers): GPT-2
-small_embedding   xavier matrices, zero biases, embeddings of deviation 1/sqrt(width)
+xavier            every matrix Xavier uniform, embeddings too: the lectures' code
+scaled_residual   normal; projections into the residual stream divided by sqrt(number of sublayers): GPT-2
+small_embedding   xavier matrices, zero biases, embeddings with standard deviation 1/sqrt(width)
 """
 
 import math
@@ -23,14 +23,17 @@ Initializer = Callable[[Tensor], object]
 
 
 def init_weights(model: nn.Module, settings: config.AnyModel, seed: int | None = None) -> None:
-    """Draw every parameter of `model` anew; the same seed draws the same weights on the same device."""
+    """Initialise every parameter of a model in place; the same seed gives the same weights on the same device.
+
+    Without a seed, torch's default generator provides one.
+    """
     generator = torch.Generator(device=next(model.parameters()).device)
-    if seed is None:  # take one from torch's own generator, so that `torch.manual_seed` is honoured
+    if seed is None:  # from torch's default generator, so that `torch.manual_seed` takes effect
         seed = int(torch.randint(2**62, (), device="cpu"))
     generator.manual_seed(seed)
 
     def xavier(weight: Tensor) -> None:
-        if weight.dim() == 3:  # a matrix for each head: each has its own fans
+        if weight.dim() == 3:  # one matrix per head: each has its own fan-in and fan-out
             for matrix in weight:
                 nn.init.xavier_uniform_(matrix, generator=generator)
         else:
@@ -60,12 +63,12 @@ def init_weights(model: nn.Module, settings: config.AnyModel, seed: int | None =
 def _init_modules(
     model: nn.Module, *, matrix: Initializer, embedding: Initializer, residuals: dict[str, Initializer] | None = None
 ) -> None:
-    """Matrices, tables and what writes to a stack's residual as told; norms start as they are, biases at zero."""
+    """Apply the initialisers to matrices, embeddings and residual projections; norms are reset, biases are zero."""
     residuals = residuals or {}
     head_projections = {id(module.projection) for module in model.modules() if isinstance(module, LMHead)}
     for name, module in model.named_modules():
         match module:
-            case nn.Linear() if id(module) in head_projections:  # a matrix of words is drawn as a table of words
+            case nn.Linear() if id(module) in head_projections:  # an output matrix is initialised like an embedding
                 embedding(module.weight)
             case nn.Linear():
                 is_residual_output = name.endswith((".output", ".down"))
@@ -97,7 +100,7 @@ def _init_modules(
 
 
 def _init_uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
-    """What `nn.Linear` does by itself, and the lectures' code leaves: uniform in +-1/sqrt(fan-in)."""
+    """Initialise biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
     for module in model.modules():
         if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
             weight = module.projection.weight if isinstance(module, LMHead) else module.weight
@@ -106,7 +109,7 @@ def _init_uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
 
 
 def _count_sublayers(settings: config.AnyModel) -> dict[str, int]:
-    """How often each stack adds to its residual: 2 times a layer, 3 where there is cross-attention."""
+    """Count the sublayers of each stack: 2 per layer, 3 with cross-attention."""
     stacks: dict[str, parts.Stack] = {}
     if not isinstance(settings, config.DecoderOnly):
         stacks["encoder"] = settings.encoder

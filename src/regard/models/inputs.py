@@ -1,4 +1,4 @@
-"""What comes in -> vectors. Every front end returns vectors (B, T, D) and which of them are real (or None: all)."""
+"""Model inputs: tokens, image patches and mel frames to embeddings (B, T, D) and their padding mask (None: no padding)."""
 
 import math
 from typing import TYPE_CHECKING
@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
 
-EmbeddedInput = tuple[Tensor, Tensor | None]  # (B, T, D) and (B, T), True where there is something
+EmbeddedInput = tuple[Tensor, Tensor | None]  # embeddings (B, T, D) and padding mask (B, T), True for tokens
 
 
 class TokenInput(nn.Module):
-    """Words: a row of the table for each, times sqrt(D) by choice, plus the token type where there are types."""
+    """Token embedding, optionally scaled by sqrt(D), plus token-type embedding if the model has types."""
 
     def __init__(self, embedding: nn.Embedding, types: nn.Embedding | None, scale: bool) -> None:
         super().__init__()
@@ -28,7 +28,9 @@ class TokenInput(nn.Module):
         if self.types is not None:
             x = x + self.types(torch.zeros_like(tokens) if types is None else types)
         elif types is not None:
-            raise ShapeError("Token types were given, but the model has none.", fix="Build it with types > 0.")
+            raise ShapeError(
+                "The model has no token types, but types were passed.", fix="Build the model with types > 0."
+            )
         return x, valid
 
     if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class TokenInput(nn.Module):
 
 
 class PatchInput(nn.Module):
-    """An image, cut into squares: each is flattened and projected (ViT)."""
+    """Image patches: each square patch is flattened and projected (ViT)."""
 
     def __init__(self, project: nn.Linear, patch: int, class_token: nn.Parameter | None) -> None:
         super().__init__()
@@ -45,15 +47,15 @@ class PatchInput(nn.Module):
         self.class_token = class_token  # (D)
 
     def forward(self, image: Tensor, valid: Tensor | None = None, types: Tensor | None = None) -> EmbeddedInput:
-        """Images (B, channels, height, width) -> (B, squares, D), row by row; `real` (B, squares)."""
+        """Images (B, channels, height, width) -> (B, patches, D), row by row; `valid` is (B, patches)."""
         if image.size(-2) % self.patch or image.size(-1) % self.patch:
             raise ShapeError(
-                f"An image of {image.size(-2)} x {image.size(-1)} cannot be cut into {self.patch} x {self.patch}.",
+                f"An image of {image.size(-2)} x {image.size(-1)} pixels does not divide into {self.patch} x {self.patch} patches.",
                 fix="Resize or pad the images.",
             )
         if image.size(1) * self.patch**2 != self.project.in_features:
             channels = self.project.in_features // self.patch**2
-            raise ShapeError(f"Images of {image.size(1)} channels, but the model was built for {channels}.")
+            raise ShapeError(f"Images have {image.size(1)} channels, but the model was built for {channels}.")
         _reject_types(types)
         patches = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
         patches = patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
@@ -69,7 +71,7 @@ class PatchInput(nn.Module):
 
 
 class MelInput(nn.Module):
-    """A mel spectrogram: groups of neighbouring frames are flattened and projected."""
+    """Mel spectrogram: groups of `frames` neighbouring frames are flattened and projected."""
 
     def __init__(self, project: nn.Linear, bins: int, frames: int) -> None:
         super().__init__()
@@ -78,12 +80,12 @@ class MelInput(nn.Module):
         self.frames = frames
 
     def forward(self, mel: Tensor, valid: Tensor | None = None, types: Tensor | None = None) -> EmbeddedInput:
-        """Spectrograms (B, time, bins) -> (B, time / frames, D); `real` (B, time). The end is filled up."""
+        """Spectrograms (B, time, bins) -> (B, time / frames, D); `valid` is (B, time). Pads the last group."""
         if mel.size(-1) != self.bins:
-            raise ShapeError(f"{mel.size(-1)} frequencies, but the model was built for {self.bins}.")
+            raise ShapeError(f"The spectrogram has {mel.size(-1)} mel bins, but the model was built for {self.bins}.")
         _reject_types(types)
         if valid is not None:
-            mel = mel.masked_fill(~valid[..., None], 0.0)  # padding in a group that is partly real must say nothing
+            mel = mel.masked_fill(~valid[..., None], 0.0)  # padding in a partly valid group must not matter
         padding = -mel.size(1) % self.frames
         mel = nn.functional.pad(mel, (0, 0, 0, padding))  # (B, time', bins)
         x = self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)
@@ -100,4 +102,4 @@ Input = TokenInput | PatchInput | MelInput
 
 def _reject_types(types: Tensor | None) -> None:
     if types is not None:
-        raise ShapeError("Only words have token types.")
+        raise ShapeError("Only token inputs have token types.")

@@ -1,10 +1,10 @@
-"""VECTORS -> VECTORS: the one core that all three families share.
+"""Vectors to vectors: the Transformer core that all three families share.
 
-Parts take plain values, never the configuration, so each can be used alone. The shape stands on the line
-that changes it, in these letters:
+Modules take plain values, never the configuration, so each can be used alone. Comments give the shape of a tensor on
+the line that changes it, in these letters:
 
-    B rows of a batch          D width of the model (d_model)
-    T tokens that ask          H heads that ask
-    S tokens that are asked    G heads that are asked (G = H: MHA, G < H: GQA, G = 1: MQA)
+    B batch size               D width of the model (d_model)
+    T query tokens             H query heads
+    S key and value tokens     G key and value heads (G = H: MHA, G < H: GQA, G = 1: MQA)
     K size of a key (d_k)      V size of a value (d_v)
 """

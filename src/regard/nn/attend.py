@@ -1,4 +1,7 @@
-"""softmax(scores) v, twice: fused for speed, explicit for every score and for the eye. A test proves them equal."""
+"""softmax(scores) v, implemented twice: fused (`sdpa`) and eager (any score, returns the weights).
+
+tests/matrix proves them equal.
+"""
 
 from typing import NamedTuple
 
@@ -11,21 +14,21 @@ from regard.nn.scores import Score
 
 
 class ResolvedMask(NamedTuple):
-    """What the kernels are told about who sees whom, worked out once for all layers."""
+    """A mask in the form that the kernels take, computed once for all layers."""
 
-    is_causal: bool  # the lower triangle, said as a hint: nothing dense is built
-    allowed: Tensor | None  # (1|B, 1, 1|T, S) True = may look
+    is_causal: bool  # lower triangle: the kernel needs no dense mask
+    allowed: Tensor | None  # (1|B, 1, 1|T, S) True = may attend
     bias: Tensor | None  # (1|B, H, T, S) added to the scores
-    additive: Tensor | None  # mask and bias in one, as the fused kernel wants them
+    additive: Tensor | None  # mask and bias in one tensor, for the fused kernel
 
     def dense(self, queries: int, keys: int, device: torch.device) -> Tensor | None:
-        """The mask as a table, also where a hint stands for it."""
+        """Return the dense mask, also if it is only `is_causal`; None if everything is allowed."""
         if not self.is_causal:
             return self.allowed
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril()[None, None]
 
     def repeat_interleave(self, times: int) -> "ResolvedMask":
-        """The same for every row of a batch that is repeated row by row."""
+        """Return the mask of a batch in which every row is repeated `times` times."""
         allowed, bias, additive = (
             part if part is None or part.size(0) == 1 else part.repeat_interleave(times, dim=0)
             for part in (self.allowed, self.bias, self.additive)
@@ -42,14 +45,22 @@ def resolve_mask(
     positions: tuple[Tensor, Tensor] | None = None,
     biases: tuple[Tensor, ...] = (),
 ) -> tuple[ResolvedMask, ...]:
-    """The cheapest way to say a mask, once for all layers or once for each bias.
+    """Resolve a mask into its cheapest form for the kernels.
 
-    `fresh`: queries and keys are the same tokens, so "causal" is the lower triangle that the kernel knows.
-    `positions` of queries and keys, where they differ from their places in the row.
+    Args:
+        mask: What may attend to what.
+        query_index: Index of each query in its row, (1|B, T).
+        key_index: Index of each key in its row, (1, S).
+        is_square: Whether queries and keys are the same tokens, so that "causal" is the kernel's lower triangle.
+        positions: Positions of queries and keys, where they differ from the indices.
+        biases: Biases on the scores, (1|B, H, T, S): none, one for all layers, or one per layer.
+
+    Returns:
+        One resolved mask for all layers, or one per bias.
     """
     if mask.is_at_most_causal and not biases:
         if not mask.causal or (query_index.size(-1) == 1 and query_index.size(0) == 1):
-            return (ResolvedMask(False, None, None, None),)  # one new token after all others sees everything
+            return (ResolvedMask(False, None, None, None),)  # one new token at the end attends to everything
         if is_square:
             return (ResolvedMask(True, None, None, None),)
     allowed = mask.dense(query_index, key_index, *(positions or ()))  # (1|B, 1, 1|T, S)
@@ -62,7 +73,7 @@ def resolve_mask(
 
 
 def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: float, dropout: float) -> Tensor:
-    """The fast path: (B, H, T, K), (B, G, S, K), (B, G, S, V) -> (B, H, T, V); no weights come to light."""
+    """Fused attention (PyTorch SDPA): (B, H, T, K), (B, G, S, K), (B, G, S, V) -> (B, H, T, V); returns no weights."""
     additive = None if mask.additive is None else mask.additive.to(query.dtype)
     return F.scaled_dot_product_attention(
         query,
@@ -79,7 +90,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: f
 def eager_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, score: Score, dropout: float
 ) -> tuple[Tensor, Tensor]:
-    """The plain path, as the lectures write it: output (B, H, T, V) and the weights (B, H, T, S) behind it."""
+    """Attention step by step, as the lectures write it; returns output (B, H, T, V) and weights (B, H, T, S)."""
     heads_per_group = query.size(1) // key.size(1)
     key = key.repeat_interleave(heads_per_group, dim=1)  # (B, H, S, K)
     value = value.repeat_interleave(heads_per_group, dim=1)  # (B, H, S, V)
@@ -88,11 +99,11 @@ def eager_attention(
         scores = scores + mask.bias
     allowed = mask.dense(query.size(2), key.size(2), query.device)
     if allowed is not None:
-        # The lowest number, not -inf: its exponential is 0 all the same, and a row that sees nobody has gradients.
+        # The lowest number, not -inf: its exponential is also 0, and a fully masked row keeps finite gradients.
         scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
     softmax_dtype = torch.promote_types(scores.dtype, torch.float32)
     weights = scores.softmax(dim=-1, dtype=softmax_dtype)  # (B, H, T, S)
-    if allowed is not None:  # who sees nobody gets zeros, as in the fused kernel
+    if allowed is not None:  # a fully masked row gets zeros, as in the fused kernel
         weights = weights.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
-    weights = weights.to(value.dtype)  # softmax, and a float32 bias before it, are wider than a narrow model
+    weights = weights.to(value.dtype)  # softmax and a float32 bias raise the precision of a low-precision model
     return F.dropout(weights, dropout) @ value, weights  # (B, H, T, V)

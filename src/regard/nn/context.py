@@ -1,4 +1,4 @@
-"""What travels beside x: `layer(x, context)` never gains an argument."""
+"""`Context`: everything that a layer needs besides x, so that the signature `layer(x, context)` never changes."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from regard.nn.record import Record
 
 @dataclass(frozen=True)
 class Context:
-    """What every layer of a stack needs to know, worked out once. (Default factories would stop `torch.compile`.)"""
+    """What all layers of a stack share, computed once per pass. (Default factories would break `torch.compile`.)"""
 
     position: Position
-    rotary: Angles | None  # what `position.on_heads` needs
-    self_masks: tuple[ResolvedMask, ...]  # who sees whom in self-attention: one for all layers, or one for each
-    cross_mask: ResolvedMask | None  # who sees whom in cross-attention
-    memory: Tensor | None  # (B, S, D) what cross-attention looks at; None once the cache holds its keys
+    rotary: Angles | None  # angles for `position.on_heads`
+    self_masks: tuple[ResolvedMask, ...]  # of self-attention: one for all layers, or one per layer
+    cross_mask: ResolvedMask | None  # of cross-attention
+    memory: Tensor | None  # (B, S, D) encoder output for cross-attention; None if the cache holds its keys
     kv_cache: KVCache | None
     record: Record | None

@@ -1,4 +1,4 @@
-"""The feed-forward: widen, bend, narrow, for each token by itself."""
+"""The position-wise feed-forward network: up projection, activation, down projection."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """down(f(up x)), or with a gate down(f(gate x) * up x): the gate decides how much passes."""
+    """down(f(up x)), or with a gate down(f(gate x) * up x) (GLU variants: SwiGLU, GEGLU)."""
 
     def __init__(self, up: nn.Linear, gate: nn.Linear | None, down: nn.Linear, activation: str, dropout: float) -> None:
         super().__init__()

@@ -1,10 +1,11 @@
-"""Keys and values that need not be computed again: one slot for each attention, with verbs.
+"""The KV cache: keys and values of earlier tokens, one entry per attention module.
 
-A row is a sequence being written. Rows usually have the same length, which is then one number and needs no
-mask; after a per-row `crop` they differ, and each row goes on from its own end.
+A row is a sequence being generated. Rows usually have the same length, which is then a single number and needs no
+mask. After a per-row `crop` lengths differ, and each row continues from its own end.
 
-Rows that look at the same memory (the beams of one sentence) share it: memory row m belongs to the `group` rows from
-m x group on. So beams are moved without their memory, which is most of what a short translation's cache holds.
+Rows that attend to the same memory (the beams of one sentence) share it: memory row m belongs to the
+`rows_per_memory` rows that start at m x rows_per_memory. So beams are reordered without copying their memory, which is
+most of the cache of a short translation.
 """
 
 from collections.abc import Sequence
@@ -22,44 +23,48 @@ IntArray = NDArray[np.int64]
 
 
 class KVCache:
-    """Room for `capacity` tokens a row, taken at the first `append`."""
+    """Keys and values of at most `capacity` tokens per row, allocated at the first `append`."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self.length = 0  # the length of the longest row
-        self.lengths: list[int] | None = None  # one for each row, where rows differ
-        self.rows = 0  # how many rows of the room are used
-        self.rows_per_memory = 1  # how many rows share one row of the memory
-        self._device_lengths: Tensor | None = None  # the lengths (B), where the rows are
+        self.length = 0  # tokens in the longest row
+        self.lengths: list[int] | None = None  # tokens per row, if rows differ
+        self.rows = 0  # rows of the buffers in use
+        self.rows_per_memory = 1  # rows that share one memory row
+        self._device_lengths: Tensor | None = None  # `lengths` (B) on the device of the buffers
         self._buffers: dict[str, KeyValue] = {}  # self-attention, preallocated
         self._memory: dict[str, KeyValue] = {}  # cross-attention, written once
 
     def positions(self, count: int, device: torch.device) -> Tensor:
-        """Where the next `count` tokens of each row stand, (1 or B, count)."""
+        """Return the positions of the next `count` tokens of each row, (1 or B, count)."""
         if self._device_lengths is None:
             return torch.arange(self.length, self.length + count, device=device)[None]
         return self._device_lengths[:, None] + torch.arange(count, device=device)
 
     def append(self, name: str, keys: Tensor, values: Tensor) -> KeyValue:
-        """Write new keys and values (B, G, T, ...) behind the old ones; all of them come back."""
+        """Append new keys and values (B, G, T, ...) and return all of them, (B, G, S, ...)."""
         count, end = keys.size(2), self.length + keys.size(2)
         buffers = self.buffers(name, keys, values)
         for buffer, new in zip(buffers, (keys, values), strict=True):
             if self._device_lengths is None:
                 buffer[:, :, self.length : end] = new
             else:
-                buffer[:, :, self.length : end] = 0  # short rows do not reach here; 0 times a stray NaN would be NaN
+                buffer[:, :, self.length : end] = 0  # beyond short rows: a masked NaN times 0 would be NaN
                 rows = torch.arange(buffer.size(0), device=buffer.device)[:, None]
                 buffer[rows, :, self.positions(count, buffer.device)] = new.transpose(1, 2)
         return buffers[0][:, :, :end], buffers[1][:, :, :end]  # (B, G, S, ...)
 
     def buffers(self, name: str, keys: Tensor, values: Tensor) -> KeyValue:
-        """All the room (B, G, capacity, ...) of an attention, which is taken if it is not there yet."""
+        """Return the buffers (B, G, capacity, ...) of an attention module, allocating them at first use.
+
+        Raises:
+            ShapeError: The new tokens exceed the capacity.
+        """
         end = self.length + keys.size(2)
         if end > self.capacity:
             raise ShapeError(
-                f"The cache has room for {self.capacity} tokens a row, and {end} are needed.",
-                fix="Start with a larger capacity.",
+                f"The KV cache holds {self.capacity} tokens per row, but {end} are needed.",
+                fix="Pass a larger capacity to start().",
             )
         if name not in self._buffers:
             self.rows = keys.size(0)
@@ -68,26 +73,30 @@ class KVCache:
         return pair if pair[0].size(0) == self.rows else (pair[0][: self.rows], pair[1][: self.rows])
 
     def advance(self, count: int) -> None:
-        """All layers have written `count` tokens: move on."""
+        """Advance the length by `count` tokens, after all layers have appended them."""
         self.length += count
         if self.lengths is not None and self._device_lengths is not None:
             self.lengths = [length + count for length in self.lengths]
             self._device_lengths = self._device_lengths + count
 
     def store_memory(self, name: str, keys: Tensor, values: Tensor) -> None:
-        """Keep the keys and values of a memory, which never change."""
+        """Store the keys and values of a memory for cross-attention; they never change."""
         self._memory[name] = (keys.contiguous(), values.contiguous())
 
     def memory(self, name: str) -> KeyValue:
-        """The keys and values of the memory: a row for each `group` rows of tokens."""
+        """Return the keys and values of the memory: one row per `rows_per_memory` rows of tokens."""
         return self._memory[name]
 
     def reorder(self, index: Tensor) -> Tensor | None:
-        """Row i becomes what row index[i] was: beams are copied, finished rows left out.
+        """Replace row i by row index[i]: copies beams and drops finished rows.
 
-        Only rows that become others are copied, and what nobody has written is not. An index on another device must
-        be waited for: give it on the CPU. Comes back: which rows of the memory are left (None: all of them, as they
-        were).
+        Only rows that change are copied, and only the part in use.
+
+        Args:
+            index: Row indices, on the CPU (an index on another device forces a synchronisation).
+
+        Returns:
+            The memory rows that remain; None if the memory is unchanged.
         """
         row_index: IntArray = index.cpu().numpy()
         kept_rows = self._regroup_memory(row_index)
@@ -105,33 +114,33 @@ class KVCache:
         return kept_rows
 
     def crop(self, lengths: int | Sequence[int]) -> None:
-        """Forget all beyond these lengths: one for all rows (shorter rows stay as they are), or one for each."""
+        """Drop all tokens beyond these lengths: one for all rows (shorter rows stay as they are), or one per row."""
         current_lengths = self.lengths or [self.length] * self.rows
         if isinstance(lengths, int):
             if not 0 <= lengths <= self.length:
-                raise ShapeError(f"Rows of {self.length} tokens cannot be cropped to {lengths}.")
+                raise ShapeError(f"Cannot crop rows of {self.length} tokens to {lengths}.")
             new_lengths = [min(lengths, length) for length in current_lengths]
         else:
             new_lengths = list(lengths)
             if len(new_lengths) != len(current_lengths):
                 raise ShapeError(
-                    f"{len(new_lengths)} lengths for {len(current_lengths)} rows.", fix="Give one length for each row."
+                    f"Got {len(new_lengths)} lengths for {len(current_lengths)} rows.", fix="Pass one length per row."
                 )
             if any(
                 not 0 <= length <= current_length
                 for length, current_length in zip(new_lengths, current_lengths, strict=True)
             ):
-                raise ShapeError(f"Rows of {current_lengths} tokens cannot be cropped to {new_lengths}.")
+                raise ShapeError(f"Cannot crop rows of {current_lengths} tokens to {new_lengths}.")
         self._set_lengths(new_lengths)
 
     @property
     def bytes(self) -> int:
-        """What the cache occupies, empty room included."""
+        """Size of the cache in bytes, unused capacity included."""
         pairs = [*self._buffers.values(), *self._memory.values()]
         return sum(part.numel() * part.element_size() for pair in pairs for part in pair)
 
     def _set_lengths(self, lengths: list[int]) -> None:
-        """Take these lengths; where they are all the same, one number says it."""
+        """Set the length of every row; equal lengths are kept as a single number."""
         self.length = max(lengths, default=0)
         if min(lengths, default=0) == self.length:
             self.lengths = self._device_lengths = None
@@ -144,16 +153,16 @@ class KVCache:
         return like.new_empty(rows, groups, self.capacity, size)
 
     def _grow(self, buffer: Tensor, selection: "_RowSelection") -> Tensor:
-        """Room for more rows than there were."""
+        """Return a buffer with more rows, filled with the selected ones."""
         larger_buffer = self._allocate(selection.count, buffer)
         larger_buffer[:, :, : self.length] = selection.select(buffer[:, :, : self.length])
         return larger_buffer
 
     def _regroup_memory(self, row_index: IntArray) -> Tensor | None:
-        """Let as many rows as possible share a row of the memory, and forget what nobody needs."""
+        """Let as many rows as possible share a memory row, and drop unused memory rows."""
         if not self._memory or not row_index.size:
             return None
-        memory_rows = row_index // self.rows_per_memory  # (R) the memory of each row
+        memory_rows = row_index // self.rows_per_memory  # (R) the memory row of each row
         changes = np.flatnonzero(memory_rows != memory_rows[0])
         rows_per_memory = int(changes[0]) if changes.size else row_index.size
         if row_index.size % rows_per_memory or bool(
@@ -172,17 +181,17 @@ class KVCache:
 
 
 class _RowSelection:
-    """Some rows of several stores, in an order."""
+    """A selection of rows, applied to several buffers."""
 
     def __init__(self, row_index: IntArray, device: torch.device) -> None:
         moved_rows = np.flatnonzero(row_index != np.arange(row_index.size))
         self.count, self.has_moves = row_index.size, moved_rows.size > 0
         self.rows = torch.from_numpy(row_index).to(device)
-        self.targets = torch.from_numpy(moved_rows).to(device)  # that are taken by another row
+        self.targets = torch.from_numpy(moved_rows).to(device)  # rows that change
         self.sources = torch.from_numpy(row_index[moved_rows]).to(device)
 
     def select(self, buffer: Tensor) -> Tensor:
-        """The rows of a store, which is written over where it has room for them: only those that move are copied."""
+        """Return the selected rows of a buffer, in place if it has enough rows: only rows that change are copied."""
         if self.count > buffer.size(0):
             return buffer.index_select(0, self.rows)
         if self.has_moves:

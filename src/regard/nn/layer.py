@@ -1,4 +1,4 @@
-"""A layer: sublayers, each inside a residual. Only `Residual` knows where the norm stands.
+"""One Transformer layer: sublayers, each inside a residual connection. Only `Residual` knows where the norm is.
 
 pre                       post
 x ---+                    x ---+
@@ -19,14 +19,14 @@ from regard.nn.feedforward import FeedForward
 
 
 class Sublayer(Protocol):
-    """Attention or feed-forward: all are called the same way."""
+    """Attention or feed-forward: all have the same signature."""
 
     def __call__(self, x: Tensor, context: Context) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
 
 
 class Residual(nn.Module):
-    """x + sublayer(norm(x)) or norm(x + sublayer(x)): written once."""
+    """The residual connection: x + sublayer(norm(x)) (pre-norm) or norm(x + sublayer(x)) (post-norm)."""
 
     def __init__(self, name: str, norm: nn.Module, is_pre_norm: bool, dropout: float) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer, context: Context) -> Tensor:
-        """The stream (B, T, D) after this sublayer."""
+        """Return the residual stream (B, T, D) after this sublayer."""
         if self.is_pre_norm:
             x = x + self.dropout(sublayer(self.norm(x), context))
         else:
@@ -50,7 +50,7 @@ class Residual(nn.Module):
 
 
 class Layer(nn.Module):
-    """Look at yourselves, look at the memory if there is one, think."""
+    """One Transformer layer: self-attention, optional cross-attention, feed-forward."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Who may look at whom. Masks are words that combine; True means "may look".
+"""Attention masks that combine with `&`. True means "may attend".
 
 >>> mask = causal() & window(3)
 >>> index = torch.arange(4)[None]
@@ -8,7 +8,7 @@ tensor([[1, 0, 0, 0],
         [1, 1, 1, 0],
         [0, 1, 1, 1]], dtype=torch.int32)
 
-A word says what is meant; a dense table is built only when no hint to the fused kernel can say it.
+A mask is a description; a dense tensor is built only if the fused kernel cannot express it otherwise.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Mask:
-    """The words of a mask. All of them must allow a look."""
+    """Conditions under which a query may attend to a key; all must hold."""
 
     causal: bool
     window: int | None
-    valid: Tensor | None  # (B, S) True where a key is a token and not padding
-    documents: tuple[Tensor, ...]  # each (B, S): the document that a token belongs to
+    valid: Tensor | None  # (B, S) True for tokens, False for padding
+    documents: tuple[Tensor, ...]  # each (B, S): the document number of a token
 
     def __and__(self, other: "Mask") -> "Mask":
         windows = [width for width in (self.window, other.window) if width is not None]
@@ -40,7 +40,7 @@ class Mask:
 
     @property
     def is_at_most_causal(self) -> bool:
-        """Nothing is hidden but, perhaps, the future."""
+        """Whether nothing is masked except, possibly, later tokens."""
         return self.window is None and self.valid is None and not self.documents
 
     def dense(
@@ -50,9 +50,14 @@ class Mask:
         query_positions: Tensor | None = None,
         key_positions: Tensor | None = None,
     ) -> Tensor | None:
-        """The table (1 or B, 1, 1 or T, S), from where queries (1 or B, T) and keys (1, S) stand in their rows.
+        """Return the dense mask (1 or B, 1, 1 or T, S), or None if everything is allowed.
 
-        A window is measured in positions, where they differ from places in the row: padding has no width.
+        Args:
+            query_index: Index of each query in its row, (1 or B, T).
+            key_index: Index of each key in its row, (1, S).
+            query_positions: Positions of queries, if they differ from the indices. A window is measured in positions,
+                so that padding does not count.
+            key_positions: Positions of keys, likewise.
         """
         allowed: Tensor | None = None
         if self.causal:
@@ -69,27 +74,27 @@ class Mask:
 
 
 def no_mask() -> Mask:
-    """All see all."""
+    """Every token attends to every token."""
     return Mask(causal=False, window=None, valid=None, documents=())
 
 
 def causal() -> Mask:
-    """Each sees itself and what came before."""
+    """Each token attends to itself and to earlier tokens."""
     return Mask(causal=True, window=None, valid=None, documents=())
 
 
 def padding(valid: Tensor) -> Mask:
-    """Nobody sees padding; `real` (B, S) is True for tokens."""
+    """No token attends to padding; `valid` (B, S) is True for tokens."""
     return Mask(causal=False, window=None, valid=valid, documents=())
 
 
 def window(width: int) -> Mask:
-    """Nobody looks further than `width` - 1 tokens."""
+    """No token attends further than `width` - 1 positions away."""
     return Mask(causal=False, window=width, valid=None, documents=())
 
 
 def same_document(documents: Tensor) -> Mask:
-    """Texts packed into one row do not see each other; `documents` (B, S) numbers them."""
+    """Texts packed into one row do not attend to each other; `documents` (B, S) numbers them."""
     return Mask(causal=False, window=None, valid=None, documents=(documents,))
 
 

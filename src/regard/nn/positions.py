@@ -1,11 +1,11 @@
-"""Where a token stands. A position may speak at three points, so attention needs no `if rotary`:
+"""Position encodings. Each acts at one of three points, so attention needs no `if rotary`:
 
     on_input   added to the vectors before the first layer      sinusoidal, learned
-    on_heads   turns queries and keys before they meet          rotary
-    on_scores  added to the scores of query and key             ALiBi, relative
+    on_heads   rotates queries and keys                         rotary
+    on_scores  added to the attention scores                    ALiBi, relative
 
-Everything is computed from position numbers (1 or B, T) when it is needed: no table limits the length
-except where the table is what is learned.
+Everything is computed from position numbers (1 or B, T) on demand, so no table limits the length, except for learned
+positions.
 """
 
 import math
@@ -17,32 +17,32 @@ Angles = tuple[Tensor, Tensor]  # cosines and signed sines, (1|B, 1, T, K)
 
 
 class Position(nn.Module):
-    """No position: the default answer at all three points."""
+    """No position encoding: does nothing at all three points."""
 
-    max_positions: int | None = None  # the first position that cannot be told
+    max_positions: int | None = None  # number of positions; None: unlimited
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG002
-        """Add to the vectors (B, T, D)."""
+        """Add to the embeddings (B, T, D)."""
         return x
 
     def angles(self, positions: Tensor) -> Angles | None:  # noqa: ARG002
-        """What `on_heads` needs, computed once for all layers."""
+        """Return the angles for `on_heads`, computed once for all layers."""
         return None
 
     def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:  # noqa: ARG002
-        """Turn queries or keys (B, H, T, K)."""
+        """Rotate queries or keys (B, H, T, K)."""
         return heads
 
     def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """What is added to scores, (1|B, H, T, S): nothing, one for all layers, or one for each."""
+        """Return biases on the scores, (1|B, H, T, S): none, one for all layers, or one per layer."""
         return ()
 
 
 class Sinusoidal(Position):
     """PE(p, 2i) = sin(p / base^(2i/D)), PE(p, 2i+1) = cos(p / base^(2i/D)).
 
-    Layout `halves` puts all sines before all cosines: a permutation of the same numbers, so a model can
-    learn the same with it, and other engines hold it exactly.
+    Layout `halves` puts all sines before all cosines: a permutation of the same numbers, which a model can use equally
+    well and which other engines (Marian, CTranslate2) implement.
     """
 
     def __init__(self, width: int, base: float, interleaved: bool) -> None:
@@ -52,14 +52,14 @@ class Sinusoidal(Position):
         self.interleaved = interleaved
 
     def encode(self, positions: Tensor) -> Tensor:
-        """The vectors (1|B, T, D) of positions (1|B, T)."""
+        """Return the vectors (1|B, T, D) of positions (1|B, T)."""
         phases = _phases(positions, self.width, self.base)  # (1|B, T, D/2)
         if self.interleaved:
             return torch.stack((phases.sin(), phases.cos()), dim=-1).flatten(-2)  # (1|B, T, D)
         return torch.cat((phases.sin(), phases.cos()), dim=-1)  # (1|B, T, D)
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add the waves."""
+        """Add the sinusoids."""
         return x + self.encode(positions).to(x.dtype)
 
 
@@ -73,12 +73,12 @@ class Learned(Position):
         self.offset = offset
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add the row of each position."""
+        """Add the learned vector of each position."""
         return x + self.table(positions + self.offset)
 
 
 class Rotary(Position):
-    """Pairs of dimensions turn by an angle that grows with the position: q.k then depends on the distance."""
+    """RoPE: pairs of dimensions rotate by an angle proportional to the position, so q.k depends on the distance."""
 
     def __init__(self, key_dim: int, theta: float, interleaved: bool) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Rotary(Position):
         self.interleaved = interleaved
 
     def angles(self, positions: Tensor) -> Angles:
-        """Cosines and sines of every position's angles, for each dimension of a head; -sine for the first of a pair."""
+        """Return cosines and sines of every position's angles per head dimension; -sine for the first of a pair."""
         phases = _phases(positions, self.key_dim, self.theta)  # (1|B, T, K/2)
         cosines, sines = phases.cos(), phases.sin()
         if self.interleaved:
@@ -95,7 +95,7 @@ class Rotary(Position):
         return torch.cat((cosines, cosines), dim=-1)[:, None], torch.cat((-sines, sines), dim=-1)[:, None]
 
     def on_heads(self, heads: Tensor, angles: Angles) -> Tensor:
-        """Turn each pair (a, b) into (a cos - b sin, b cos + a sin); narrow heads are turned in float32."""
+        """Rotate each pair (a, b) to (a cos - b sin, b cos + a sin), in float32 also for low-precision heads."""
         cosines, sines = angles
         if self.interleaved:
             swapped = _interleave(heads[..., 1::2], heads[..., 0::2])  # (B, H, T, K)
@@ -105,21 +105,21 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """A penalty that grows with the distance, steeper in some heads than in others."""
+    """ALiBi: a penalty proportional to the distance, with a slope per head."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.slopes = alibi_slopes(heads)
 
     def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
-        """- slope * |distance|."""
+        """Return - slope * |distance|."""
         slopes = torch.tensor(self.slopes, device=queries.device)  # (H)
         distance = (queries[:, :, None] - keys[:, None, :]).abs()  # (1|B, T, S)
         return (-slopes[None, :, None, None] * distance[:, None],)  # (1|B, H, T, S)
 
 
 class RelativeBias(Position):
-    """A learned number per head and distance bucket: near distances exactly, far ones by their logarithm."""
+    """T5's relative bias: one learned number per head and distance bucket; far distances share logarithmic buckets."""
 
     def __init__(self, heads: int, buckets: int, distance: int, is_bidirectional: bool, tables: int) -> None:
         super().__init__()
@@ -129,29 +129,29 @@ class RelativeBias(Position):
         self.tables = nn.Parameter(torch.empty(tables, buckets, heads))
 
     def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
-        """The number of each pair's bucket, from one table for all layers or one for each."""
+        """Return the bias of each pair's bucket, from one table for all layers or one per layer."""
         buckets = self.bucket(keys[:, None, :] - queries[:, :, None])  # (1|B, T, S)
         return tuple(table[buckets].permute(0, 3, 1, 2) for table in self.tables)  # (1|B, H, T, S)
 
     def bucket(self, offset: Tensor) -> Tensor:
-        """The bucket of key position minus query position."""
+        """Return the bucket of an offset (key position minus query position)."""
         if self.is_bidirectional:  # half of the buckets for each direction
             count = self.buckets // 2
             start = (offset > 0).long() * count
             distance = offset.abs()
-        else:  # the future is masked anyway
+        else:  # later tokens are masked anyway
             count = self.buckets
             start = torch.zeros_like(offset)
             distance = (-offset).clamp(min=0)
         exact = count // 2
-        # In T5's order of operations: another order rounds to the neighbouring bucket at some distances.
+        # T5's order of operations: any other order rounds to the neighbouring bucket at some distances.
         scaled_log = distance.clamp(min=1).float().div(exact).log() / math.log(self.distance / exact) * (count - exact)
         logarithmic = exact + scaled_log.long()
         return start + torch.where(distance < exact, distance, logarithmic.clamp(max=count - 1))
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """A geometric series from 2^(-8/n) for n heads, n a power of two; others borrow from the next series.
+    """Return a geometric series from 2^(-8/n) for n heads, n a power of two; others take values from the next series.
 
     >>> alibi_slopes(4)
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -164,11 +164,11 @@ def alibi_slopes(heads: int) -> list[float]:
 
 
 def _interleave(first: Tensor, second: Tensor) -> Tensor:
-    """One of each in turn, (..., K/2) twice -> (..., K)."""
+    """Interleave two tensors (..., K/2) -> (..., K)."""
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
 def _phases(positions: Tensor, width: int, base: float) -> Tensor:
-    """Position times falling frequencies, (1|B, T) -> (1|B, T, width/2)."""
+    """Return position times decreasing frequencies, (1|B, T) -> (1|B, T, width/2)."""
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32) / width
     return positions[..., None].float() * base**-exponents

@@ -1,10 +1,10 @@
-"""A notebook that travels in the context: with it the core writes down what it does, without it nothing changes.
+"""`Record`: keeps the inputs and outputs of every attention and every residual during a forward pass.
 
     record = Record()
     model(source, target, record=record)
-    record.weights("decoder.3.cross")      # (B, H, T, S), recomputed from what was kept
+    record.weights("decoder.3.cross")      # (B, H, T, S), recomputed from the recorded inputs
 
-It keeps references to what the fused kernel was given; the weights are recomputed only when asked for.
+It keeps references to the inputs of the fused kernel, which returns no weights; `weights` recomputes them on demand.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ from regard.nn.scores import Score
 
 @dataclass(frozen=True)
 class AttentionRecord:
-    """One attention, as it happened."""
+    """Inputs and output of one attention module."""
 
-    query: Tensor  # (B, H, T, K) after position and score have changed it
+    query: Tensor  # (B, H, T, K) after `position.on_heads` and `score.on_query`
     key: Tensor  # (B, G, S, K)
     value: Tensor  # (B, G, S, V)
     mask: ResolvedMask
@@ -30,34 +30,38 @@ class AttentionRecord:
 
 
 class Record:
-    """What was seen. `replace` names attentions whose heads (B, H, T, V) are exchanged, to see what they do.
+    """What a forward pass computed. `replace` maps attention names to functions that replace the heads (B, H, T, V).
 
     Record(replace={"encoder.0.self": lambda heads: heads * 0})
     """
 
     def __init__(self, replace: Mapping[str, Callable[[Tensor], Tensor]] | None = None) -> None:
         self.attention: dict[str, AttentionRecord] = {}
-        self.residuals: dict[str, Tensor] = {}  # (B, T, D) by place: "encoder.input", "encoder.0.self", ...
+        self.residuals: dict[str, Tensor] = {}  # (B, T, D) by name: "encoder.input", "encoder.0.self", ...
         self._replacements = dict(replace or {})
 
     def add_attention(self, name: str, attention: AttentionRecord) -> Tensor:
-        """Write down one attention; what comes back is its output, or what replaces it."""
+        """Record one attention; return its output, or the replacement."""
         self.attention[name] = attention
         replacement = self._replacements.get(name)
         return attention.output if replacement is None else replacement(attention.output)
 
     def weights(self, name: str) -> Tensor:
-        """Who looked at whom, (B, H, T, S): recomputed, and without dropout."""
+        """Return the attention weights (B, H, T, S), recomputed without dropout.
+
+        Raises:
+            RegardError: No attention of this name was recorded.
+        """
         return self._recompute(name)[1]
 
     def recompute_output(self, name: str) -> Tensor:
-        """The heads' output (B, H, T, V) by the explicit path: equal to `attention[name].output`."""
+        """Return the heads (B, H, T, V) by eager attention: equal to `attention[name].output` up to rounding."""
         return self._recompute(name)[0]
 
     def _recompute(self, name: str) -> tuple[Tensor, Tensor]:
         if name not in self.attention:
             names = ", ".join(self.attention) or "none"
-            raise RegardError(f"No attention '{name}' was recorded.", fix=f"Recorded: {names}.")
+            raise RegardError(f"No attention named '{name}' was recorded.", fix=f"Recorded names: {names}.")
         attention = self.attention[name]
         return eager_attention(
             attention.query, attention.key, attention.value, attention.mask, attention.score, dropout=0.0

@@ -1,4 +1,4 @@
-"""The one core: an encoder, a decoder, and a decoder over a memory are the same stack under other masks."""
+"""`Stack`: encoder, decoder, and decoder with cross-attention are the same module under different masks."""
 
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ from regard.nn.record import Record
 
 
 class Stack(nn.Module):
-    """Positions, layers, norms. What can be worked out once for all layers is worked out here."""
+    """Position encoding, layers and norms; computes the `Context` that all layers share."""
 
-    checkpoint_activations = False  # in training, forget what is inside a layer and compute it again on the way back
+    checkpoint_activations = False  # in training, recompute a layer's activations in the backward pass
 
     def __init__(
         self,
@@ -53,8 +53,17 @@ class Stack(nn.Module):
     ) -> Tensor:
         """(B, T, D) -> (B, T, D).
 
-        Positions (1 or B, T) count from 0 unless given, as for packed texts. With a cache they count from its end,
-        the new tokens are written behind the old ones, and the memory must have been remembered (`remember`).
+        Args:
+            x: Embeddings.
+            mask: Mask of self-attention.
+            positions: Positions (1 or B, T), for packed texts. Default: from 0, or from the end of the cache.
+            memory: Encoder output (B, S, D) for cross-attention. With a cache, call `cache_memory` instead.
+            memory_mask: Mask of cross-attention.
+            kv_cache: Cache of earlier tokens, to which the new ones are appended.
+            record: Where to record attentions and residuals.
+
+        Raises:
+            ShapeError: The text is longer than the learned positions.
         """
         if kv_cache is not None:
             self._check_length(kv_cache.length + x.size(1))
@@ -67,7 +76,7 @@ class Stack(nn.Module):
             and positions.device.type == "cpu"
             and not torch.compiler.is_compiling()
         ):
-            self._check_length(int(positions.max()) + 1)  # on other devices this look would have to wait
+            self._check_length(int(positions.max()) + 1)  # elsewhere this would force a synchronisation
         context = Context(
             position=self.position,
             rotary=self.position.angles(positions),
@@ -82,7 +91,7 @@ class Stack(nn.Module):
             record.residuals[f"{self.name}.input"] = x
         checkpointing = (
             self.checkpoint_activations and self.training and kv_cache is None and record is None
-        )  # both want a layer run once
+        )  # cache and record need each layer to run exactly once
         for layer in self.layers:
             x = checkpoint(layer, x, context, use_reentrant=False) if checkpointing else layer(x, context)
         if kv_cache is not None:
@@ -93,16 +102,16 @@ class Stack(nn.Module):
         __call__ = forward
 
     def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
-        """Write every cross-attention's keys and values of a memory (B, S, D), once for all steps."""
+        """Store the keys and values of a memory (B, S, D) for every cross-attention, once for all steps."""
         for layer in self.layers:
             if layer.cross is not None:
                 kv_cache.store_memory(layer.cross.name, *layer.cross.project_key_value(memory))
 
     def _embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        if torch.is_autocast_enabled(x.device.type):  # a projected image comes narrow; what all layers add to is wide
+        if torch.is_autocast_enabled(x.device.type):  # the residual stream is float32
             x = x.float()
         if self.training and self.token_dropout.rate:
-            x = x * self.token_dropout(torch.ones_like(x[..., :1]))  # one draw for a whole vector
+            x = x * self.token_dropout(torch.ones_like(x[..., :1]))  # one sample per vector
         x = self.position.on_input(x, positions)
         if self.input_norm is not None:
             x = self.input_norm(x)
@@ -111,7 +120,7 @@ class Stack(nn.Module):
     def _resolve_self_masks(
         self, x: Tensor, mask: Mask, positions: Tensor, kv_cache: KVCache | None
     ) -> tuple[ResolvedMask, ...]:
-        """Who sees whom in self-attention: one answer for all layers, or one for each that has its own bias."""
+        """Resolve the mask of self-attention: one for all layers, or one per layer with its own bias."""
         if kv_cache is None:
             key_positions = positions
             key_index = query_index = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
@@ -132,12 +141,12 @@ class Stack(nn.Module):
         max_positions = self.position.max_positions
         if max_positions is not None and not torch.compiler.is_compiling() and length > max_positions:
             raise ShapeError(
-                f"{length} tokens, but the learned positions end at {max_positions}.",
+                f"The text has {length} tokens, but the learned positions end at {max_positions}.",
                 where=self.name,
-                fix="Shorten the text, or build the model with a larger position length.",
+                fix="Shorten the text, or train a model with a larger position.length.",
             )
 
 
 def _resolve_cross_mask(x: Tensor, memory_mask: Mask) -> ResolvedMask:
-    index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # a memory has no order to hide
+    index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # padding is the only mask of a memory
     return resolve_mask(memory_mask, index, index, is_square=False)[0]
