@@ -64,8 +64,8 @@ def test_gradients_pass_where_values_pass() -> None:
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])
-def test_a_rate_that_leaves_nothing_is_refused(rate: float) -> None:
-    with pytest.raises(RegardError, match="leaves nothing"):
+def test_a_rate_outside_0_to_1_raises(rate: float) -> None:
+    with pytest.raises(RegardError, match="must be in \\[0, 1\\)"):
         Dropout(rate)
 
 

@@ -63,7 +63,7 @@ def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
 
 
 class _SkipInit(TorchFunctionMode):
-    """Makes functions of `nn.init` do nothing: meta tensors have no data, and torch would import its compiler for them."""
+    """Disables `nn.init`: meta tensors have no data, and torch would import its compiler for them."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return the tensor unchanged for `nn.init` functions; call all others."""

@@ -254,9 +254,7 @@ def _stack_activations(settings: parts.Stack, width: int, vectors: int) -> int:
     else:
         feedforward = hidden if settings.feedforward.activation == "relu" else 2 * hidden  # relu keeps only its output
     if settings.dropout.feedforward:
-        feedforward += (
-            2 if settings.feedforward.activation == "relu" else 1
-        ) * hidden  # mask, and the input of the product
+        feedforward += (2 if settings.feedforward.activation == "relu" else 1) * hidden  # mask, product
     layer = (
         _attention_activations(settings.attention, width, vectors, vectors)
         + feedforward

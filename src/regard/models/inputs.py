@@ -1,4 +1,4 @@
-"""Model inputs: tokens, image patches and mel frames to embeddings (B, T, D) and their padding mask (None: no padding)."""
+"""Model inputs: tokens, image patches or mel frames to embeddings (B, T, D) and a padding mask (None: no padding)."""
 
 import math
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ class PatchInput(nn.Module):
         """Images (B, channels, height, width) -> (B, patches, D), row by row; `valid` is (B, patches)."""
         if image.size(-2) % self.patch or image.size(-1) % self.patch:
             raise ShapeError(
-                f"An image of {image.size(-2)} x {image.size(-1)} pixels does not divide into {self.patch} x {self.patch} patches.",
+                f"{image.size(-2)} x {image.size(-1)} pixels do not divide into {self.patch} x {self.patch} patches.",
                 fix="Resize or pad the images.",
             )
         if image.size(1) * self.patch**2 != self.project.in_features:

@@ -7,6 +7,8 @@ gradients before the next rows: with p = softmax(x W^T + b), the gradient of a p
     p - (1 - s) onehot(label) - s / V        s: smoothing, V: vocabulary size
 
 so nothing of that size is kept for the backward pass, which only multiplies by the incoming gradient.
+
+CPU fast path (`logit_rows` > 0); reference: `logit_rows=0`; proven by: tests/train/test_loss.py.
 """
 
 import math

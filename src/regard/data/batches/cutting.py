@@ -40,6 +40,8 @@ class BatchShapes:
     to use it. So rows x width, the size that matrix products depend on, is mostly a multiple of `size_multiple`: rows
     come in multiples of a power of two, and sides are padded until the product is a multiple, by an eighth at most.
     This costs 1 % of padding and 6 % of the token budget, and 131,072 pairs have 45 sizes instead of 417.
+
+    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_order.py.
     """
 
     max_tokens: int
