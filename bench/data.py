@@ -1,14 +1,14 @@
 """Batches from 320,000 Europarl pairs against litdata, Hugging Face datasets and Grain; the order of 10M samples.
 
-    python -m bench.peers data      # once: the peers' environment
+    python -m bench.peers data      # once: the environment of the peers
     python -m bench.data            # ten minutes, the first time more
     python -m bench.data --quick    # 40,000 pairs
 
 One epoch in shuffled order, as padded int64 tensors, one process, one thread. All read the same token ids (32k byte
-BPE). Regard plans the epoch (token budget 4096, about 132 pairs a batch), adds special tokens and makes source, mask,
-target and labels; peers draw 132 pairs a batch and pad source and target, by the same few lines of NumPy for all.
-Peers that are missing are left out, and that is said. Every contestant must give the same pairs and tokens. A ratio is
-the median over all rounds of their CPU time / ours: above 1, Regard is faster. The last line is JSON.
+BPE). Regard plans the epoch (token budget 4096, about 132 pairs per batch), adds special tokens and makes source,
+mask, target and labels; the peers take 132 pairs per batch and pad source and target, with the same NumPy code for all.
+Peers that are not installed are left out with a message. All contestants must yield the same pairs and tokens. A ratio
+is the median over all rounds of their CPU time / ours: above 1, Regard is faster. The last line is JSON.
 """
 
 import argparse
@@ -42,18 +42,18 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 OURS = "regard"
 DATA_FOLDER = ROOT / "../shared/data/europarl_deen"
-CACHE_FOLDER = ROOT / "build/bench/data"  # what is prepared once
-BATCH_SIZE = 132  # pairs a batch: what a budget of 4096 comes to on this corpus
+CACHE_FOLDER = ROOT / "build/bench/data"  # the prepared shards
+BATCH_SIZE = 132  # pairs per batch: the mean with a budget of 4096 tokens on this corpus
 Pair = tuple[NDArray[Any], NDArray[Any]]
 Counts = tuple[int, int]  # pairs, tokens
 
 
 def prepare_corpus(pairs: int) -> tuple[Shards, TokenizerPair]:
-    """The corpus as shards, made once."""
+    """Return the corpus as shards, prepared on first use."""
     folder = CACHE_FOLDER / str(pairs)
     tokenizer_folder = folder / "words"
     if not (folder / CORPUS_FILE).exists():
-        print(f"preparing {pairs:,} pairs, once")
+        print(f"Preparing {pairs:,} pairs (only the first time).")
         tokenizer_folder.mkdir(parents=True, exist_ok=True)
         for side in ("en", "de"):
             with gzip.open(DATA_FOLDER / f"train.{side}.gz") as file:
@@ -68,7 +68,7 @@ def prepare_corpus(pairs: int) -> tuple[Shards, TokenizerPair]:
 
 
 class PairSource:
-    """Pairs by number, from the mapped shards: a source for the peers that take one."""
+    """Random access to the pairs of memory-mapped shards, for the peers that take a data source."""
 
     def __init__(self, shards: Shards) -> None:
         self.shards = [(shard.tokens, shard.offsets(), shard.lengths[0].astype(np.int64)) for shard in shards.shards]
@@ -86,7 +86,7 @@ class PairSource:
 
 
 def pad_rows(rows: Sequence[Any]) -> torch.Tensor:
-    """The same for all peers: rows of unequal length to one tensor."""
+    """Pad rows to one tensor, with the same code for all peers."""
     grid = np.zeros((len(rows), max(map(len, rows))), np.int64)
     for cell, row in zip(grid, rows, strict=True):
         cell[: len(row)] = row
@@ -94,12 +94,12 @@ def pad_rows(rows: Sequence[Any]) -> torch.Tensor:
 
 
 def collate_pairs(pairs: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Source, target, and the number of pairs."""
+    """Return padded sources, padded targets, and the number of pairs."""
     return pad_rows([pair[0] for pair in pairs]), pad_rows([pair[1] for pair in pairs]), len(pairs)
 
 
 def regard(shards: Shards, tokenizers: TokenizerPair) -> Callable[[], Counts]:
-    """Token-budget batches, planned anew every epoch."""
+    """Iterate over batches with a token budget, planned for every epoch."""
     specials = tokenizers.source.specials
     epochs = iter(range(10**9))
 
@@ -110,12 +110,12 @@ def regard(shards: Shards, tokenizers: TokenizerPair) -> Callable[[], Counts]:
             pairs += batch.samples.numel()
             if CHECKING[0] and batch.source_valid is not None:
                 tokens += batch.label_count + int(batch.source_valid.sum())
-        return pairs, tokens - 2 * pairs  # the end marks
+        return pairs, tokens - 2 * pairs  # without bos and eos
 
     return epoch
 
 
-CHECKING = [True]  # counting tokens takes time: only before the clock runs
+CHECKING = [True]  # counting tokens takes time: only before timing starts
 
 
 def count_batches(batches: Iterable[tuple[torch.Tensor, torch.Tensor, int]], extra_tokens: int) -> Counts:
@@ -179,7 +179,7 @@ PEERS = {"litdata": litdata, "hf_datasets": hf_datasets, "grain": grain}
 
 
 def time_order_of_10m() -> None:
-    """Planning alone, in a process of its own: CPU seconds, and memory with the lengths themselves."""
+    """Measure planning alone, in a separate process: CPU-seconds, and memory including the lengths."""
     samples, shards = 10_000_000, 100
     rng = np.random.default_rng(0)
     lengths_of_shards = [
@@ -189,7 +189,7 @@ def time_order_of_10m() -> None:
     start_time = time.process_time()
     batches = sum(len(order.plan(0, window)) for window in range(order.window_count))
     seconds = time.process_time() - start_time
-    tracemalloc.start()  # slow: not while the clock runs
+    tracemalloc.start()  # slow: not during timing
     for window in range(order.window_count):
         order.plan(0, window)
     memory = tracemalloc.get_traced_memory()[1] / 2**20 + sum(lengths.nbytes for lengths in lengths_of_shards) / 2**20
@@ -197,7 +197,7 @@ def time_order_of_10m() -> None:
 
 
 def print_padding(shards: Shards, tokenizers: TokenizerPair) -> None:
-    """How much of the batches is padding."""
+    """Print the fraction of padding."""
     specials = tokenizers.source.specials
     cells = valid_cells = 0
     for batch in Loader(shards, Translate(specials, specials), OrderSettings()).iter_epoch():
@@ -205,13 +205,13 @@ def print_padding(shards: Shards, tokenizers: TokenizerPair) -> None:
         assert batch.source_valid is not None  # noqa: S101
         cells += batch.source.numel() + batch.labels.numel()
         valid_cells += int(batch.source_valid.sum()) + batch.label_count
-    print(f"padding: {100 * (1 - valid_cells / cells):.2f} % of the cells")
+    print(f"padding: {100 * (1 - valid_cells / cells):.2f} % of the positions")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="40,000 pairs")
-    parser.add_argument("--order", action="store_true", help="only the order of 10M samples")
+    parser.add_argument("--order", action="store_true", help="only measure the order of 10M samples")
     options = parser.parse_args()
     if options.order:
         return time_order_of_10m()
@@ -222,11 +222,13 @@ def main() -> None:
     start_time = time.perf_counter()
     shards, tokenizers = prepare_corpus(40_000 if options.quick else 320_000)
     pair_source = PairSource(shards)
-    zeros = sum(int((shard.tokens == 0).sum()) for shard in shards.shards)  # ids 0 look like padding: count them apart
+    zeros = sum(
+        int((shard.tokens == 0).sum()) for shard in shards.shards
+    )  # id 0 looks like padding: count it separately
     steps: dict[str, Callable[[], Counts]] = {OURS: regard(shards, tokenizers)}
     for name, make in PEERS.items():
         if importlib.util.find_spec(name.removeprefix("hf_")) is None:
-            print(f"{name} is left out: it is not installed")
+            print(f"{name} is not installed and is left out.")
         else:
             steps[name] = make(pair_source, zeros)
     print_padding(shards, tokenizers)

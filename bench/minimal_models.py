@@ -1,9 +1,9 @@
-"""The leanest plain-PyTorch models we can write: what a loop costs that has no library at all around it.
+"""Minimal PyTorch models, as lean as we can write them: the cost of a step without any library.
 
-They know one shape each, have no options and keep no records, and do the same mathematics as Regard's `tiny` and
-GPT-2-shaped models: `bench.core` copies the weights and compares losses and gradients before any clock runs.
-Queries, keys and values have a matrix each. One fused matrix was tried, as parameter and joined at every call,
-and is no faster on a CPU at these shapes: what the larger product gains, splitting its gradient loses again.
+Each has one architecture and no options, and computes the same as Regard's `tiny` and GPT-2 models: `bench.core` copies
+the weights and compares losses and gradients before timing starts. Queries, keys and values have separate matrices. One
+packed matrix, as a parameter or concatenated in every call, is no faster on a CPU at these sizes: splitting its gradient
+costs what the larger product gains.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 class Attention(nn.Module):
-    """Four matrices around one kernel."""
+    """Multi-head attention: four projections and scaled_dot_product_attention."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class TranslationLayer(nn.Module):
-    """A post-norm layer of an encoder or, with cross-attention, of a decoder."""
+    """A post-norm layer: of an encoder or, with cross-attention, of a decoder."""
 
     def __init__(self, width: int, heads: int, hidden: int, dropout: float, has_cross: bool) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class TranslationLayer(nn.Module):
 
 
 class Translator(nn.Module):
-    """Encoder and decoder over one table, which is the output matrix too."""
+    """Encoder and decoder with one embedding, shared with the output projection."""
 
     def __init__(
         self, vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
@@ -76,7 +76,7 @@ class Translator(nn.Module):
         self.decoder = nn.ModuleList(TranslationLayer(width, heads, hidden, dropout, True) for _ in range(layers))
 
     def forward(self, source: Tensor, target: Tensor, source_valid: Tensor) -> Tensor:
-        """Logits (B, T, words)."""
+        """Return logits (B, T, V)."""
         bias = torch.zeros(source_valid.shape).masked_fill_(~source_valid, -math.inf)[:, None, None]
         memory = self.embed(source)
         for layer in self.encoder:
@@ -87,13 +87,13 @@ class Translator(nn.Module):
         return F.linear(x, self.embedding.weight)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Tokens (B, T) -> (B, T, D)."""
+        """Embed tokens (B, T) -> (B, T, D)."""
         x = self.embedding(tokens) * self.scale + self.sinusoids[: tokens.size(1)]
         return F.dropout(x, self.dropout, self.training)
 
 
 class LanguageModelLayer(nn.Module):
-    """A pre-norm layer that sees the past."""
+    """A pre-norm layer with causal self-attention."""
 
     def __init__(self, width: int, heads: int, hidden: int) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class LanguageModel(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits (B, T, words)."""
+        """Return logits (B, T, V)."""
         x = self.embedding(tokens) + self.position_embedding.weight[: tokens.size(1)]
         for layer in self.decoder:
             x = layer(x)
@@ -129,6 +129,6 @@ class LanguageModel(nn.Module):
 
 
 def make_sinusoids(length: int, width: int) -> Tensor:
-    """Sines, then cosines, of every position."""
+    """Return sinusoidal positions: all sines, then all cosines."""
     angles = torch.arange(length)[:, None] * 10000.0 ** -(torch.arange(0, width, 2) / width)
     return torch.cat((angles.sin(), angles.cos()), dim=-1)

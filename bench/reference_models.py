@@ -1,4 +1,4 @@
-"""The same two shapes from `torch.nn` and Hugging Face, and how the weights of a Regard model are copied to all."""
+"""The two benchmark models in `torch.nn` and Hugging Face, and functions that copy the weights of a Regard model."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from bench.minimal_models import make_sinusoids
 from regard.exchange.mapping import WeightMap, to_theirs
 
-# Patterns that turn the name of a lean weight into the name of ours, one after the other.
+# Patterns that map a weight name of the minimal models to Regard's, applied in order.
 NamePatterns = Mapping[str, str]
 MINIMAL_NAMES: NamePatterns = {
     r"^(encoder|decoder)\.": r"\1.layers.",
@@ -33,7 +33,7 @@ LANGUAGE_MODEL_NAMES: NamePatterns = {
 
 @torch.no_grad()
 def copy_weights(ours: nn.Module, theirs: nn.Module, names: NamePatterns) -> None:
-    """Give a model the weights of ours by these names. Stacks of `torch.nn` are left to `copy_stack`."""
+    """Copy the weights of Regard's model by these names; `copy_stack` copies the stacks of `torch.nn`."""
     weights = dict(ours.named_parameters())
     for their_name, parameter in theirs.named_parameters():
         name = their_name
@@ -44,13 +44,13 @@ def copy_weights(ours: nn.Module, theirs: nn.Module, names: NamePatterns) -> Non
 
 
 def copy_stack(ours: nn.Module, theirs: nn.Module, weight_map: WeightMap) -> None:
-    """Give a stack of `torch.nn` the layers of ours."""
+    """Copy the layers of a Regard stack into a stack of `torch.nn`."""
     layers = {name: weight for name, weight in ours.state_dict().items() if name.startswith("layers.")}
     theirs.load_state_dict(to_theirs(weight_map, layers))
 
 
 class TorchTranslator(nn.Module):
-    """`nn.TransformerEncoder` and `nn.TransformerDecoder`, without their final norms, over one table.
+    """`nn.TransformerEncoder` and `nn.TransformerDecoder`, without their final norms, with one shared embedding.
 
     Their layers also drop attention weights and hidden units of the feed-forward. The other contestants do not,
     so here these two are set to 0.
@@ -79,7 +79,7 @@ class TorchTranslator(nn.Module):
         self.register_buffer("mask", mask, persistent=False)
 
     def forward(self, source: Tensor, target: Tensor, source_valid: Tensor) -> Tensor:
-        """Logits (B, T, words)."""
+        """Return logits (B, T, V)."""
         padding_mask = ~source_valid
         memory = self.encoder(self.embed(source), src_key_padding_mask=padding_mask)
         length = target.size(1)
@@ -93,7 +93,7 @@ class TorchTranslator(nn.Module):
         return F.linear(x, self.embedding.weight)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Tokens (B, T) -> (B, T, D)."""
+        """Embed tokens (B, T) -> (B, T, D)."""
         return self.dropout(self.embedding(tokens) * self.scale + self.sinusoids[: tokens.size(1)])
 
 
@@ -113,7 +113,7 @@ class TorchLanguageModel(nn.Module):
         self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(length), persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits (B, T, words)."""
+        """Return logits (B, T, V)."""
         length = tokens.size(1)
         x = self.embedding(tokens) + self.position_embedding.weight[:length]
         x = self.encoder(x, mask=self.mask[:length, :length], is_causal=True)
@@ -123,7 +123,7 @@ class TorchLanguageModel(nn.Module):
 def make_marian(
     vocabulary_size: int, width: int, heads: int, hidden: int, layers: int, dropout: float, length: int
 ) -> nn.Module:
-    """Hugging Face's `MarianMTModel` of the same shape; its dropout stands at the same places."""
+    """Hugging Face's `MarianMTModel` of the same shape; its dropout acts at the same places."""
     import transformers
 
     config = transformers.MarianConfig(
@@ -177,6 +177,6 @@ def make_gpt2(vocabulary_size: int, width: int, heads: int, hidden: int, layers:
 
 def _check_sdpa(model: Any) -> nn.Module:
     if model.config._attn_implementation != "sdpa":
-        raise RuntimeError("Hugging Face did not take attn_implementation='sdpa'.")
+        raise RuntimeError("Hugging Face ignored attn_implementation='sdpa'.")
     module: nn.Module = model
     return module

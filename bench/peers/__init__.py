@@ -1,11 +1,11 @@
-"""Other people's tools, raced against ours.
+"""Environments of the other tools that the benchmarks compare Regard with.
 
     python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
     python -m bench.peers joeynmt     # JoeyNMT, for bench.train
 
-Those that do not fit into the project's own environment get one of theirs under build/peers, where the benchmarks
-find it. Nothing of theirs is kept here: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop that each has,
-as it is installed, and let it run in turns (`turns`) against Regard's (`contest`).
+Peers that conflict with the project's own environment get a separate one under build/peers, where the benchmarks find
+it. This package contains no code of the peers: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop of the
+installed tool and run it in turns (`turns`) with Regard's (`contest`).
 """
 
 import os
@@ -16,26 +16,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / "build/peers"
-# One pip call a line, in this order.
+# One pip call per line, in this order.
 REQUIREMENTS = {
     "data": (
         ("torch==2.13.0",),
         ("datasets", "grain", "tokenizers", "pydantic", "tomli-w"),
         ("lightning-utilities", "boto3", "requests", "tifffile", "obstore"),
-        ("--no-deps", "litdata"),  # it asks for torchvision, which it needs for images only
+        ("--no-deps", "litdata"),  # it requires torchvision, which it needs for images only
         ("--no-deps", "--editable", str(ROOT)),
     ),
     "joeynmt": (
         ("torch==2.13.0",),
         ("numpy<2", "protobuf<3.21", "tensorboard<2.15", "setuptools<81", "importlib_metadata", "packaging"),
         ("datasets", "matplotlib", "pyyaml", "sacrebleu", "sentencepiece", "six", "subword-nmt", "numpy<2"),
-        ("--no-deps", "joeynmt==2.3.0"),  # it asks for linters and boards, too
+        ("--no-deps", "joeynmt==2.3.0"),  # it also requires linters and trackers
     ),
 }
 
 
 def make_environment(name: str) -> None:
-    """A fresh environment with the peers of one benchmark."""
+    """Create a new environment with the peers of one benchmark."""
     folder = ENVIRONMENTS / name
     venv.create(folder, with_pip=True, clear=True)
     for packages in REQUIREMENTS[name]:
@@ -44,17 +44,17 @@ def make_environment(name: str) -> None:
 
 
 def find_python(name: str) -> Path | None:
-    """The interpreter that has a peer: as the environment says (JOEYNMT_PYTHON=...), or made by `make`, or none."""
+    """Return the Python of a peer: that of a variable (JOEYNMT_PYTHON=...), or of its environment, or None."""
     configured = os.environ.get(f"{name.upper()}_PYTHON")
     interpreter = Path(configured) if configured else ENVIRONMENTS / name / "bin/python"
     return interpreter if interpreter.exists() else None
 
 
 def restart_in_environment(name: str) -> None:
-    """Start this very command again with the peers' Python, if it is there and not running it already."""
+    """Re-execute this command with the Python of the peers, if it exists and is not running already."""
     interpreter = ENVIRONMENTS / name / "bin/python"
     if not interpreter.exists():
-        print(f"No peers: make them with `python -m bench.peers {name}`.")
+        print(f"The peers are not installed; install them with `python -m bench.peers {name}`.")
     elif Path(sys.prefix).resolve() != (ENVIRONMENTS / name).resolve():
         sys.stdout.flush()
         os.execv(interpreter, [str(interpreter), *sys.orig_argv[1:]])  # noqa: S606 - the same program, no shell

@@ -1,10 +1,10 @@
-"""Regard's training against that of its peers: real target tokens per CPU-second, in turns.
+"""Regard's training speed against that of its peers: target tokens without padding per CPU-second, in turns.
 
-Every peer trains in a process of its own, with its own loop and its own batches (`turns`); all run on one thread under
-the same allocator, which is set by an environment variable that they inherit. They learn from the very same pieces of
-the same corpus. A turn lasts until so many real target tokens (padding never counts) were learned from; ours and theirs
-take turns one after the other, and the figure is the median over all rounds of our rate / their rate. Where a peer runs
-in several precisions, the fastest one is the peer.
+Every peer trains in a separate process, with its own loop and its own batches (`turns`). All run on one thread with the
+same allocator settings, which they inherit as an environment variable, and train on the same token ids of the same
+corpus. A turn lasts for a fixed number of target tokens (padding does not count). Regard and the peers take turns.
+The figure is the median over all rounds of our speed / their speed. Of a peer with several precisions, the fastest
+counts.
 """
 
 import gc
@@ -44,7 +44,7 @@ from regard.data.shards.shard import Shards
 from regard.train.autotune import autotune
 from regard.train.fit import _resolve
 
-AS_NANOGPT: dict[str, Any] = {  # its shape to the letter: no biases, and GELU by the error function
+AS_NANOGPT: dict[str, Any] = {  # exactly its architecture: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},
     "model.decoder.feedforward.bias": False,
     "model.decoder.feedforward.activation": "gelu",
@@ -54,14 +54,14 @@ AS_NANOGPT: dict[str, Any] = {  # its shape to the letter: no biases, and GELU b
 
 @dataclass(frozen=True)
 class Turn:
-    """What was learned from, and what it cost."""
+    """Tokens and CPU time of one turn."""
 
     tokens: int
-    seconds: float  # of CPU time
+    seconds: float  # CPU time
 
     @property
     def speed(self) -> float:
-        """Tokens a CPU-second."""
+        """Tokens per CPU-second."""
         return self.tokens / self.seconds
 
 
@@ -69,29 +69,29 @@ class Turn:
 class Entry:
     """A peer in one of its precisions."""
 
-    module: str  # of bench.peers
+    module: str  # in bench.peers
     precision: str
     interpreter: Path
 
     @property
     def name(self) -> str:
-        """In the table."""
+        """Name in the table."""
         return f"{self.module} {self.precision}"
 
 
 @dataclass(frozen=True)
 class TrainingContest:
-    """One shape against some peers."""
+    """One model against its peers."""
 
     name: str
     case: TrainingCase
-    keys: Mapping[str, tuple[tuple[str, str], ...]]  # of the results, with the peers' modules and precisions
-    tokens: int  # of a turn
-    seconds: float  # of the whole contest, beginnings aside
+    keys: Mapping[str, tuple[tuple[str, str], ...]]  # result key -> modules and precisions of the peers
+    tokens: int  # per turn
+    seconds: float  # of the whole contest without start-up
 
 
 def iter_contests(quick: bool) -> Iterator[TrainingContest]:
-    """All of them."""
+    """Yield all contests."""
     precisions = ("float32",) if quick else ("float32", "bfloat16")
     translation = {
         "step/joeynmt": (("joeynmt", "float32"),),
@@ -123,7 +123,7 @@ def _make_nanogpt_contest(
 
 
 def compete(contest: TrainingContest) -> dict[str, float]:
-    """The ratios of a contest by their keys; a peer that is not there is named and left out."""
+    """Run a contest and return its ratios by key; a peer that is not installed is left out with a message."""
     interpreters = {pair: _find_interpreter(pair[0]) for pairs in contest.keys.values() for pair in pairs}
     entries = {pair: Entry(*pair, result) for pair, result in interpreters.items() if isinstance(result, Path)}
     for module, reason in {
@@ -156,7 +156,7 @@ def compete(contest: TrainingContest) -> dict[str, float]:
 
 
 class Peer:
-    """A process that trains when it is asked to."""
+    """The process of a peer, which trains one turn on request."""
 
     def __init__(self, entry: Entry, settings: Mapping[str, Any], folder: Path) -> None:
         self.entry = entry
@@ -175,28 +175,28 @@ class Peer:
             )
 
     def wait(self) -> Turn:
-        """Until its turn is over."""
+        """Wait for the end of a turn."""
         assert self._process.stdout is not None  # noqa: S101
         line = self._process.stdout.readline()
         if not line:
             log_tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
-            raise SystemExit(f"{self.entry.name} has ended by itself. The end of its log:\n{log_tail}")
+            raise SystemExit(f"{self.entry.name} exited unexpectedly. The end of its log:\n{log_tail}")
         return Turn(**json.loads(line))
 
     def __call__(self, tokens: int) -> Turn:
-        """Train on so many tokens."""
+        """Request a turn of this number of tokens."""
         assert self._process.stdin is not None  # noqa: S101
         self._process.stdin.write(f"{tokens}\n")
         self._process.stdin.flush()
         return self.wait()
 
     def close(self) -> None:
-        """It leaves when nobody can ask any more."""
+        """Close the pipe; the process then exits."""
         self._process.communicate()
 
 
 def _find_interpreter(module: str) -> Path | str:
-    """The Python that can run a peer, or why there is none."""
+    """Return the Python that can run a peer, or the reason why there is none."""
     if module == "joeynmt":
         return find_python(module) or "make it with `python -m bench.peers joeynmt`, or set JOEYNMT_PYTHON."
     if module == "nanogpt":
@@ -209,7 +209,7 @@ def _find_interpreter(module: str) -> Path | str:
 
 
 def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dict[str, Any]]:
-    """Regard's loop in bfloat16 with what its probe chooses, and the settings that say the same to the others."""
+    """Create Regard's loop in bfloat16 with autotuned settings, and the equivalent settings for the peers."""
     settings = to_dict(case.run("bfloat16"))
     for setting in ("attention", "loss_rows"):
         settings["device"].pop(setting)
@@ -235,7 +235,7 @@ def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
             "rows": rows,
             "text": str(DATA_FOLDER / "tinyshakespeare/input.txt.gz"),
         }
-    lengths = [shard.lengths[1] + 1 for shard in shards.shards]  # with the end mark
+    lengths = [shard.lengths[1] + 1 for shard in shards.shards]  # with eos
     mean = sum(int(shard_lengths.sum()) for shard_lengths in lengths) / sum(
         len(shard_lengths) for shard_lengths in lengths
     )
@@ -253,7 +253,7 @@ def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
 
 
 def _write_pairs(shards: Shards) -> Path:
-    """All pairs as ids, one JSON line each: what the others learn from."""
+    """Write all pairs as token ids, one JSON line each, for the peers."""
     path = CACHE_FOLDER / "pairs.jsonl"
     if not path.is_file():
         write_atomic(path, "".join(json.dumps(pair) + "\n" for pair in shards.iter_pairs()).encode())
@@ -274,7 +274,7 @@ def _make_turn(regard_loop: RegardLoop) -> Callable[[int], Turn]:
 def _race_in_turns(
     contestants: Mapping[str, Callable[[int], Turn]], tokens: int, seconds: float
 ) -> dict[str, list[Turn]]:
-    """In turns until the seconds are over, after one that does not count."""
+    """Run turns until the seconds are over, after one warm-up round."""
     turns: dict[str, list[Turn]] = {name: [] for name in contestants}
     for contestant in contestants.values():
         contestant(tokens // 4)

@@ -1,7 +1,7 @@
 """Hugging Face's `Seq2SeqTrainer` with a Marian of the same shape, on pairs of ids.
 
-Its batches have a number of rows, not of tokens: as many as make about as many tokens as ours have, grouped by length,
-which is the best that it offers (in random batches half of the places are padding).
+Its batches have a fixed number of rows, not of tokens: as many rows as give about as many tokens as Regard's batches,
+grouped by length, which is the best that it offers (in random batches half of the positions are padding).
 """
 
 import json
@@ -53,7 +53,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def _collate(rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
-    """What `DataCollatorForSeq2Seq` makes, without a tokenizer."""
+    """Collate as `DataCollatorForSeq2Seq`, without a tokenizer."""
     source = _pad_rows([row["input_ids"] for row in rows], PAD)  # (B, S)
     labels = _pad_rows([row["labels"] for row in rows], IGNORED)  # (B, T)
     decoder_input_ids = torch.cat((torch.full((len(rows), 1), PAD), labels[:, :-1].clamp(min=PAD)), dim=1)  # (B, T)

@@ -29,7 +29,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
-    """The same pieces as everybody's, as words of a text that is already cut."""
+    """Write the token ids as words of a pre-tokenized text: JoeyNMT trains on the same tokens as the others."""
     (folder / "vocabulary.txt").write_text(
         "\n".join([*SPECIALS, *(f"t{token}" for token in range(vocabulary_size))]) + "\n"
     )

@@ -39,7 +39,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def make_arguments(settings: dict[str, Any], updates: int) -> list[str]:
-    """Its options for a shape."""
+    """Return nanoGPT's options for a model size."""
     options = {
         "device": "cpu",
         "dtype": "float32",
@@ -58,7 +58,7 @@ def make_arguments(settings: dict[str, Any], updates: int) -> list[str]:
 
 
 def prepare_folder(text: Path, folder: Path, work_folder: Path) -> None:
-    """A working folder: its scripts, and the characters of a text as it wants them, the last tenth for validation."""
+    """Make a working folder: nanoGPT's scripts, and the text in its format, the last tenth for validation."""
     for name in ("train.py", "model.py", "configurator.py", "config"):
         (work_folder / name).symlink_to(folder / name)
     characters = gzip.decompress(text.read_bytes()).decode()
@@ -69,7 +69,9 @@ def prepare_folder(text: Path, folder: Path, work_folder: Path) -> None:
     cut = int(len(ids) * 0.9)
     ids[:cut].tofile(data / "train.bin")
     ids[cut:].tofile(data / "val.bin")
-    (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(character_ids)}))  # the form that its script reads
+    (data / "meta.pkl").write_bytes(
+        pickle.dumps({"vocab_size": len(character_ids)})
+    )  # the format that its script reads
 
 
 if __name__ == "__main__":

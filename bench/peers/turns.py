@@ -1,10 +1,10 @@
 """A training loop that runs in turns: the peer's side of `contest`.
 
-The loop is the peer's own and is not changed. After each step of its optimizer a hook of torch's asks whether the turn
-is over. If so, it reports the turn's real target tokens and CPU seconds, and sleeps until the next turn is asked for:
-between two turns the process costs nothing. The first update is reported as soon as it is made: the peer is ready.
+The loop is the peer's own, unchanged. After each optimizer step a torch hook checks whether the turn is over. If so, it
+reports the turn's target tokens (without padding) and CPU-seconds, and waits for the next request: between two turns the
+process uses no CPU. The report of the first update means that the peer is ready.
 
-This file is run by the peer's own Python, which need not have Regard.
+The peer's own Python runs this file; Regard need not be installed there.
 """
 
 import json
@@ -18,19 +18,19 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 class Turns:
-    """Counts what a loop learns from, and lets it rest."""
+    """Counts the tokens of a training loop and pauses it between turns."""
 
     def __init__(self, per_update: int = 0) -> None:
-        """`per_update` tokens are counted with every step; loops whose updates differ call `see`."""
+        """Count `per_update` tokens with every step; loops whose updates differ in size call `count_tokens` instead."""
         torch.set_num_threads(1)
         self._reports = os.fdopen(os.dup(1), "w", buffering=1)
-        os.dup2(2, 1)  # whatever the peer prints goes to its log
+        os.dup2(2, 1)  # what the peer prints goes to its log
         self._per_update, self._tokens, self._requested = per_update, 0, 0
         self._start_time = time.process_time()
         register_optimizer_step_post_hook(self._after_step)
 
     def count_tokens(self, tokens: int) -> None:
-        """So many real target tokens are in the batch that comes now."""
+        """Add the number of target tokens, without padding, of the next batch."""
         self._tokens += tokens
 
     def _after_step(self, *_: Any) -> None:

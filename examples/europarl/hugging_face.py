@@ -6,9 +6,9 @@
 The model is a `PegasusForConditionalGeneration`. It is the same architecture as Regard's pre-norm encoder-decoder with
 sinusoidal positions, so that Regard can import its weights and translate the test set with the same search. It gets the
 learning rate that `regard train` would choose for Adam here, fused AdamW, label smoothing and batches grouped by
-length, the best that Hugging Face offers. Minutes are CPU time summed over threads, so that other load on the machine does not
-count. The learning rate decays to 0 with this time, so that no number of steps is needed beforehand. A trial first
-measures whether float32 or bfloat16 is faster (not counted in the minutes).
+length, the best that Hugging Face offers. Minutes are CPU time summed over threads, so that other load does not count.
+The learning rate decays to 0 with this time, so that no number of steps is needed beforehand. A trial first measures
+whether float32 or bfloat16 is faster (not counted in the minutes).
 """
 
 import argparse
