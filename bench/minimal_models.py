@@ -2,8 +2,8 @@
 
 Each has one architecture and no options, and computes the same as Regard's `tiny` and GPT-2 models: `bench.core` copies
 the weights and compares losses and gradients before timing starts. Queries, keys and values have separate matrices. One
-packed matrix, as a parameter or concatenated in every call, is no faster on a CPU at these sizes: splitting its gradient
-costs what the larger product gains.
+packed matrix, as a parameter or concatenated in every call, is no faster on a CPU at these sizes: splitting its
+gradient costs what the larger product gains.
 """
 
 import math

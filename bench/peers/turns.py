@@ -1,8 +1,8 @@
 """A training loop that runs in turns: the peer's side of `contest`.
 
 The loop is the peer's own, unchanged. After each optimizer step a torch hook checks whether the turn is over. If so, it
-reports the turn's target tokens (without padding) and CPU-seconds, and waits for the next request: between two turns the
-process uses no CPU. The report of the first update means that the peer is ready.
+reports the turn's target tokens (without padding) and CPU-seconds, and waits for the next request: between two turns
+the process uses no CPU. The report of the first update means that the peer is ready.
 
 The peer's own Python runs this file; Regard need not be installed there.
 """
