@@ -1,4 +1,4 @@
-"""Words, images and sound at the ends of the same core."""
+"""Tokens, images and audio as inputs of the three model families."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_images_are_classified_by_an_encoder() -> None:
     images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
     assert model(images, valid).shape == (2, 3)
     changed = images.clone()
-    changed[1, :, 2:] += 1  # the lower squares of the second image are not real
+    changed[1, :, 2:] += 1  # the lower patches of the second image are padding
     assert torch.equal(model(images, valid), model(changed, valid))
 
 
@@ -178,7 +178,7 @@ def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
     tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
     torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
     assert not torch.allclose(model(tokens, valid), model(tokens), atol=CLOSE)
-    assert model(tokens, torch.zeros(1, 5, dtype=torch.bool)).isfinite().all()  # a row without words is no NaN
+    assert model(tokens, torch.zeros(1, 5, dtype=torch.bool)).isfinite().all()  # a row of padding only gives no NaN
     with pytest.raises(ShapeError, match="cannot generate text"):
         model.start(5)
 

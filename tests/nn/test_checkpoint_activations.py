@@ -68,7 +68,7 @@ def test_only_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.nn.stack.checkpoint", None)
     with pytest.raises(TypeError):
         net(*make_inputs("decoder_only"))
-    net(*make_inputs("decoder_only"), record=Record())  # who looks sees every layer once
+    net(*make_inputs("decoder_only"), record=Record())  # a record sees every layer once
     net.eval()(*make_inputs("decoder_only"))
 
 

@@ -21,7 +21,7 @@ def test_the_rate_and_the_expectation(rate: float) -> None:
 
 
 def test_neighbours_are_independent() -> None:
-    """Four elements share one random word: their noise must not be related, whatever the distance."""
+    """Four elements share one random integer: their masks must be independent at every distance."""
     torch.manual_seed(0)
     noise = dropout_mask(torch.ones(1_000_000), 0.5).double() - 1
     for distance in (1, 2, 3, 4, 8, 64):

@@ -59,7 +59,7 @@ def test_rows_that_leave_take_their_length_with_them() -> None:
     cache.crop([3, 1])
     cache.reorder(torch.tensor([1]))
     assert (cache.length, cache.lengths) == (1, None)
-    keys, _ = cache.append("self", torch.full((1, 1, 4, 1), 9.0), torch.zeros(1, 1, 4, 1))  # room for four more
+    keys, _ = cache.append("self", torch.full((1, 1, 4, 1), 9.0), torch.zeros(1, 1, 4, 1))  # capacity for four more
     assert keys.flatten().tolist() == [3, 9, 9, 9, 9]
     cache.advance(4)
     cache.reorder(torch.tensor([], dtype=torch.long))
@@ -109,7 +109,7 @@ def test_rows_that_stay_are_not_touched_and_empty_room_is_not_copied() -> None:
     assert keys[:, 0, :, 0].tolist() == [[0, 1, 2, 9], [9, 10, 11, 9], [9, 10, 11, 9]]
     assert values[1, 0, :3, 0].tolist() == [9.5, 10.5, 11.5]
     buffer, _ = cache._buffers["self"]
-    assert buffer[:3, 0, 4:].eq(7.0).all()  # nobody wrote there
+    assert buffer[:3, 0, 4:].eq(7.0).all()  # unused capacity is untouched
 
 
 def test_rows_of_one_sentence_share_its_memory() -> None:
@@ -123,7 +123,7 @@ def test_rows_of_one_sentence_share_its_memory() -> None:
     assert kept_rows is not None
     assert kept_rows.tolist() == [1]
     assert (cache.rows_per_memory, cache.memory("cross")[0].flatten().tolist()) == (3, [20])
-    assert cache.bytes == 2 * 6 * 6 * 4 + 2 * 4  # room for six rows of six tokens, and one memory
+    assert cache.bytes == 2 * 6 * 6 * 4 + 2 * 4  # buffers of six rows of six tokens, and one memory
     cache.reorder(torch.tensor([1]))
     assert (cache.rows_per_memory, cache.rows) == (1, 1)
 
