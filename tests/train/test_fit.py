@@ -174,7 +174,7 @@ def test_a_model_with_a_flipped_bit_is_never_used(folder: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DamagedError, match=r"model\.safetensors has other content"):
+    with pytest.raises(DamagedError, match=r"model\.safetensors has different content"):
         read_model(folder)
 
 
