@@ -1,4 +1,4 @@
-"""Durations for people."""
+"""Durations, formatted for display."""
 
 
 def format_duration(seconds: float) -> str:

@@ -1,1 +1,1 @@
-"""Every knob of a model, as frozen data: read from TOML, checked all at once, never changed afterwards."""
+"""Settings of models and runs as immutable pydantic models, read from TOML."""

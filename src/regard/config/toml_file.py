@@ -106,9 +106,9 @@ class SettingsFile(Generic[Settings]):
                     tag = details["ctx"]["discriminator"].strip("'")
                     yield Fault(f"{path}.{tag}".lstrip("."), "is missing: it selects the type of its table.")
                 case "union_tag_invalid":
-                    tag, given = details["ctx"]["discriminator"].strip("'"), details["ctx"]["tag"]
+                    tag, value = details["ctx"]["discriminator"].strip("'"), details["ctx"]["tag"]
                     expected_tags = [name.strip(" '") for name in details["ctx"]["expected_tags"].split(",")]
-                    yield Fault(f"{path}.{tag}".lstrip("."), f"is '{given}'.", suggest(given, expected_tags))
+                    yield Fault(f"{path}.{tag}".lstrip("."), f"is '{value}'.", suggest(value, expected_tags))
                 case _:
                     yield Fault(path, f"is {_format_input(details)}: {details['msg'][0].lower()}{details['msg'][1:]}.")
 
