@@ -80,11 +80,7 @@ WORDS_OF_TEXT = {
 }
 
 # Other exceptions: (path prefix, pattern of the matched text, reason).
-ALLOWED = (
-    ("docs/glossary.md", r".*", "maps dropped words to the field's terms"),
-    ("src/regard/base/errors.py", r"(?i)tell.*", "the public error text"),
-    ("src/regard/data/keyed", r".*drawn.*", "random draws in mathematics"),
-)
+ALLOWED = (("docs/glossary.md", r".*", "maps dropped words to the field's terms"),)
 
 
 @dataclass(frozen=True)
