@@ -1,4 +1,4 @@
-"""Models without a network: what comes next is drawn once for every beginning, and everything can be enumerated."""
+"""Models without a network: a random table of logits for every prefix, so that all sequences can be enumerated."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ History = tuple[int, ...]
 
 @dataclass
 class TableState:
-    """The state of a table: which sentence each row is of, and what was read so far."""
+    """The state of a table model: the sentence of each row, and the tokens that it has read."""
 
     sentences: list[int]
     histories: list[History]
-    reordered_row_counts: list[int] = field(default_factory=list)  # how many rows there were after each reorder
+    reordered_row_counts: list[int] = field(default_factory=list)  # number of rows after each reorder
 
     def reorder(self, index: Tensor) -> None:
         rows = index.tolist()
@@ -32,11 +32,11 @@ class TableState:
 
 
 class TableModel:
-    """A random model of `words` words: logits are a function of the sentence's number and of all tokens before."""
+    """A random model: its logits are a function of the sentence number and of all tokens before."""
 
     def __init__(self, vocabulary_size: int, seed: int, sharpness: float = 2.0) -> None:
         self.vocabulary_size, self.seed, self.sharpness = vocabulary_size, seed, sharpness
-        self.steps: list[tuple[int, ...]] = []  # the shape of everything that was read
+        self.steps: list[tuple[int, ...]] = []  # the shape of the tokens of every step
 
     def start(self, sentences: Sequence[int]) -> TableState:
         return TableState(list(sentences), [()] * len(sentences))
@@ -51,25 +51,25 @@ class TableModel:
                 logits[row].append(self.logits(state.sentences[row], state.histories[row]))
         return torch.stack([torch.stack(row) for row in logits])  # (R, k, V)
 
-    @cache  # noqa: B019 - it dies with the test
+    @cache  # noqa: B019 - the model lives as long as the test
     def logits(self, sentence: int, history: History) -> Tensor:
-        seed = hash((self.seed, sentence, history)) % 2**31  # of numbers: the same in every process
+        seed = hash((self.seed, sentence, history)) % 2**31  # a hash of integers is the same in every process
         return torch.randn(self.vocabulary_size, generator=torch.Generator().manual_seed(seed)) * self.sharpness
 
     def logprobs(self, sentence: int, text: Sequence[int], prompt: History = (BOS,)) -> list[float]:
-        """The log-probability of each token of a text."""
+        """Return the log-probability of each token of a sequence."""
         logprobs = []
-        for place, token in enumerate(text):
-            logits = self.logits(sentence, (*prompt, *text[:place]))
+        for position, token in enumerate(text):
+            logits = self.logits(sentence, (*prompt, *text[:position]))
             logprobs.append(float(logits.log_softmax(dim=-1)[token]))
         return logprobs
 
 
 @dataclass(frozen=True)
 class BigramModel:
-    """A model whose next word depends on the last word only, written down by hand as probabilities."""
+    """A model whose next token depends on the last token only, given as probabilities."""
 
-    probabilities: Tensor  # (V, V): row = last word
+    probabilities: Tensor  # (V, V): row = last token
 
     def start(self, sentences: Sequence[int]) -> TableState:
         return TableState(list(sentences), [()] * len(sentences))
@@ -82,7 +82,7 @@ class BigramModel:
 def iter_sequences(
     vocabulary_size: int, max_length: int, suppressed: frozenset[int] = frozenset()
 ) -> Iterator[History]:
-    """Every text there is: those that end, and those that are cut off at the longest length."""
+    """Yield every sequence: those that end with eos, and those that are cut off at the maximum length."""
     allowed_tokens = [token for token in range(vocabulary_size) if token != EOS and token not in suppressed]
     for length in range(max_length):
         for text in product(allowed_tokens, repeat=length):
@@ -93,7 +93,7 @@ def iter_sequences(
 def score_all_sequences(
     table: TableModel, sentence: int, max_length: int, length_penalty: float, suppressed: frozenset[int] = frozenset()
 ) -> list[tuple[float, History]]:
-    """All texts with their scores, best first: what no search can beat."""
+    """Return all sequences with their scores, best first: no search can find a better one."""
     scored = (
         (sum(table.logprobs(sentence, text)) / len(text) ** length_penalty, text)
         for text in iter_sequences(table.vocabulary_size, max_length, suppressed)

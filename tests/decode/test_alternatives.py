@@ -1,4 +1,4 @@
-"""What else could stand there, against one greedy search for each word."""
+"""Alternatives, compared with one greedy search per token."""
 
 import pytest
 import torch
@@ -69,7 +69,7 @@ def test_chosen_positions_read_the_prefix_once() -> None:
         positions=[2, 0, 2],
     )
     assert list(result) == [0, 2]
-    assert table.steps[0] == (1, 3)  # BEGIN and the two tokens before place 2, all at once
+    assert table.steps[0] == (1, 3)  # bos and the two tokens before position 2 in one step
     assert all(read == 1 for _, read in table.steps[1:])
 
 
@@ -87,7 +87,7 @@ def test_the_likeliest_token_continues_as_greedy_did() -> None:
             assert second.logprob <= best.logprob
 
 
-def test_places_that_do_not_exist_are_refused() -> None:
+def test_positions_out_of_range_raise() -> None:
     table = TableModel(6, 3)
     for places, count in (([4], 2), ([-1], 2), ([], 2), ([0], 0)):
         with pytest.raises(RegardError, match="alternatives at positions"):

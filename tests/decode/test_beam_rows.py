@@ -1,4 +1,4 @@
-"""How beam search keeps its rows: what moves, what stays, and what must not depend on it."""
+"""The rows of beam search: which rows move, which stay, and that results do not depend on it."""
 
 import itertools
 
@@ -12,31 +12,31 @@ from regard.decode.topk import compact, to_numpy
 from tests.decode.table_models import BOS, EOS, TableModel, TableState
 
 
-def test_as_many_hypotheses_stay_in_their_row_as_can() -> None:
+def test_first_continuation_stays_in_its_row() -> None:
     for parents in itertools.product(range(4), repeat=4):
         (rows,) = _assign_rows(np.array([parents]), 4).tolist()
         assert sorted(rows) == [0, 1, 2, 3]
         stay_count = sum(row == parent for row, parent in zip(rows, parents, strict=True))
         assert stay_count == len(set(parents))
-        for parent in set(parents):  # the best of them stays
+        for parent in set(parents):  # the best continuation stays
             assert rows[parents.index(parent)] == parent
 
 
-def test_rows_of_other_sentences_do_not_matter() -> None:
+def test_row_assignment_is_independent_per_sentence() -> None:
     all_parents = np.array(list(itertools.product(range(3), repeat=3)))
     batched = _assign_rows(all_parents, 3).tolist()
     assert batched == [_assign_rows(parents[None], 3)[0].tolist() for parents in all_parents]
     assert _assign_rows(np.zeros((2, 3), np.int64), 1).tolist() == [[0, 1, 2]] * 2
 
 
-def test_places_of_those_that_leave_are_taken_by_the_last() -> None:
+def test_compact_moves_last_rows_into_gaps() -> None:
     for keep_mask in itertools.product((True, False), repeat=5):
         index = compact(np.array(keep_mask)).tolist()
         assert sorted(index) == [row for row in range(5) if keep_mask[row]]
         assert all(source == row or not keep_mask[row] for row, source in enumerate(index))
 
 
-def test_the_model_is_asked_to_move_no_more_than_must_be() -> None:
+def test_reorder_moves_as_few_rows_as_possible() -> None:
     class Counting(TableState):
         moved: list[int] = []  # noqa: RUF012
 
@@ -56,8 +56,8 @@ def test_the_model_is_asked_to_move_no_more_than_must_be() -> None:
     assert 0 < sum(Counting.moved) < 2 * len(Counting.moved)
 
 
-def test_the_better_hypothesis_wins_a_tie_in_whatever_row_it_is() -> None:
-    """Word 3 after word 2 is as good as word 2 after word 3: the text that began better comes first."""
+def test_better_hypothesis_wins_tie_in_any_row() -> None:
+    """Token 3 after token 2 scores the same as token 2 after token 3: the better prefix comes first."""
 
     def step(tokens: Tensor, state: TableState) -> Tensor:
         probabilities = []
@@ -82,7 +82,7 @@ def test_the_better_hypothesis_wins_a_tie_in_whatever_row_it_is() -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_numbers_come_to_the_host_as_they_are(kind: torch.dtype) -> None:
+def test_to_numpy_keeps_values(kind: torch.dtype) -> None:
     logprobs, tokens = torch.tensor([[-0.5, -1.5]], dtype=kind), torch.tensor([[37_000, 3]])
     host_logprobs, host_tokens = to_numpy(logprobs, tokens)
     assert (host_logprobs.tolist(), host_tokens.tolist()) == ([[-0.5, -1.5]], [[37_000, 3]])

@@ -1,4 +1,4 @@
-"""What must be written, and what must not."""
+"""Forced prefixes, forbidden phrases and required phrases."""
 
 import random
 
@@ -26,7 +26,7 @@ def has_phrase(text: tuple[int, ...], phrase: tuple[int, ...]) -> bool:
     return any(text[start : start + len(phrase)] == phrase for start in range(len(text) - len(phrase) + 1))
 
 
-def test_the_trie_knows_what_every_text_ends_with() -> None:
+def test_trie_node_matches_sequence_suffix() -> None:
     rng = random.Random(1)
     for _ in range(200):
         phrases = [tuple(rng.choices(range(3), k=rng.randint(1, 4))) for _ in range(rng.randint(1, 4))]
@@ -56,7 +56,7 @@ def test_the_trie_knows_what_every_text_ends_with() -> None:
         assert trie.completing_tokens(node) == completing
 
 
-def test_forbidden_phrases_are_never_completed_by_any_search() -> None:
+def test_no_search_completes_forbidden_phrases() -> None:
     phrases = [(2, 3), (4,), (3, 3, 2)]
     violations = 0
     for seed in range(20):
@@ -89,10 +89,10 @@ def test_forbidden_phrases_are_never_completed_by_any_search() -> None:
             table.step, table.start(range(3)), make_prompt(3), eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED
         )
         violations += sum(any(has_phrase(text.tokens, phrase) for phrase in phrases) for text in unconstrained)
-    assert violations > 20  # without constraints they are written
+    assert violations > 20  # without constraints they occur
 
 
-def test_a_phrase_that_begins_in_the_prompt_is_not_completed() -> None:
+def test_forbidden_phrase_starting_in_prompt_is_not_completed() -> None:
     for seed in range(10):
         table = TableModel(4, seed)
         step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(3, 2)])
@@ -100,7 +100,7 @@ def test_a_phrase_that_begins_in_the_prompt_is_not_completed() -> None:
         assert hypothesis.tokens != (2,)
 
 
-def test_forced_prefixes_are_written_and_counted() -> None:
+def test_forced_prefixes_are_generated_and_scored() -> None:
     table = TableModel(6, 2)
     forced: list[tuple[int, ...]] = [(3, 5), (), (2, 2, 4)]
     for search in ("greedy", "beam"):
@@ -121,13 +121,13 @@ def test_forced_prefixes_are_written_and_counted() -> None:
                 prompt_tokens = (BOS, *prefix)
                 max_lengths = [6 - len(prefix)]
                 prompt = torch.tensor([prompt_tokens])
-                (plain,) = greedy(
+                (expected,) = greedy(
                     table.step, table.start([sentence]), prompt, eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED
                 )
-                assert text.tokens == (*prefix, *plain.tokens)
+                assert text.tokens == (*prefix, *expected.tokens)
 
 
-def test_constraints_are_taken_back_with_the_tokens() -> None:
+def test_crop_restores_constraints() -> None:
     table = TableModel(5, 1)
     step, state = constrain(
         table.step, table.start([0, 1]), 2, sink=BOS, forbidden=[(2, 3, 4)], forced_prefixes=[(2,), ()]
@@ -142,7 +142,7 @@ def test_constraints_are_taken_back_with_the_tokens() -> None:
     assert logits[1, 1, 4] > -torch.inf
 
 
-def test_probability_goes_to_the_sink_and_nowhere_else() -> None:
+def test_excluded_probability_goes_to_sink() -> None:
     table = TableModel(6, 4)
     step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(2,), (5,)])
     constrained_probabilities = step(make_prompt(1), state)[0, 0].softmax(dim=0)
@@ -165,7 +165,7 @@ def test_contradictions_raise() -> None:
         constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[()])
 
 
-def test_required_phrases_are_written_by_small_beams() -> None:
+def test_small_beams_generate_required_phrases() -> None:
     for seed in range(20):
         table = TableModel(8, seed)
         required: list[list[tuple[int, ...]]] = [[(5, 6), (7,)], [], [(2, 2, 3)], [(6,), (6, 5)]]
@@ -183,13 +183,13 @@ def test_required_phrases_are_written_by_small_beams() -> None:
             assert all(has_phrase(texts[0].tokens, phrase) for phrase in phrases)
             assert texts[0].logprobs == pytest.approx(table.logprobs(sentence, texts[0].tokens), abs=1e-5)
             assert BOS not in texts[0].tokens
-        plain = beam(
+        expected = beam(
             table.step, table.start([1]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED
         )
-        assert result[1] == plain[0]
+        assert result[1] == expected[0]
 
 
-def test_what_cannot_be_required_raises() -> None:
+def test_impossible_requirements_raise() -> None:
     table = TableModel(5, 1)
     settings = {"beam_size": 2, "eos": EOS, "max_lengths": [3]}
     with pytest.raises(RegardError, match="No hypothesis of up to 3 tokens"):

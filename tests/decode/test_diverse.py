@@ -1,4 +1,4 @@
-"""Groups that avoid each other's words, against the rule written out by hand."""
+"""Diverse beam search, compared with a reference implementation."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ def make_prompt(rows: int) -> torch.Tensor:
 def reference_diverse_beam(
     table: TableModel, groups: int, size: int, max_length: int, diversity_penalty: float, length_penalty: float
 ) -> list[list[ScoredText]]:
-    """All texts that each group finishes, without stopping early; best first."""
+    """Return all hypotheses that each group finishes, without early stopping; best first."""
     open_texts: list[list[ScoredText]] = [[(0.0, ())] for _ in range(groups)]
     finished: list[list[ScoredText]] = [[] for _ in range(groups)]
     for length in range(1, max_length + 1):
@@ -44,7 +44,7 @@ def reference_diverse_beam(
 
 @pytest.mark.parametrize("diversity_penalty", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize(("groups", "size"), [(2, 1), (3, 2), (4, 1)])
-def test_groups_choose_by_the_rule(groups: int, size: int, diversity_penalty: float) -> None:
+def test_groups_match_reference_implementation(groups: int, size: int, diversity_penalty: float) -> None:
     for seed in range(8):
         table = TableModel(5, seed, sharpness=1.0)
         settings = {
@@ -67,7 +67,7 @@ def test_groups_choose_by_the_rule(groups: int, size: int, diversity_penalty: fl
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_without_diversity_penalty_every_group_is_the_beam(length_penalty: float) -> None:
+def test_zero_diversity_penalty_gives_same_beam_in_every_group(length_penalty: float) -> None:
     for seed in range(10):
         table = TableModel(5, seed)
         settings = {"beam_size": 3, "eos": EOS, "max_lengths": [5, 3], "length_penalty": length_penalty, "n_best": 2}
@@ -88,7 +88,7 @@ def test_groups_differ() -> None:
     assert [group[0].tokens for group in different] == [(2, EOS), (3, EOS)]
 
 
-def test_groups_that_are_none_are_refused() -> None:
+def test_invalid_diverse_beam_arguments_raise() -> None:
     table = TableModel(4, 1)
     for wrong in ({"groups": 0}, {"beam_size": 0}, {"n_best": 0}, {"diversity_penalty": -1.0}):
         settings = {"groups": 2, "beam_size": 2} | wrong

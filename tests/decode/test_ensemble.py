@@ -1,4 +1,4 @@
-"""Several models as one, and one against another, word by word."""
+"""Ensembles and contrastive decoding, token by token."""
 
 import math
 
@@ -44,25 +44,25 @@ def test_both_means() -> None:
 
 
 @pytest.mark.parametrize("mean", ["probabilities", "logprobs"])
-def test_a_weight_of_zero_silences(mean: str) -> None:
+def test_zero_weight_removes_model(mean: str) -> None:
     assert ensemble_probabilities(mean, [1.0, 0.0]) == pytest.approx(FIRST_PROBABILITIES.tolist())
 
 
 @pytest.mark.parametrize("mean", ["probabilities", "logprobs"])
-def test_a_model_with_itself_is_itself(mean: str) -> None:
+def test_ensemble_of_identical_models_equals_model(mean: str) -> None:
     for seed in range(5):
         table = TableModel(5, seed)
         prompt, max_lengths = torch.full((3, 1), BOS), [5, 2, 4]
         step, state = ensemble([(table.step, table.start([0, 1, 2])) for _ in range(2)], mean=mean)  # type: ignore[arg-type]
         double = beam(step, state, prompt, beam_size=3, eos=EOS, max_lengths=max_lengths)
-        plain = beam(table.step, table.start([0, 1, 2]), prompt, beam_size=3, eos=EOS, max_lengths=max_lengths)
-        assert [hypotheses[0].tokens for hypotheses in double] == [hypotheses[0].tokens for hypotheses in plain]
+        expected = beam(table.step, table.start([0, 1, 2]), prompt, beam_size=3, eos=EOS, max_lengths=max_lengths)
+        assert [hypotheses[0].tokens for hypotheses in double] == [hypotheses[0].tokens for hypotheses in expected]
         assert [hypotheses[0].score for hypotheses in double] == pytest.approx(
-            [hypotheses[0].score for hypotheses in plain], abs=1e-5
+            [hypotheses[0].score for hypotheses in expected], abs=1e-5
         )
 
 
-def test_a_state_of_many_crops_all_of_them() -> None:
+def test_ensemble_state_crops_every_state() -> None:
     first, second = TableModel(4, 1), TableModel(4, 2)
     states = [first.start([0, 1]), second.start([0, 1])]
     step, state = ensemble([(first.step, states[0]), (second.step, states[1])])
@@ -71,7 +71,7 @@ def test_a_state_of_many_crops_all_of_them() -> None:
     assert [rows.histories for rows in states] == [[(0,), (0, 3)]] * 2
 
 
-def test_models_that_do_not_fit_are_refused() -> None:
+def test_mismatched_ensemble_members_raise() -> None:
     first, second = TableModel(4, 1), TableModel(5, 1)
     step, state = ensemble([(first.step, first.start([0])), (second.step, second.start([0]))])
     with pytest.raises(RegardError, match="4, 5 tokens"):
@@ -111,7 +111,7 @@ def test_contrast_token_by_token() -> None:
     assert contrastive_logits(1.0, 0.9, torch.tensor([3])) == [neg_inf, neg_inf, pytest.approx(math.log(0.6)), neg_inf]
 
 
-def test_without_strength_it_is_min_p() -> None:
+def test_zero_strength_equals_min_p() -> None:
     expert, amateur = TableModel(6, 1), TableModel(6, 2)
     settings = {"eos": EOS, "max_lengths": [4] * 50}
     prompt = torch.full((50, 1), BOS)
@@ -119,7 +119,7 @@ def test_without_strength_it_is_min_p() -> None:
         (expert.step, expert.start([0] * 50)), (amateur.step, amateur.start([0] * 50)), strength=0.0, plausibility=0.3
     )
     contrastive_texts = sample(step, state, prompt, generator=torch.Generator().manual_seed(1), **settings)  # type: ignore[arg-type]
-    plain = sample(
+    expected = sample(
         expert.step,
         expert.start([0] * 50),
         prompt,
@@ -127,10 +127,10 @@ def test_without_strength_it_is_min_p() -> None:
         filters=Filters(min_p=0.3),
         **settings,  # type: ignore[arg-type]
     )
-    assert [hypothesis.tokens for hypothesis in contrastive_texts] == [hypothesis.tokens for hypothesis in plain]
+    assert [hypothesis.tokens for hypothesis in contrastive_texts] == [hypothesis.tokens for hypothesis in expected]
 
 
-def test_the_amateur_reads_along() -> None:
+def test_amateur_reads_same_tokens() -> None:
     expert, amateur = TableModel(5, 3), TableModel(5, 4)
     for sentence in range(5):
         states = expert.start([sentence]), amateur.start([sentence])
@@ -151,7 +151,7 @@ def test_the_amateur_reads_along() -> None:
         assert hypothesis.tokens == text
 
 
-def test_contrasts_that_mean_nothing_are_refused() -> None:
+def test_invalid_contrastive_arguments_raise() -> None:
     table = TableModel(4, 1)
     for strength, plausibility in ((-1.0, 0.1), (1.0, 0.0), (1.0, 1.1)):
         with pytest.raises(RegardError, match="cannot use strength"):

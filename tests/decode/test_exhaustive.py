@@ -1,4 +1,4 @@
-"""Every text there is, and how many words each search considers."""
+"""Exhaustive search, and the number of tokens that each search considers."""
 
 import math
 from itertools import product
@@ -21,7 +21,7 @@ def make_prompt(rows: int) -> Tensor:
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.0])
-def test_all_texts_are_compared(length_penalty: float) -> None:
+def test_exhaustive_scores_every_sequence(length_penalty: float) -> None:
     table = TableModel(4, 5)
     max_lengths = [3, 1, 4]
     result = exhaustive(
@@ -44,17 +44,17 @@ def test_all_texts_are_compared(length_penalty: float) -> None:
             assert hypothesis.logprobs == pytest.approx(table.logprobs(sentence, hypothesis.tokens), abs=1e-5)
             assert hypothesis.ended == (hypothesis.tokens[-1] == EOS)
         total = sum(math.exp(sum(hypothesis.logprobs)) for hypothesis in hypotheses)
-        assert total == pytest.approx(1.0, abs=1e-5)  # they are all there is
+        assert total == pytest.approx(1.0, abs=1e-5)  # these are all sequences
 
 
-def test_the_best_are_those_of_all() -> None:
+def test_n_best_is_prefix_of_full_ranking() -> None:
     table = TableModel(4, 6)
     best_three = exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], n_best=3)
     all_texts = exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], n_best=500)
     assert best_three[0] == all_texts[0][:3]
 
 
-def test_suppressed_tokens_are_in_no_text() -> None:
+def test_suppressed_tokens_are_in_no_sequence() -> None:
     table = TableModel(5, 1)
     suppressed = torch.tensor([3, BOS])
     (hypotheses,) = exhaustive(
@@ -64,7 +64,7 @@ def test_suppressed_tokens_are_in_no_text() -> None:
     assert len(hypotheses) == count_sequences(3, 3)
 
 
-def test_impossible_texts_are_none() -> None:
+def test_impossible_sequences_are_left_out() -> None:
     table = BigramModel(torch.tensor([[0.0, 0.4, 0.6], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     (hypotheses,) = exhaustive(
         table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[5], n_best=500, length_penalty=0.0
@@ -72,7 +72,7 @@ def test_impossible_texts_are_none() -> None:
     assert [hypothesis.tokens for hypothesis in hypotheses] == [(2, EOS), (EOS,)]
 
 
-def test_any_normaliser() -> None:
+def test_any_length_penalty_function() -> None:
     table = TableModel(4, 2)
     (hypotheses,) = exhaustive(
         table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], n_best=500, length_penalty=gnmt(0.8)
@@ -84,13 +84,13 @@ def test_any_normaliser() -> None:
     )
 
 
-def test_how_many_texts_there_are() -> None:
+def test_count_sequences() -> None:
     for vocabulary_size, max_length in product(range(2, 5), range(1, 4)):
         assert count_sequences(vocabulary_size, max_length) == len(list(iter_sequences(vocabulary_size, max_length)))
         assert count_sequences(vocabulary_size, max_length, has_eos=False) == vocabulary_size**max_length
 
 
-def test_too_many_texts_are_refused_with_their_number() -> None:
+def test_too_many_sequences_raise_with_their_count() -> None:
     table, suppressed = TableModel(10, 0), torch.tensor([EOS])
     with pytest.raises(
         RegardError, match="7,381 sequences of up to 4 tokens over a vocabulary of 10; max_sequences is 7,000"
@@ -106,11 +106,11 @@ def test_too_many_texts_are_refused_with_their_number() -> None:
             max_sequences=6560,
             suppressed=suppressed,
         )
-    assert len(table.steps) == 2  # both after the first look
+    assert len(table.steps) == 2  # both after the first step
     exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], max_sequences=7381)
 
 
-def test_numbers_that_are_none_are_refused() -> None:
+def test_exhaustive_raises_on_nan() -> None:
     class Broken(TableModel):
         def step(self, tokens: Tensor, state: TableState) -> Tensor:
             return super().step(tokens, state) * math.nan
@@ -120,15 +120,15 @@ def test_numbers_that_are_none_are_refused() -> None:
         exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3])
 
 
-NO_EOS = -1  # a word that does not exist: nothing ends, as in the lectures' count
+NO_EOS = -1  # not in the vocabulary: no sequence ends, as in the lectures' count
 
 
 @pytest.mark.parametrize(("vocabulary_size", "max_length"), [(3, 5), (5, 3), (4, 4)])
 def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
-    """K words, N tokens, B beams: K^N, K N, at most B K N."""
+    """Vocabulary K, length N, beam size B: K^N, K N, at most B K N."""
 
     def count_considered(table: TableModel) -> list[int]:
-        return [rows * read * vocabulary_size for rows, read in table.steps]  # every row is asked for all K words
+        return [rows * read * vocabulary_size for rows, read in table.steps]  # every row scores all K tokens
 
     table = TableModel(vocabulary_size, 1)
     (hypotheses,) = exhaustive(
@@ -141,7 +141,7 @@ def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
     )
     assert count_considered(table) == [
         vocabulary_size**length for length in range(1, max_length + 1)
-    ]  # the last: K^N whole texts
+    ]  # the last: K^N complete sequences
     assert len(hypotheses) == vocabulary_size**max_length
     table = TableModel(vocabulary_size, 1)
     greedy(table.step, table.start([0]), make_prompt(1), eos=NO_EOS, max_lengths=[max_length])
@@ -151,7 +151,7 @@ def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
         beam(table.step, table.start([0]), make_prompt(1), beam_size=size, eos=NO_EOS, max_lengths=[max_length])
         rows = [
             min(size, vocabulary_size**length) for length in range(max_length)
-        ]  # all beginnings, until there are B of them
+        ]  # all prefixes, until there are B of them
         assert count_considered(table) == [vocabulary_size * count for count in rows]
         assert sum(count_considered(table)) <= size * vocabulary_size * max_length
         assert (sum(count_considered(table)) == vocabulary_size * max_length) == (size == 1)

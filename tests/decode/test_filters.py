@@ -32,7 +32,7 @@ CASES = [
 
 
 def reference_distribution(filters: Filters) -> list[float]:
-    """The distribution that is left, word by word, as the table of the module's docstring tells it."""
+    """Return the filtered distribution, token by token, as the module docstring defines it."""
 
     def normalise(probabilities: dict[int, float]) -> dict[int, float]:
         return {token: p / sum(probabilities.values()) for token, p in probabilities.items()}
@@ -61,7 +61,7 @@ def reference_distribution(filters: Filters) -> list[float]:
 
 
 @pytest.mark.parametrize("filters", CASES, ids=str)
-def test_tokens_are_sampled_as_often_as_they_must(filters: Filters) -> None:
+def test_sampling_frequencies_match_filtered_distribution(filters: Filters) -> None:
     logits = torch.tensor(PROBABILITIES).log().expand(DRAWS, -1) + 3.0  # any constant: logits need not be normalised
     expected = reference_distribution(filters)
     assert filters.probabilities(logits[:1])[0].tolist() == pytest.approx(expected, abs=1e-5)
@@ -70,13 +70,13 @@ def test_tokens_are_sampled_as_often_as_they_must(filters: Filters) -> None:
     check_tokens(tokens[:, 0].tolist(), expected)
 
 
-def test_typical_may_leave_out_the_likeliest_token() -> None:
+def test_typical_p_may_exclude_likeliest_token() -> None:
     left = Filters(typical_p=0.2).probabilities(torch.tensor([PROBABILITIES]).log())[0].tolist()
     assert left[1] == 0.0
     assert left[4] > 0  # log 0.2 is nearest to the entropy
 
 
-def test_cold_is_greedy_and_hot_is_uniform() -> None:
+def test_temperature_limits_are_greedy_and_uniform() -> None:
     logits = torch.tensor([PROBABILITIES]).log()
     for cold in (0.0, 1e-6):
         assert Filters(temperature=cold).probabilities(logits)[0].tolist() == pytest.approx([0, 1, 0, 0, 0, 0])
@@ -87,7 +87,7 @@ def test_cold_is_greedy_and_hot_is_uniform() -> None:
     check_tokens(tokens[:, 0].tolist(), [1 / 6] * 6)
 
 
-def test_repetition_is_a_power_of_what_was_written() -> None:
+def test_repetition_penalty_is_power_of_probability() -> None:
     logprobs = torch.tensor([PROBABILITIES, PROBABILITIES]).log()
     history = torch.tensor([[1, 3, 1], [0, 0, 0]])
     penalised_probabilities = Filters(repetition_penalty=2.0).apply_penalties(logprobs, history).exp()
@@ -100,7 +100,7 @@ def test_repetition_is_a_power_of_what_was_written() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_no_sequence_is_written_twice(size: int) -> None:
+def test_no_repeat_ngram_excludes_repeats(size: int) -> None:
     logprobs = torch.full((3, 4), 0.25).log()
     histories = [[0, 1, 2, 0, 1], [3, 3, 3, 3, 3], [2, 0, 1, 3, 0]]
     penalised = Filters(no_repeat_ngram=size).apply_penalties(logprobs, torch.tensor(histories))
@@ -114,11 +114,11 @@ def test_no_sequence_is_written_twice(size: int) -> None:
     )  # 3 3 3 3 3 3 has it twice
     assert (
         Filters(no_repeat_ngram=9).apply_penalties(logprobs, torch.tensor(histories)).equal(logprobs)
-    )  # nothing is that long yet
+    )  # the history is shorter
 
 
-def test_penalties_come_before_the_temperature_and_the_rest() -> None:
-    """If top-k came first, the two words left would be 1 and 3."""
+def test_penalties_act_before_other_filters() -> None:
+    """If top-k came first, it would keep tokens 1 and 3."""
     filters = Filters(top_k=2, repetition_penalty=3.0)
     assert filters.needs_history
     assert not replace(filters, repetition_penalty=1.0).needs_history
@@ -128,7 +128,7 @@ def test_penalties_come_before_the_temperature_and_the_rest() -> None:
     assert probabilities == pytest.approx([0, 0, 0, 25 / 45, 20 / 45, 0], abs=1e-5)
 
 
-def test_drawing_from_what_does_not_sum_to_one() -> None:
+def test_draw_accepts_unnormalised_rows() -> None:
     columns = draw(torch.tensor([[3.0, 0.0, 1.0]]).expand(DRAWS, -1), torch.Generator().manual_seed(3))
     check_tokens(columns[:, 0].tolist(), [0.75, 0.0, 0.25])
 
@@ -150,13 +150,13 @@ def test_drawing_from_what_does_not_sum_to_one() -> None:
         {"no_repeat_ngram": 0},
     ],
 )
-def test_numbers_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
+def test_invalid_filter_settings_raise(wrong: dict[str, float]) -> None:
     with pytest.raises(RegardError, match="fix"):
         Filters(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("sharpness", [0.1, 3.0])  # nearly flat: 256 words are too few; peaked: they are enough
-def test_top_p_of_many_tokens(sharpness: float) -> None:
+@pytest.mark.parametrize("sharpness", [0.1, 3.0])  # nearly flat: 256 tokens are too few; peaked: they suffice
+def test_top_p_with_large_vocabulary(sharpness: float) -> None:
     logits = sharpness * torch.randn(5, 2000, generator=torch.Generator().manual_seed(1))
     probabilities = Filters(top_p=0.8).probabilities(logits)
     for row, row_probabilities in zip(logits.softmax(dim=1).tolist(), probabilities, strict=True):

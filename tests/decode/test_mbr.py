@@ -1,4 +1,4 @@
-"""Minimum Bayes risk against sums by hand."""
+"""Minimum Bayes risk, compared with sums by hand."""
 
 import pytest
 
@@ -10,8 +10,8 @@ def negative_distance(a: int, b: int) -> float:
     return -abs(a - b)
 
 
-def test_the_median_has_the_least_absolute_error() -> None:
-    """With the negative distance as the utility, the best of some numbers is their median, not their commonest."""
+def test_median_minimises_absolute_error() -> None:
+    """With negative distance as the utility, the median of several numbers wins, not the most frequent one."""
     numbers = [1, 1, 1, 5, 6, 7, 9]
     ranked = minimum_bayes_risk(numbers, negative_distance)
     assert ranked[0] == RankedCandidate(5, -sum(abs(5 - number) for number in numbers) / 7)
@@ -20,24 +20,24 @@ def test_the_median_has_the_least_absolute_error() -> None:
     )
 
 
-def test_with_exact_match_the_commonest_wins_and_its_utility_is_its_share() -> None:
+def test_exact_match_utility_is_vote_fraction() -> None:
     ranked = minimum_bayes_risk(["b", "a", "c", "a"], lambda candidate, reference: float(candidate == reference))
     assert ranked == [RankedCandidate("a", 0.5), RankedCandidate("b", 0.25), RankedCandidate("c", 0.25)]
 
 
-def test_the_candidate_is_the_first_argument_and_the_reference_the_second() -> None:
+def test_utility_argument_order() -> None:
     ranked = minimum_bayes_risk([1, 3], lambda candidate, reference: candidate - 10.0 * reference, references=[2])
     assert ranked == [RankedCandidate(3, -17.0), RankedCandidate(1, -19.0)]
 
 
-def test_weights_count_and_need_not_sum_to_one() -> None:
+def test_weights_need_not_sum_to_one() -> None:
     unweighted = minimum_bayes_risk([1, 2, 3], negative_distance, references=[1, 1, 1, 3])
     weighted = minimum_bayes_risk([1, 2, 3], negative_distance, references=[1, 3], weights=[0.6, 0.2])
     assert [entry.text for entry in unweighted] == [entry.text for entry in weighted] == [1, 2, 3]
     assert [entry.utility for entry in unweighted] == pytest.approx([entry.utility for entry in weighted])
 
 
-def test_every_pair_of_different_texts_is_compared_once() -> None:
+def test_utility_is_called_once_per_distinct_pair() -> None:
     compared = []
 
     def utility(candidate: str, reference: str) -> float:

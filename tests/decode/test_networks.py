@@ -1,4 +1,4 @@
-"""The searches that copy and take back rows, on networks with a real cache: cached is what reading anew gives."""
+"""Searches that reorder and crop rows, on networks with a key-value cache: results equal those without a cache."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _no_gradients() -> Iterator[None]:
 
 
 class Network:
-    """A small translator, three sources of different length, and where its texts begin and end."""
+    """A small encoder-decoder, three sources of different length, and its bos and eos."""
 
     def __init__(self, seed: int) -> None:
         self.model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), seed).eval()
@@ -46,10 +46,10 @@ class Network:
         return self.model.start(self.source[selected_rows], self.valid[selected_rows], capacity=MAX_LENGTH)
 
     def logprobs(self, row: int, text: tuple[int, ...]) -> list[float]:
-        """Log-probabilities of a text without a cache."""
+        """Return the log-probabilities of a sequence, computed without a cache."""
         target = torch.tensor([[self.bos, *text[:-1]]])
         logprobs = self.model(self.source[[row]], target, self.valid[[row]])[0].log_softmax(dim=1)  # (T, V)
-        return [float(logprobs[place, token]) for place, token in enumerate(text)]
+        return [float(logprobs[position, token]) for position, token in enumerate(text)]
 
     def greedy(
         self, prompt: Tensor, rows: list[int] | None = None, max_length: int = MAX_LENGTH
@@ -64,9 +64,9 @@ class Network:
         ]
 
 
-def test_a_draft_changes_nothing() -> None:
+def test_speculative_equals_sampling_on_networks() -> None:
     network = Network(1)
-    plain = network.greedy(network.prompt)
+    expected = network.greedy(network.prompt)
     for seed in (1, 2):
         draft = Network(seed)
         result = speculative(
@@ -82,7 +82,7 @@ def test_a_draft_changes_nothing() -> None:
             filters=Filters(temperature=0.0),
             suppressed=network.suppressed,
         )
-        assert [hypothesis.tokens for hypothesis in result.hypotheses] == plain
+        assert [hypothesis.tokens for hypothesis in result.hypotheses] == expected
         for row, hypothesis in enumerate(result.hypotheses):
             assert hypothesis.logprobs == pytest.approx(network.logprobs(row, hypothesis.tokens), abs=1e-4)
         if seed == 1:
@@ -90,7 +90,7 @@ def test_a_draft_changes_nothing() -> None:
             assert result.steps < MAX_LENGTH
 
 
-def test_alternatives_are_texts_of_their_own() -> None:
+def test_alternatives_match_uncached_greedy() -> None:
     network = Network(3)
     (text,) = network.greedy(network.prompt[:1], [1])
     result = alternatives(
@@ -115,7 +115,7 @@ def test_alternatives_are_texts_of_their_own() -> None:
                 assert network.greedy(prompt, [1], MAX_LENGTH - position - 1) == [alternative.continuation]
 
 
-def test_every_search_tells_the_networks_own_probabilities() -> None:
+def test_every_search_reports_the_networks_logprobs() -> None:
     network = Network(4)
     suppressed = torch.tensor([token for token in range(make_tokenizer().size) if token not in (30, 40, network.eos)])
     settings = {"eos": network.eos, "max_lengths": [3] * ROWS, "suppressed": suppressed}
@@ -147,12 +147,12 @@ def test_every_search_tells_the_networks_own_probabilities() -> None:
 
 def test_wrapped_networks() -> None:
     network, pad = Network(5), make_tokenizer().specials.pad
-    plain = network.greedy(network.prompt)
+    expected = network.greedy(network.prompt)
     step, state = ensemble([(network.model.step, network.start()) for _ in range(2)])
     settings = {"eos": network.eos, "max_lengths": [MAX_LENGTH] * ROWS, "suppressed": network.suppressed}
     ensemble_hypotheses = greedy(step, state, network.prompt, **settings)  # type: ignore[arg-type]
-    assert [hypothesis.tokens for hypothesis in ensemble_hypotheses] == plain
-    forbidden = [plain[0][1:3], plain[1][:1]]
+    assert [hypothesis.tokens for hypothesis in ensemble_hypotheses] == expected
+    forbidden = [expected[0][1:3], expected[1][:1]]
     forced = [(), (), (50, 60)]
     constrained_step, constrained_state = constrain(
         network.model.step, network.start(), ROWS, sink=pad, forbidden=forbidden, forced_prefixes=forced
@@ -162,7 +162,7 @@ def test_wrapped_networks() -> None:
         pairs = list(zip(hypothesis.tokens, hypothesis.tokens[1:], strict=False))
         assert forbidden[0] not in pairs
         assert forbidden[1][0] not in hypothesis.tokens
-    assert hypotheses[0].tokens != plain[0]
+    assert hypotheses[0].tokens != expected[0]
     assert hypotheses[2].tokens[:2] == (50, 60)
     for row, hypothesis in enumerate(hypotheses):
         assert hypothesis.logprobs == pytest.approx(network.logprobs(row, hypothesis.tokens), abs=1e-4)

@@ -1,4 +1,4 @@
-"""500 random small models: every beam finds what no search can beat, wherever theory says that it must."""
+"""500 random small models: wherever theory says so, every beam finds the optimum of exhaustive search."""
 
 import random
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ LENGTH_PENALTIES: tuple[LengthPenalty, ...] = (0.0, 0.3, 1.0, 1.7, gnmt(0.6), gn
 
 @dataclass
 class Case:
-    """A random model and how far to search it."""
+    """A random model and the limits of a search."""
 
     table: TableModel
     max_length: int
@@ -35,14 +35,14 @@ class Case:
 
     @property
     def full_beam_size(self) -> int:
-        """A beam that holds all beginnings: whatever ends or is cut off is among its candidates' best."""
+        """A beam size that holds all prefixes: every sequence is among the candidates."""
         return self.table.vocabulary_size**self.max_length
 
     def state(self) -> TableState:
         return self.table.start([0])
 
     def texts(self) -> list[Hypothesis]:
-        """All of them, best first."""
+        """Return all sequences, best first."""
         settings = {"max_lengths": [self.max_length], "length_penalty": self.length_penalty, "n_best": 10**6}
         return exhaustive(self.table.step, self.state(), PROMPT, eos=EOS, **settings)[0]  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def make_cases(count: int, seed: int) -> Iterator[Case]:
 
 
 def check_same(hypotheses: list[Hypothesis], expected: list[Hypothesis]) -> None:
-    """The same texts and scores in the same order; where scores are equal to rounding, the order may differ."""
+    """Check for the same sequences and scores in the same order; ties up to rounding may be in another order."""
     assert len(hypotheses) == len(expected)
     assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
         [hypothesis.score for hypothesis in expected], abs=1e-5
@@ -67,7 +67,7 @@ def check_same(hypotheses: list[Hypothesis], expected: list[Hypothesis]) -> None
             assert hypothesis.tokens in tied_tokens
 
 
-def test_a_beam_that_holds_all_partial_hypotheses_is_the_oracle() -> None:
+def test_full_beam_equals_exhaustive() -> None:
     for case in make_cases(500, seed=1):
         n_best = case.rng.choice([1, 3, 99])
         oracle = case.texts()
@@ -86,7 +86,7 @@ def test_a_beam_that_holds_all_partial_hypotheses_is_the_oracle() -> None:
         check_same(diverse, oracle[:n_best])
 
 
-def test_no_beam_is_better_than_the_oracle_and_none_worse_than_its_own_first_text() -> None:
+def test_beams_never_beat_exhaustive_and_rank_best_first() -> None:
     for case in make_cases(500, seed=2):
         oracle = case.texts()[0]
         settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
@@ -95,16 +95,16 @@ def test_no_beam_is_better_than_the_oracle_and_none_worse_than_its_own_first_tex
             (hypotheses,) = beam(case.table.step, case.state(), PROMPT, beam_size=size, **settings)  # type: ignore[arg-type]
             assert hypotheses[0].score <= oracle.score + 1e-6
             scores.append(hypotheses[0].score)
-        (plain,) = greedy(case.table.step, case.state(), PROMPT, **settings)  # type: ignore[arg-type]
-        # A beam of one goes greedy's way; it may go on behind an END if that can score better.
-        assert scores[0] >= plain.score - 1e-6
+        (greedy_hypothesis,) = greedy(case.table.step, case.state(), PROMPT, **settings)  # type: ignore[arg-type]
+        # A beam of one follows greedy search; it may continue after a finished hypothesis if that can score better.
+        assert scores[0] >= greedy_hypothesis.score - 1e-6
         (early_stopped,) = beam(case.table.step, case.state(), PROMPT, beam_size=1, stop_after=1, **settings)  # type: ignore[arg-type]
-        assert early_stopped[0].tokens == plain.tokens
+        assert early_stopped[0].tokens == greedy_hypothesis.tokens
         if case.max_length == 1:
-            assert scores[0] == pytest.approx(oracle.score, abs=1e-6)  # one step: nothing can be missed
+            assert scores[0] == pytest.approx(oracle.score, abs=1e-6)  # one step: beam search is exact
 
 
-def test_where_the_past_does_not_matter_greedy_is_the_oracle() -> None:
+def test_greedy_is_optimal_without_history() -> None:
     class Forgetful(TableModel):
         def logits(self, sentence: int, history: tuple[int, ...]) -> Tensor:  # type: ignore[override]
             return super().logits(sentence, (len(history),))
@@ -113,12 +113,12 @@ def test_where_the_past_does_not_matter_greedy_is_the_oracle() -> None:
         table = Forgetful(4, number)
         settings = {"eos": EOS, "max_lengths": [3], "suppressed": torch.tensor([EOS]), "length_penalty": 0.0}
         ((oracle,),) = exhaustive(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
-        (plain,) = greedy(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
+        (greedy_hypothesis,) = greedy(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
         ((beam_of_two,),) = beam(table.step, table.start([0]), PROMPT, beam_size=2, **settings)  # type: ignore[arg-type]
-        assert plain.tokens == beam_of_two.tokens == oracle.tokens
+        assert greedy_hypothesis.tokens == beam_of_two.tokens == oracle.tokens
 
 
-def test_forbidden_phrases_are_what_is_left_of_the_oracle() -> None:
+def test_forbidden_phrases_equal_filtered_exhaustive() -> None:
     for case in make_cases(200, seed=3):
         tokens = range(2, case.table.vocabulary_size)
         phrases = [case.rng.choices(tokens, k=case.rng.choice([1, 2])) for _ in range(case.rng.choice([1, 2]))]
@@ -138,7 +138,7 @@ def test_forbidden_phrases_are_what_is_left_of_the_oracle() -> None:
         check_same(hypotheses, oracle)
 
 
-def test_required_phrases_are_what_is_left_of_the_oracle() -> None:
+def test_required_phrases_equal_filtered_exhaustive() -> None:
     for case in make_cases(200, seed=4):
         size = case.rng.choice([1, 2])
         phrases = [case.rng.choices([0, *range(2, case.table.vocabulary_size)], k=min(size, case.max_length))]
@@ -161,7 +161,7 @@ def has_phrase(text: Hypothesis, phrase: list[int]) -> bool:
     return any(list(text.tokens[start : start + len(phrase)]) == phrase for start in starts)
 
 
-def test_a_stochastic_beam_that_holds_everything_draws_every_text_once() -> None:
+def test_full_stochastic_beam_returns_every_sequence_once() -> None:
     for case in make_cases(100, seed=5):
         (sampled,) = stochastic_beam(
             case.table.step,
@@ -177,7 +177,7 @@ def test_a_stochastic_beam_that_holds_everything_draws_every_text_once() -> None
 
 
 class Mean(TableModel):
-    """Two tables as one."""
+    """The mean of two table models."""
 
     def __init__(self, first: TableModel, second: TableModel) -> None:
         super().__init__(first.vocabulary_size, 0)
@@ -187,7 +187,7 @@ class Mean(TableModel):
         return torch.stack([table.logits(sentence, history).softmax(dim=0) for table in self.tables]).mean(dim=0).log()
 
 
-def test_the_beam_of_an_ensemble_is_the_oracle_of_the_mean() -> None:
+def test_ensemble_beam_equals_exhaustive_of_mean() -> None:
     for case in make_cases(100, seed=6):
         second_table = TableModel(case.table.vocabulary_size, 77, case.table.sharpness)
         step, state = ensemble([(case.table.step, case.state()), (second_table.step, second_table.start([0]))])

@@ -1,4 +1,4 @@
-"""Sampling whole texts, on models without a network."""
+"""Sampling whole sequences, on models without a network."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ from tests.decode.chi_squared import check_counts
 from tests.decode.table_models import BOS, EOS, BigramModel, TableModel
 
 
-def test_texts_are_drawn_as_often_as_they_must() -> None:
+def test_sequence_frequencies_match_probabilities() -> None:
     table, draws = TableModel(4, 8, sharpness=1.0), 3000
     hypotheses = sample(
         table.step,
@@ -31,7 +31,7 @@ def test_texts_are_drawn_as_often_as_they_must() -> None:
     check_counts(Counter(hypothesis.tokens for hypothesis in hypotheses), expected)
 
 
-def test_cold_is_greedy() -> None:
+def test_zero_temperature_is_greedy() -> None:
     table = TableModel(6, 3)
     prompt = torch.full((3, 1), BOS)
     coldest, cold = (
@@ -49,7 +49,7 @@ def test_cold_is_greedy() -> None:
     assert coldest == cold == greedy(table.step, table.start([0, 1, 2]), prompt, eos=EOS, max_lengths=[4, 5, 6])
 
 
-def test_the_same_seed_draws_the_same_texts_and_another_others() -> None:
+def test_seed_determines_samples() -> None:
     def sample_texts(seed: int) -> list[tuple[int, ...]]:
         table = TableModel(8, 1, sharpness=0.5)
         hypotheses = sample(
@@ -71,7 +71,7 @@ def test_the_same_seed_draws_the_same_texts_and_another_others() -> None:
     assert sample_texts(1) != sample_texts(2)
 
 
-def test_texts_of_a_step_arrive_before_the_next_is_taken() -> None:
+def test_iter_sample_yields_before_next_step() -> None:
     table = TableModel(4, 2)
     steps = iter_sample(
         table.step,
@@ -87,8 +87,8 @@ def test_texts_of_a_step_arrive_before_the_next_is_taken() -> None:
         assert len(table.steps) == count
 
 
-def test_penalties_see_what_was_read_and_written() -> None:
-    table = BigramModel(torch.tensor([[0.1, 0.1, 0.5, 0.3]] * 4))  # the same at every place
+def test_penalties_see_prompt_and_generated_tokens() -> None:
+    table = BigramModel(torch.tensor([[0.1, 0.1, 0.5, 0.3]] * 4))  # the same at every position
     settings = {"eos": EOS, "max_lengths": [2, 9], "generator": torch.Generator()}
     prompt = torch.tensor([[BOS, 2], [BOS, 3]])
 
@@ -98,7 +98,10 @@ def test_penalties_see_what_was_read_and_written() -> None:
 
     cold = Filters(temperature=0.0)
     assert sample_texts(cold) == [(2, 2), (2,) * 9]
-    assert sample_texts(Filters(temperature=0.0, no_repeat_ngram=1)) == [(3, EOS), (2, EOS)]  # 0 was read, 2 (3) too
+    assert sample_texts(Filters(temperature=0.0, no_repeat_ngram=1)) == [
+        (3, EOS),
+        (2, EOS),
+    ]  # 0 and 2 (3) are in the prompt
     assert sample_texts(Filters(temperature=0.0, no_repeat_ngram=2))[1] == (2, 2, 3, 3, 0, 2, 0, 0, EOS)
     assert sample_texts(Filters(temperature=0.0, repetition_penalty=4.0))[1] == (
         2,

@@ -1,4 +1,4 @@
-"""Searches against every text there is, on models without a network."""
+"""Greedy and beam search, compared with all sequences, on models without a network."""
 
 import math
 
@@ -23,7 +23,7 @@ def make_prompt(rows: int) -> Tensor:
 
 
 def check_hypothesis(hypothesis: Hypothesis, table: TableModel, sentence: int, length_penalty: float) -> None:
-    """What a hypothesis says of itself is what the model says of it."""
+    """Check a hypothesis's log-probabilities and score against the model."""
     logprobs = table.logprobs(sentence, hypothesis.tokens)
     assert hypothesis.logprobs == pytest.approx(logprobs, abs=1e-5)
     assert hypothesis.score == pytest.approx(sum(logprobs) / len(logprobs) ** length_penalty, abs=1e-5)
@@ -33,7 +33,7 @@ def check_hypothesis(hypothesis: Hypothesis, table: TableModel, sentence: int, l
 
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
-def test_a_beam_that_holds_everything_finds_the_best_texts_in_order(length_penalty: float) -> None:
+def test_full_beam_ranks_all_sequences(length_penalty: float) -> None:
     for seed in range(15):
         table = TableModel(4, seed)
         result = beam(
@@ -55,7 +55,7 @@ def test_a_beam_that_holds_everything_finds_the_best_texts_in_order(length_penal
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_stopping_by_the_bound_is_early_and_gives_nothing_away(size: int, length_penalty: float) -> None:
+def test_stopping_bound_is_early_and_exact(size: int, length_penalty: float) -> None:
     for seed in range(20):
         table = TableModel(5, seed)
         hypotheses = beam(
@@ -77,7 +77,7 @@ def test_stopping_by_the_bound_is_early_and_gives_nothing_away(size: int, length
 def reference_beam(
     table: TableModel, sentence: int, size: int, max_length: int, length_penalty: float, n_best: int
 ) -> tuple[list[tuple[float, History]], int]:
-    """Beam search as the docstring tells it, without stopping; and after how many steps it could have stopped."""
+    """Beam search as its docstring defines it, without stopping, and the step after which it could have stopped."""
     open_texts: list[tuple[float, History]] = [(0.0, ())]
     finished: list[tuple[float, History]] = []
     steps = max_length
@@ -96,7 +96,7 @@ def reference_beam(
     return sorted(finished, reverse=True), steps
 
 
-def test_the_bound_stops_before_the_longest_length() -> None:
+def test_bound_stops_before_maximum_length() -> None:
     probabilities = torch.tensor([[0.0, 0.01, 0.98, 0.01], [0.25] * 4, [0.005, 0.98, 0.01, 0.005], [0.25] * 4])
     for length_penalty, max_read in ((0.0, 3), (1.0, 25)):
         table = BigramModel(probabilities)
@@ -108,7 +108,7 @@ def test_the_bound_stops_before_the_longest_length() -> None:
         assert max(map(len, state.histories)) <= max_read
 
 
-def test_stop_after_stops_at_the_first_finished_text() -> None:
+def test_stop_after_stops_at_first_finished_hypothesis() -> None:
     table = BigramModel(torch.tensor([[0.0, 0.5, 0.4, 0.1], [0.25] * 4, [0.001, 0.997, 0.001, 0.001], [0.25] * 4]))
     exact = beam(
         table.step, table.start([0]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[9], length_penalty=1.0
@@ -129,7 +129,7 @@ def test_stop_after_stops_at_the_first_finished_text() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_a_beam_of_many_sentences_is_the_beam_of_each(size: int) -> None:
+def test_batched_beam_equals_single_beams(size: int) -> None:
     for seed in range(10):
         table = TableModel(6, seed)
         batched = beam(
@@ -147,7 +147,7 @@ def test_a_beam_of_many_sentences_is_the_beam_of_each(size: int) -> None:
             assert alone[0] == batched[sentence]
 
 
-def test_greedy_takes_the_likeliest_token_every_time() -> None:
+def test_greedy_takes_likeliest_token() -> None:
     for seed in range(20):
         table = TableModel(5, seed)
         for sentence, hypothesis in zip(
@@ -162,7 +162,7 @@ def test_greedy_takes_the_likeliest_token_every_time() -> None:
             check_hypothesis(hypothesis, table, sentence, 1.0)
 
 
-def test_rows_that_are_finished_leave() -> None:
+def test_finished_rows_are_removed() -> None:
     table = TableModel(4, 1)
     max_lengths = [1, 2, 3, 4, 5, 6]
     state = table.start(range(6))
@@ -176,15 +176,15 @@ def test_rows_that_are_finished_leave() -> None:
     table = TableModel(4, 1)
     beam(table.step, table.start(range(6)), make_prompt(6), beam_size=3, eos=EOS, max_lengths=max_lengths)
     rows = [shape[0] for shape in table.steps]
-    assert rows[0] == 6  # one beginning each
-    assert rows[1] <= 5 * 3  # the first sentence had room for one token
+    assert rows[0] == 6  # one hypothesis each
+    assert rows[1] <= 5 * 3  # the maximum length of the first sentence is one token
     assert all(width == 1 for _, width in table.steps)
     state = table.start([0])
     beam(table.step, state, make_prompt(1), beam_size=1, eos=EOS, max_lengths=[4])
-    assert state.reordered_row_counts == []  # what stays in its place is not copied
+    assert state.reordered_row_counts == []  # rows that stay are not copied
 
 
-def test_suppressed_tokens_are_not_written_and_nothing_else_changes() -> None:
+def test_suppressed_tokens_are_never_generated() -> None:
     suppressed = frozenset({BOS, 3})
     for seed in range(10):
         table = TableModel(5, seed)
@@ -202,13 +202,13 @@ def test_suppressed_tokens_are_not_written_and_nothing_else_changes() -> None:
         expected = score_all_sequences(table, 0, 3, 1.0, suppressed)[:2]
         assert [hypothesis.tokens for hypothesis in hypotheses] == [text for _, text in expected]
         check_hypothesis(hypotheses[0], table, 0, 1.0)  # probabilities stay the model's own
-        plain = greedy(
+        greedy_hypothesis = greedy(
             table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=suppressed_ids
         )[0]
-        assert not suppressed & set(plain.tokens)
+        assert not suppressed & set(greedy_hypothesis.tokens)
 
 
-def test_no_step_is_taken_after_the_longest_length() -> None:
+def test_no_step_after_maximum_length() -> None:
     table = TableModel(5, 3)
     (hypothesis,) = greedy(
         table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=torch.tensor([EOS])
@@ -220,7 +220,7 @@ def test_no_step_is_taken_after_the_longest_length() -> None:
     assert table.steps == [(2, 1), (1, 1), (1, 1)]
 
 
-def test_a_prompt_is_read_and_not_written() -> None:
+def test_prompt_is_read_and_not_returned() -> None:
     table = TableModel(5, 7)
     prompt = torch.tensor([[BOS, 2, 4]])
     for hypothesis in (
@@ -231,7 +231,7 @@ def test_a_prompt_is_read_and_not_written() -> None:
     assert table.steps[0] == (1, 3)
 
 
-def test_ties_go_to_the_better_hypothesis_and_the_lower_id() -> None:
+def test_ties_prefer_better_hypothesis_and_lower_id() -> None:
     table = BigramModel(torch.full((4, 4), 0.25))
     hypotheses = greedy(table.step, table.start([0, 1]), make_prompt(2), eos=EOS, max_lengths=[3, 3])
     assert [hypothesis.tokens for hypothesis in hypotheses] == [(0, 0, 0)] * 2
@@ -250,18 +250,18 @@ def test_ties_go_to_the_better_hypothesis_and_the_lower_id() -> None:
     assert texts[0] * 3 == texts[1]
 
 
-def test_more_beams_than_tokens() -> None:
+def test_beam_size_above_vocabulary_size() -> None:
     table = TableModel(3, 5)
     hypotheses = beam(table.step, table.start([0]), make_prompt(1), beam_size=50, eos=EOS, max_lengths=[2], n_best=50)[
         0
     ]
-    assert len(hypotheses) == 7  # END; 2 words and END; 2 x 2 words cut off
+    assert len(hypotheses) == 7  # eos; 2 tokens and eos; 2 x 2 tokens cut off
     assert [hypothesis.tokens for hypothesis in hypotheses] == [
         text for _, text in score_all_sequences(table, 0, 2, 1.0)
     ]
 
 
-def test_scores_that_are_not_numbers_are_refused() -> None:
+def test_nan_logits_raise() -> None:
     class Broken(TableModel):
         def step(self, tokens: Tensor, state: TableState) -> Tensor:
             return super().step(tokens, state) * math.nan
@@ -275,7 +275,7 @@ def test_scores_that_are_not_numbers_are_refused() -> None:
         sample(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], generator=torch.Generator())
 
 
-def test_what_cannot_be_searched_is_refused() -> None:
+def test_invalid_search_arguments_raise() -> None:
     table = TableModel(4, 0)
     with pytest.raises(RegardError, match="max_lengths has 2 values, the prompt has 1 rows"):
         greedy(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3, 3])
@@ -285,7 +285,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         beam(table.step, table.start([0]), make_prompt(1), beam_size=0, eos=EOS, max_lengths=[1])
 
 
-def test_a_length_penalty_below_zero_and_no_finished_texts_are_refused() -> None:
+def test_invalid_length_penalty_and_stop_after_raise() -> None:
     table = TableModel(4, 1)
     for arguments, message in (
         ({"length_penalty": -1.0}, "length penalty must be at least 0"),

@@ -1,4 +1,4 @@
-"""A draft changes how quickly a text is written, and nothing else."""
+"""Speculative sampling: a draft changes the number of steps and nothing else."""
 
 import math
 from collections import Counter
@@ -45,7 +45,7 @@ def run_speculative(
 
 @pytest.mark.parametrize("draft_length", [1, 2, 3])
 @pytest.mark.parametrize("draft_seed", [8, 9])  # 8 is the model itself
-def test_texts_are_those_of_the_model_alone(draft_length: int, draft_seed: int) -> None:
+def test_speculative_matches_model_distribution(draft_length: int, draft_seed: int) -> None:
     model, draft = TableModel(4, 8, sharpness=1.0), TableModel(4, draft_seed, sharpness=1.0)
     result = run_speculative(model, draft, [0] * DRAWS, [3] * DRAWS, draft_length=draft_length)
     (texts,) = exhaustive(
@@ -54,12 +54,12 @@ def test_texts_are_those_of_the_model_alone(draft_length: int, draft_seed: int) 
     expected = {text.tokens: DRAWS * math.exp(text.score) for text in texts}
     check_counts(Counter(hypothesis.tokens for hypothesis in result.hypotheses), expected)
     if draft_seed == 8:
-        assert result.acceptance_rate > 0.5  # whatever is lost was proposed behind an END
+        assert result.acceptance_rate > 0.5  # the rest was proposed after eos
     else:
         assert 0.1 < result.acceptance_rate < 0.9
 
 
-def test_filters_and_suppressed_tokens_are_the_models_own() -> None:
+def test_speculative_with_filters_and_suppressed_tokens() -> None:
     model, draft = TableModel(5, 3, sharpness=1.0), TableModel(5, 4, sharpness=1.0)
     filters, suppressed = Filters(temperature=1.5, top_k=3), torch.tensor([2])
     result = run_speculative(model, draft, [0] * DRAWS, [2] * DRAWS, filters, suppressed=suppressed)
@@ -76,29 +76,31 @@ def test_filters_and_suppressed_tokens_are_the_models_own() -> None:
 
 
 @pytest.mark.parametrize("draft_length", [1, 3, 20])
-def test_cold_it_is_greedy_whatever_the_draft(draft_length: int) -> None:
+def test_zero_temperature_is_greedy_for_any_draft(draft_length: int) -> None:
     for seed in range(10):
         sentences, max_lengths = list(range(6)), [1, 9, 4, 7, 2, 9]
         model = TableModel(5, seed)
-        plain = greedy(model.step, model.start(sentences), torch.full((6, 1), BOS), eos=EOS, max_lengths=max_lengths)
+        greedy_hypotheses = greedy(
+            model.step, model.start(sentences), torch.full((6, 1), BOS), eos=EOS, max_lengths=max_lengths
+        )
         for draft in (TableModel(5, seed), TableModel(5, seed + 100)):
             result = run_speculative(model, draft, sentences, max_lengths, Filters(temperature=0.0), draft_length)
             assert [hypothesis.tokens for hypothesis in result.hypotheses] == [
-                hypothesis.tokens for hypothesis in plain
+                hypothesis.tokens for hypothesis in greedy_hypotheses
             ]
-            for hypothesis, greedy_hypothesis in zip(result.hypotheses, plain, strict=True):
+            for hypothesis, greedy_hypothesis in zip(result.hypotheses, greedy_hypotheses, strict=True):
                 assert hypothesis.logprobs == pytest.approx(greedy_hypothesis.logprobs, abs=1e-5)
                 assert hypothesis.score == pytest.approx(greedy_hypothesis.score, abs=1e-5)
                 assert hypothesis.ended == greedy_hypothesis.ended
 
 
-def test_a_perfect_draft_saves_steps_and_they_are_counted() -> None:
+def test_perfect_draft_saves_steps() -> None:
     model = TableModel(5, 1)
     suppressed = torch.tensor([EOS])
     result = run_speculative(
         model, TableModel(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppressed=suppressed
     )
-    # Three accepted and one more, three times
+    # three times: three accepted tokens and one more
     assert (result.steps, result.proposed, result.accepted, result.acceptance_rate) == (3, 9, 9, 1.0)
     assert model.steps == [(1, 4)] * 3
     model = TableModel(5, 1)
@@ -109,7 +111,7 @@ def test_a_perfect_draft_saves_steps_and_they_are_counted() -> None:
     assert worst_result.hypotheses == result.hypotheses
 
 
-def test_a_draft_that_is_the_model_is_never_refused() -> None:
+def test_draft_equal_to_model_is_never_rejected() -> None:
     result = run_speculative(
         TableModel(6, 1), TableModel(6, 1), list(range(200)), [9] * 200, draft_length=2, suppressed=torch.tensor([EOS])
     )
@@ -118,16 +120,16 @@ def test_a_draft_that_is_the_model_is_never_refused() -> None:
 
 
 class Worst(TableModel):
-    """Proposes what the model likes least."""
+    """Proposes the model's least likely tokens."""
 
     def step(self, tokens: Tensor, state: TableState) -> Tensor:
         return -super().step(tokens, state)
 
 
-def test_no_state_holds_more_than_without_a_draft() -> None:
+def test_states_hold_no_more_tokens_than_without_draft() -> None:
     class Small(TableState):
         def check(self) -> None:
-            assert max(map(len, self.histories)) <= 5  # BEGIN and all but the last of five tokens
+            assert max(map(len, self.histories)) <= 5  # bos and all but the last of five tokens
 
     class Careful(TableModel):
         def start(self, sentences: Sequence[int]) -> TableState:
@@ -145,7 +147,7 @@ def test_no_state_holds_more_than_without_a_draft() -> None:
         )
 
 
-def test_a_prompt_is_read_by_both() -> None:
+def test_both_models_read_the_prompt() -> None:
     model, draft = TableModel(5, 6), TableModel(5, 7)
     prompt = torch.tensor([[BOS, 3, 4]])
     result = speculative(
@@ -159,12 +161,12 @@ def test_a_prompt_is_read_by_both() -> None:
         generator=torch.Generator(),
         filters=Filters(temperature=0.0),
     )
-    (plain,) = greedy(model.step, model.start([0]), prompt, eos=EOS, max_lengths=[6])
-    assert result.hypotheses[0].tokens == plain.tokens
+    (greedy_hypothesis,) = greedy(model.step, model.start([0]), prompt, eos=EOS, max_lengths=[6])
+    assert result.hypotheses[0].tokens == greedy_hypothesis.tokens
     assert draft.steps[0] == (1, 3)
 
 
-def test_what_a_draft_cannot_do_raises() -> None:
+def test_unsupported_speculative_arguments_raise() -> None:
     with pytest.raises(RegardError, match="no_repeat_ngram and repetition_penalty"):
         run_speculative(TableModel(4, 1), TableModel(4, 2), [0], [3], Filters(no_repeat_ngram=2))
     with pytest.raises(RegardError, match="draft_length must be at least 1, got 0"):

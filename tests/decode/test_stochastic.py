@@ -1,4 +1,4 @@
-"""Texts without replacement, against the exact probabilities of sets of texts."""
+"""Stochastic beam search, compared with the exact probabilities of samples without replacement."""
 
 import math
 from collections import Counter
@@ -31,7 +31,7 @@ def sample_beams(
 
 
 def probabilities(table: TableModel, suppressed: torch.Tensor | None = None) -> dict[tuple[int, ...], float]:
-    """Of all texts; of those that may be written, made to sum to 1 at every step."""
+    """Return the probability of every sequence, renormalised over allowed tokens at every step."""
     (texts,) = exhaustive(
         table.step,
         table.start([0]),
@@ -53,14 +53,14 @@ def probabilities(table: TableModel, suppressed: torch.Tensor | None = None) -> 
 
 
 class Tempted(TableModel):
-    """Word 2 is by far the likeliest; what matters is what happens without it."""
+    """Token 2 is by far the likeliest; the test is about the distribution without it."""
 
     def logits(self, sentence: int, history: tuple[int, ...]) -> torch.Tensor:  # type: ignore[override]
         return super().logits(sentence, history) + torch.tensor([0.0, 0.0, 3.0, 0.0])
 
 
 @pytest.mark.parametrize("suppressed", [None, torch.tensor([2])])
-def test_pairs_are_drawn_in_order_as_often_as_they_must(suppressed: torch.Tensor | None) -> None:
+def test_ordered_pairs_match_probabilities(suppressed: torch.Tensor | None) -> None:
     """First x with p(x), then y with p(y) / (1 - p(x))."""
     table = TableModel(4, 3, sharpness=1.0) if suppressed is None else Tempted(4, 3, sharpness=1.0)
     p = probabilities(table, suppressed)
@@ -70,8 +70,8 @@ def test_pairs_are_drawn_in_order_as_often_as_they_must(suppressed: torch.Tensor
     check_counts(counts, expected)
 
 
-def test_every_text_is_included_as_often_as_it_must() -> None:
-    """The probability to be among three, by adding up all orders in which that happens."""
+def test_inclusion_frequencies_match_probabilities() -> None:
+    """The probability to be among three, summed over all orders."""
     table = TableModel(3, 4, sharpness=1.0)
     p = probabilities(table)
     expected = dict.fromkeys(p, 0.0)
@@ -84,12 +84,12 @@ def test_every_text_is_included_as_often_as_it_must() -> None:
     assert sum(expected.values()) == pytest.approx(3.0, abs=1e-4)
     beams = sample_beams(table, 3, seed=2)
     counts = Counter(entry.hypothesis.tokens for texts in beams for entry in texts)
-    for text, probability in expected.items():  # a text is in or not: five standard deviations of a proportion
+    for text, probability in expected.items():  # five standard deviations of a proportion
         spread = math.sqrt(probability * (1 - probability) / DRAWS)
         assert counts[text] / DRAWS == pytest.approx(probability, abs=5 * spread + 1e-9)
 
 
-def test_the_first_is_a_sample_and_all_are_different() -> None:
+def test_first_is_sample_and_all_are_distinct() -> None:
     table = TableModel(4, 5, sharpness=1.5)
     beams = sample_beams(table, 4, seed=3)
     check_counts(
@@ -105,7 +105,7 @@ def test_the_first_is_a_sample_and_all_are_different() -> None:
             assert entry.hypothesis.logprobs == pytest.approx(table.logprobs(0, entry.hypothesis.tokens), abs=1e-5)
 
 
-def test_the_largest_number_is_gumbel_distributed() -> None:
+def test_largest_perturbed_logprob_is_gumbel_distributed() -> None:
     """Around 0: its mean is Euler's constant, its variance pi^2 / 6."""
     largest = torch.tensor(
         [texts[0].perturbed_logprob for texts in sample_beams(TableModel(4, 6), 1)], dtype=torch.double
@@ -114,7 +114,7 @@ def test_the_largest_number_is_gumbel_distributed() -> None:
     assert largest.var().item() == pytest.approx(math.pi**2 / 6, rel=0.15)
 
 
-def test_sentences_have_lengths_of_their_own() -> None:
+def test_sentences_have_separate_max_lengths() -> None:
     table = TableModel(4, 7)
     max_lengths = [1, 3, 2]
     beams = stochastic_beam(
@@ -135,6 +135,6 @@ def test_sentences_have_lengths_of_their_own() -> None:
             )
 
 
-def test_nothing_to_draw_is_refused() -> None:
+def test_zero_beam_size_raises() -> None:
     with pytest.raises(RegardError, match="beam_size must be at least 1, got 0"):
         sample_beams(TableModel(4, 1), 0)

@@ -1,4 +1,4 @@
-"""The best words with their log-probabilities, by the quick way and by the plain way."""
+"""topk_logprobs: the CPU fast path compared with log_softmax and topk."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.decode import topk
 from regard.decode.topk import topk_logprobs
 
-ROWS, VOCABULARY_SIZE = 40, 1003  # many enough for the quick way
+ROWS, VOCABULARY_SIZE = 40, 1003  # enough elements for the CPU fast path
 
 
 def reference_topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -22,11 +22,11 @@ def reference_topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None) -
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 @pytest.mark.parametrize("shift", [0.0, 500.0, -500.0])
 @pytest.mark.parametrize("has_suppressed", [False, True])
-def test_log_probabilities_are_those_of_a_softmax(count: int, scale: float, shift: float, has_suppressed: bool) -> None:
+def test_logprobs_equal_log_softmax(count: int, scale: float, shift: float, has_suppressed: bool) -> None:
     logits = torch.randn(ROWS, VOCABULARY_SIZE, generator=torch.Generator().manual_seed(0)) * scale + shift
     suppressed = torch.tensor([0, 5, VOCABULARY_SIZE - 1]) if has_suppressed else None
     if has_suppressed:
-        logits[3, 5] += 200.0  # the likeliest word by far, and not allowed: the others keep their small share
+        logits[3, 5] += 200.0  # by far the likeliest token, and suppressed: the others keep their small share
     assert logits.numel() >= topk.MIN_ELEMENTS
     expected, expected_tokens = reference_topk_logprobs(logits, count, suppressed)
     logprobs, tokens = topk_logprobs(logits.clone(), count, suppressed)
@@ -34,7 +34,7 @@ def test_log_probabilities_are_those_of_a_softmax(count: int, scale: float, shif
     torch.testing.assert_close(logprobs.double(), expected, atol=2e-4 if shift else 2e-5, rtol=1e-6)
 
 
-def test_rows_do_not_change_the_result() -> None:
+def test_batch_size_does_not_change_result() -> None:
     logits = torch.randn(ROWS, VOCABULARY_SIZE, generator=torch.Generator().manual_seed(1)) * 3
     batched, tokens = topk_logprobs(logits.clone(), 4)
     for row in range(ROWS):

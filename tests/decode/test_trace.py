@@ -1,4 +1,4 @@
-"""What a search writes down is what it did."""
+"""Search traces: what they record equals what the search did."""
 
 import json
 from collections import Counter
@@ -58,7 +58,7 @@ def traced_greedy(table: TableModel, trace: Trace | None) -> list[list[Hypothesi
 
 
 @pytest.mark.parametrize("search", [traced_beam, traced_greedy])
-def test_a_trace_changes_nothing_and_leads_to_what_was_found(search) -> None:  # type: ignore[no-untyped-def]
+def test_trace_changes_nothing_and_contains_the_result(search) -> None:  # type: ignore[no-untyped-def]
     for seed in range(20):
         trace = Trace()
         result = search(TableModel(7, seed), trace)
@@ -97,8 +97,8 @@ def test_beam_records_every_candidate(stop_after: int | None) -> None:
 
 
 def _check_step(candidates: list[Candidate], sentence: int, length: int) -> None:
-    """The rules of the search, from what it wrote down of one step."""
-    assert len(candidates) == 6  # 2 x size of 3; the first step has 6 words, too
+    """Check the rules of beam search on the recorded candidates of one step."""
+    assert len(candidates) == 6  # 2 x beam_size of 3; the first step has 6 tokens, too
     assert [candidate.total for candidate in candidates] == sorted(
         (candidate.total for candidate in candidates), reverse=True
     )
@@ -125,7 +125,7 @@ def test_greedy_records_its_choice_and_the_next_best() -> None:
 
 
 def test_finished_rows_are_not_recorded() -> None:
-    """Of many rows a finished one stays for a while; what it writes then is nobody's."""
+    """A finished row stays in a large batch for some steps; the trace ignores what it generates then."""
     table, sentences = TableModel(7, 4), list(range(40))
     max_lengths = [1 + sentence // 2 for sentence in sentences]
     state = table.start(sentences)
@@ -139,7 +139,7 @@ def test_finished_rows_are_not_recorded() -> None:
         trace=trace,
         suppressed=torch.tensor([EOS]),
     )
-    assert max(state.reordered_row_counts) < 40 - 2  # two are finished at every step, and more leave together
+    assert max(state.reordered_row_counts) < 40 - 2  # two finish at every step, and several are removed at once
     assert trace.attention_rows.keys() == {
         candidate.number for candidate in trace.candidates if candidate.status == OPEN
     }
@@ -151,18 +151,18 @@ def test_finished_rows_are_not_recorded() -> None:
         )
 
 
-def test_a_record_stays_as_it_was_when_rows_move() -> None:
+def test_recorded_attention_is_unchanged_by_reorder() -> None:
     model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), 3).eval()
     name = next(layer.cross.name for layer in model.decoder.layers if layer.cross is not None)
     with torch.inference_mode():
         state, record = model.start(torch.randint(10, 250, (3, 7)), capacity=4), Record()
         model.step(torch.tensor([[5], [6], [7]]), state, record)
         before = record.weights(name).clone()
-        state.reorder(torch.tensor([2, 1]))  # the last takes the place of the first
+        state.reorder(torch.tensor([2, 1]))  # the last row replaces the first
         assert torch.equal(record.weights(name), before)
 
 
-def test_it_is_plain_data() -> None:
+def test_trace_converts_to_json() -> None:
     trace = Trace(read_attention=lambda: np.zeros((1, 2)))
     table = TableModel(4, 0)
     beam(table.step, table.start([0]), make_prompt(1), beam_size=1, eos=EOS, max_lengths=[3], trace=trace)
@@ -172,7 +172,7 @@ def test_it_is_plain_data() -> None:
     assert read["attention"]["0"] == [0.0, 0.0]
 
 
-def test_a_trace_may_be_used_again() -> None:
+def test_trace_can_be_reused() -> None:
     trace, fresh = Trace(), Trace()
     traced_beam(TableModel(7, 0), trace)
     traced_beam(TableModel(7, 1), trace)
@@ -182,7 +182,7 @@ def test_a_trace_may_be_used_again() -> None:
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_attention_follows_the_lineage(size: int) -> None:
-    """Rows move, leave and share memories; along a lineage there must be what one plain pass over the text shows."""
+    """Rows are reordered, dropped and share memory; the attention of a lineage equals that of one forward pass."""
     model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), 3).eval()
     specials = make_tokenizer().specials
     generator = torch.Generator().manual_seed(1)
@@ -205,7 +205,7 @@ def test_attention_follows_the_lineage(size: int) -> None:
             beam(step, state, prompt, beam_size=size, eos=specials.eos, max_lengths=[9, 4, 6], n_best=2, trace=trace)
         assert trace.attention_rows.keys() == {
             candidate.number for candidate in trace.candidates if candidate.status == OPEN
-        }  # all that was read
+        }  # all tokens read
         for sentence, numbers in enumerate(trace.winners):
             for number in numbers:
                 text = [candidate.token for candidate in trace.lineage(number)[1:]]
