@@ -48,7 +48,7 @@ def make_bins(
     """
     if len(confidences) != len(correct) or not len(correct):
         raise RegardError(
-            f"The number of confidences ({len(confidences)}) differs from the number of predictions ({len(correct)}), or is 0.",
+            f"The numbers of confidences ({len(confidences)}) and predictions ({len(correct)}) differ or are 0.",
             fix="Give one confidence per prediction, and at least one prediction.",
         )
     if count < 1:
