@@ -61,7 +61,7 @@ def test_what_is_to_be_held_out_is(folder: Path) -> None:
     with pytest.raises(RegardError, match="Both data.held_out and a validation corpus"):
         run_prepare("run.toml", "other", "--tokenizer", "words")
     (folder / "run.toml").write_text("[data]\ntrain = []\n")
-    with pytest.raises(RegardError, match="no text to train on"):
+    with pytest.raises(RegardError, match="no training corpus"):
         run_prepare("run.toml", "other", "--tokenizer", "words")
 
 

@@ -1,4 +1,4 @@
-"""Small corpora and vocabularies made for the tests of shards, order and tasks."""
+"""Small shards for the tests of shards, order and tasks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ SPECIALS = SpecialIds(pad=90, bos=91, eos=92, unk=93, mask=94, cls=95, sep=96)
 def make_shard(
     samples: Sequence[tuple[list[int], ...]], streams: tuple[str, ...] = ("source", "target"), **overrides: object
 ) -> Shard:
-    """One shard from lists of token ids; the lines count from 1."""
+    """Make a shard from lists of token ids; lines count from 1."""
     lengths = [[len(sample[stream]) for sample in samples] for stream in range(len(streams))]
     count = len(samples)
     table = np.array(
@@ -36,7 +36,7 @@ def make_shard(
 def make_random_shards(
     counts: list[int], seed: int = 0, max_length: int = 40, weights: dict[str, float] | None = None
 ) -> Shards:
-    """Pairs of random lengths; every sample's tokens begin with its own number, in two digits of base 80."""
+    """Make pairs of random lengths; every sample begins with its own number, as two digits of base 80."""
     rng = np.random.default_rng(seed)
     number = 0
     shards = []

@@ -33,7 +33,7 @@ def test_names_are_unique() -> None:
         Corpus([Lines(source="a", name="news"), Lines(source="b", name="news")])
 
 
-def test_the_fingerprint_is_of_content_and_reading_not_of_places(tmp_path: Path) -> None:
+def test_the_fingerprint_ignores_paths(tmp_path: Path) -> None:
     path = BY_NAME["tsv"].write(tmp_path, ROWS)
     fingerprint_of = lambda **settings: Corpus([Table(path=str(path), **settings)]).fingerprint()  # noqa: E731
     before = fingerprint_of(target=2)
@@ -145,7 +145,7 @@ def test_detection_of_pairs_folders_and_languages(tmp_path: Path) -> None:
     assert detect_source([str(tmp_path)]) == Gettext(path=str(tmp_path))
 
 
-def test_what_cannot_be_detected_is_asked_for(tmp_path: Path) -> None:
+def test_detection_fails_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"left": "a", "right": "b"}\n')
     with pytest.raises(RegardError, match=re.escape("cannot be identified among: left, right.")):

@@ -31,13 +31,13 @@ def test_every_pair_is_in_one_part_and_in_its_order(pairs: Corpus) -> None:
     assert 20 < len(held_out) < 90
 
 
-def test_a_sentence_that_comes_twice_is_never_on_both_sides(pairs: Corpus) -> None:
+def test_a_repeated_sentence_is_never_in_both_parts(pairs: Corpus) -> None:
     train, held_out = (read_examples(part) for part in train_validation_split(pairs, 0.1, seed=1))
     assert not {example.source for example in train} & {example.source for example in held_out}
     assert len({example.source for example in held_out}) < len(held_out)  # some came twice, together
 
 
-def test_the_seed_chooses_others(pairs: Corpus) -> None:
+def test_the_seed_changes_the_held_out_examples(pairs: Corpus) -> None:
     first, again, other_seed = (read_examples(train_validation_split(pairs, 0.1, seed=seed)[1]) for seed in (1, 1, 2))
     assert first == again
     assert first != other_seed
@@ -68,7 +68,7 @@ def test_of_many_short_documents_whole_ones_are_held_out(tmp_path: Path) -> None
     assert not set(train) & set(held_out)
 
 
-def test_one_endless_line_is_cut_where_it_must_be() -> None:
+def test_a_line_without_spaces_is_cut_inside() -> None:
     assert find_end_cut("x" * 100, 0.1) == 90
     assert find_end_cut("short\n" + "x" * 100, 0.1) == 95  # not after the first line
 

@@ -43,7 +43,7 @@ COUNTS = [60, 45, 80]
 
 
 def sample_number(tokens: torch.Tensor) -> int:
-    """The number that a made sample begins with."""
+    """Return the number that a generated sample begins with."""
     return int(tokens[0]) * 80 + int(tokens[1])
 
 
@@ -57,7 +57,7 @@ def check_batch(batch: Batch) -> None:
 
 
 def test_all_ranks_see_everything_once_through_stops() -> None:
-    """20 runs over an epoch, each with some stops and another number of ranks after each."""
+    """20 passes over an epoch, each with some stops and another number of ranks after each stop."""
     corpus = make_random_shards(COUNTS)
     rng = random.Random(1)
     for _ in range(20):
@@ -84,7 +84,7 @@ def test_all_ranks_see_everything_once_through_stops() -> None:
         assert seen == Counter(range(sum(COUNTS)))
 
 
-def test_epochs_go_on_without_end() -> None:
+def test_epochs_continue_without_end() -> None:
     loader = Loader(make_random_shards([30]), Translate(S, S), SETTINGS)
     length = sum(1 for _ in loader.iter_epoch())
     updates = list(islice(loader.updates(), 3 * length))
@@ -96,7 +96,7 @@ def test_epochs_go_on_without_end() -> None:
     assert torch.equal(again.batches[0].labels, updates[length].batches[0].labels)
 
 
-def test_a_position_of_another_corpus_is_refused() -> None:
+def test_a_position_of_another_corpus_is_rejected() -> None:
     position = Loader(make_random_shards([30]), Translate(S, S), SETTINGS).order.start
     for other_loader in (
         Loader(make_random_shards([30], seed=1), Translate(S, S), SETTINGS),
@@ -107,7 +107,7 @@ def test_a_position_of_another_corpus_is_refused() -> None:
             next(other_loader.updates(position))
 
 
-def test_packed_text_comes_out_once_and_in_order() -> None:
+def test_every_packed_token_is_a_label_once_and_in_order() -> None:
     corpus = make_random_shards(COUNTS)
     labels_by_sample: dict[int, list[int]] = {number: [] for number in range(sum(COUNTS))}
     for batch in Loader(corpus, LanguageModelling(S), PACKED).iter_epoch(1):
@@ -206,7 +206,7 @@ def test_languages_and_labels_have_the_corpus_numbers() -> None:
     }
 
 
-def test_tasks_and_corpora_must_fit() -> None:
+def test_a_task_rejects_a_corpus_without_its_streams() -> None:
     lines = Shards([make_shard([([1],)], ("source",))])
     with pytest.raises(RegardError, match="needs source and target; the corpus has source"):
         Loader(lines, Translate(S, S), SETTINGS)
@@ -225,7 +225,7 @@ TASKS: list[Task] = [
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
-def test_an_empty_batch_runs_and_teaches_nothing(task: Task) -> None:
+def test_an_empty_batch_runs_and_has_no_gradient(task: Task) -> None:
     streams = ("source", task.needs[-1]) if len(task.needs) == 2 else ("source",)
     corpus = Shards([make_shard([([1], [1])[: len(streams)]], streams, labels=("x",))])
     settings = replace(SETTINGS, packed=task.packed)
@@ -239,7 +239,7 @@ def test_an_empty_batch_runs_and_teaches_nothing(task: Task) -> None:
         assert batch.source_valid.all()  # a row that sees nothing would answer NaN
 
 
-def test_batches_fit_the_models() -> None:
+def test_models_accept_batches() -> None:
     small = {"width": 16, "tokens.vocabulary": 100}
     decoder = {**small, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.position.length": 64}
     decoder |= {"decoder.feedforward.hidden": 32}

@@ -45,7 +45,7 @@ COUNTS = [90, 130, 7, 60, 0, 210]
 
 
 def test_every_sample_once_whatever_the_ranks_and_stops() -> None:
-    """200 stops, another number of ranks after each: nothing twice, nothing missing, all ranks in step."""
+    """200 stops, another number of ranks after each: no sample twice, none missing, all ranks in step."""
     rng = random.Random(0)
     order = make_order(COUNTS, SETTINGS)
     lengths = np.concatenate([make_lengths(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
@@ -86,7 +86,7 @@ def test_epochs_and_seeds_differ_and_repeat() -> None:
 
 
 @pytest.mark.parametrize("pool", [131072, 333])
-def test_any_few_batches_in_a_row_have_all_lengths(pool: int) -> None:
+def test_any_few_consecutive_batches_have_all_lengths(pool: int) -> None:
     order = make_order([4000, 4000], replace(SETTINGS, pool_size=pool))
     lengths = np.concatenate([make_lengths(4000, shard) for shard in range(2)], axis=1).max(axis=0)
     batches = [lengths[picked.samples].mean() for _, _, picked in order.batches(epoch=0)]
@@ -126,7 +126,7 @@ def test_skipping_to_a_batch_gives_the_same_batches() -> None:
 
 
 def test_the_same_order_in_another_process() -> None:
-    """Also a promise to checkpoints: this very order must come out of every later version (or raise `format`)."""
+    """Checkpoints rely on it: every later version must give this order, or change `format`."""
     code = (
         "import hashlib; from tests.data.batches.test_order import *; order = make_order(COUNTS, SETTINGS);"
         "print(hashlib.sha256(b' '.join(p.samples.tobytes() for _, _, p in order.batches(5))).hexdigest())"
@@ -142,7 +142,7 @@ def test_the_same_order_in_another_process() -> None:
 GOLDEN = "59e2a549dc28fb019ca256ab602b8e042d129835fc6b9ea81ebbe7860a5100f4"
 
 
-def test_the_fingerprint_knows_all_that_decides() -> None:
+def test_the_fingerprint_covers_every_setting_of_the_order() -> None:
     same = make_order(COUNTS, SETTINGS).fingerprint
     other_settings = [replace(SETTINGS, seed=4), replace(SETTINGS, max_tokens=300), replace(SETTINGS, max_length=60)]
     other_settings += [
@@ -161,7 +161,7 @@ def test_the_fingerprint_knows_all_that_decides() -> None:
         make_order(COUNTS, SETTINGS).resume(DataPosition(0, 3, "other"))
 
 
-def test_long_samples_are_named_and_left_out() -> None:
+def test_long_samples_are_listed_and_excluded() -> None:
     order = make_order(COUNTS, replace(SETTINGS, max_length=50))
     lengths = np.concatenate([make_lengths(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
     long = np.flatnonzero(lengths.max(axis=0) > 50)
@@ -172,7 +172,7 @@ def test_long_samples_are_named_and_left_out() -> None:
     assert OrderSettings(max_tokens=30, max_length=64).length_limit == 30
 
 
-def test_no_room_for_a_packed_row() -> None:
+def test_a_batch_must_hold_a_packed_row() -> None:
     with pytest.raises(RegardError, match="cannot hold a row of 64"):
         make_order(COUNTS, replace(SETTINGS, packed=True, max_tokens=63))
 
@@ -209,8 +209,8 @@ def test_a_mixture_draws_by_weight_and_resumes() -> None:
 # Cuts
 
 
-def test_batches_are_as_large_as_the_budget_lets() -> None:
-    """A budget that is too small for a grain: every row that fits is there."""
+def test_batches_are_as_large_as_the_budget_allows() -> None:
+    """With a budget too small for rounded shapes, batches take every row that fits."""
     sizes = np.sort(np.random.default_rng(1).integers(1, 50, 1000))
     starts = cut_by_tokens(sizes, BatchShapes(200, 50))
     ends = [*starts[1:], 1000]
@@ -239,7 +239,7 @@ def test_batches_have_few_shapes_and_nearly_fill_the_budget(budget: int) -> None
 
 
 def count_greedy_batches(sizes: list[int], max_tokens: int) -> int:
-    """How many batches there are where every row that fits is taken."""
+    """Count the batches if each takes every row that fits."""
     batches, start = 0, 0
     for end, size in enumerate(sizes):
         if not batches or (end + 1 - start) * size > max_tokens:
@@ -248,7 +248,7 @@ def count_greedy_batches(sizes: list[int], max_tokens: int) -> int:
 
 
 @pytest.mark.parametrize("budget", [1, 7, 100, 1000, 4096, 4160, 65_536])
-def test_any_length_up_to_the_budget_has_room(budget: int) -> None:
+def test_every_length_up_to_the_budget_fits(budget: int) -> None:
     for max_length in (1, 50, budget):
         shapes = BatchShapes(budget, min(max_length, budget))
         for length in range(1, min(max_length, budget) + 1, 1 + budget // 500):
@@ -260,7 +260,7 @@ def test_any_length_up_to_the_budget_has_room(budget: int) -> None:
                 assert n_rows * shapes.padded_width(n_rows, length) <= budget
 
 
-def test_neighbours_have_like_lengths() -> None:
+def test_neighbours_have_similar_lengths() -> None:
     lengths = make_lengths(20_000, 7)
     order = sort_by_length(lengths)
     assert sorted(order.tolist()) == list(range(20_000))
@@ -290,7 +290,7 @@ def test_packing_covers_every_token_once(row: int) -> None:
     assert 0 < filled[-1] <= row
 
 
-def test_packed_batches_cover_every_place_once() -> None:
+def test_packed_batches_cover_every_position_once() -> None:
     order = make_order(COUNTS, replace(SETTINGS, packed=True))
     seen = Counter[tuple[int, int]]()
     for _, _, picked in order.batches(1):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the shared da
 
 
 def padding_share(corpus: str, pairs: int, vocabulary: int, learned_from: int) -> float:
-    """The share of padding in one epoch; every pair must come once, no batch be over its budget, and sizes be few."""
+    """Return the share of padding in one epoch; check that pairs come once, within the budget, in few sizes."""
     sides = []
     for side in ("en", "de"):
         with gzip.open(SHARED / corpus / f"train.{side}.gz", "rb") as file:
@@ -51,5 +51,5 @@ def test_multi30k() -> None:
 
 @pytest.mark.slow
 def test_europarl() -> None:
-    """A fifth of the corpus: with more pairs there is less padding (`bench.data` tells it for all of them)."""
+    """A fifth of the corpus: with more pairs there is less padding (`bench.data` measures it for all of them)."""
     assert padding_share("europarl_deen", 64_000, 16_000, learned_from=8_000) <= 0.05

@@ -44,7 +44,7 @@ def make_loader(folder: Path, tokenizers: TokenizerPair, *, max_length: int = 64
 
 
 def epoch_texts(data_loader: Loader, tokenizers: TokenizerPair, epoch: int) -> dict[int, tuple[list[int], str, str]]:
-    """By sample: the ids of its target, and both texts."""
+    """Return, by sample, the ids of its target and both texts."""
     by_sample = {}
     for batch in data_loader.iter_epoch(epoch):
         assert batch.source is not None
@@ -76,7 +76,7 @@ def test_a_stop_changes_no_segmentation(tmp_path: Path, tokenizers: TokenizerPai
     assert again.batches[0].labels.tolist() == first_updates[3].batches[0].labels.tolist()
 
 
-def test_a_segmentation_that_is_too_long_gives_way_to_the_plain_one(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+def test_a_segmentation_that_is_too_long_gives_way_to_the_stored_one(tmp_path: Path, tokenizers: TokenizerPair) -> None:
     data_loader = make_loader(tmp_path, tokenizers, max_length=14)
     lengths = [batch.labels.size(1) for batch in data_loader.iter_epoch(0)]
     assert max(lengths) <= 14
@@ -115,7 +115,7 @@ def test_tagged_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenizer
         Loader(shards, build_task("tag", tokenizers), OrderSettings(max_length=64), resegment=resegment)
 
 
-def test_half_a_character_stays_as_it_is(tokenizers: TokenizerPair) -> None:
+def test_half_a_character_is_unchanged(tokenizers: TokenizerPair) -> None:
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
     assert resegment is not None
     tokens = tokenizers.source.encode_ids(["the dog sees a \N{SNOWMAN}"])[0][:-1]  # cut inside the last one
@@ -124,5 +124,5 @@ def test_half_a_character_stays_as_it_is(tokenizers: TokenizerPair) -> None:
     assert resegment(records).tokens.tolist() == tokens
 
 
-def test_without_noise_there_is_nothing_to_do(tokenizers: TokenizerPair) -> None:
+def test_without_noise_there_is_no_resegmenter(tokenizers: TokenizerPair) -> None:
     assert resegmenter(tokenizers, ByteBpe(), seed=1, max_length=64) is None

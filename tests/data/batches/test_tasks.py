@@ -60,7 +60,7 @@ def test_translate_shifts_the_target() -> None:
     assert to_list(rows.labels) == [[4, S.eos, IGNORE_INDEX], [6, 7, S.eos]]
 
 
-def test_translate_says_which_language_to_write() -> None:
+def test_translate_adds_the_target_language_tag() -> None:
     rows = Translate(S, S, language_tags=(70, 71)).make_arrays(make_samples([([1], [4]), ([5, 6], [7])]))
     assert to_list(rows.source) == [[70, 1, S.eos, S.pad], [71, 5, 6, S.eos]]
     assert to_list(rows.labels) == [[4, S.eos], [7, S.eos]]
@@ -75,7 +75,7 @@ def test_translate_with_two_vocabularies_and_empty_texts() -> None:
 
 
 def make_packed(pieces: list[tuple[list[int], int, int, int]]) -> StoredSamples:
-    """Pieces as (document, begin, length, row); they store what the loader would read."""
+    """Make segments (document, start, length, row) with the tokens that the loader would read."""
     stored = [document[max(start - 1, 0) : start + length] for document, start, length, _ in pieces]
     zeros = np.zeros(len(pieces), np.int64)
     return StoredSamples(
@@ -91,7 +91,7 @@ def make_packed(pieces: list[tuple[list[int], int, int, int]]) -> StoredSamples:
     )
 
 
-def test_language_modelling_packs_documents_that_do_not_see_each_other() -> None:
+def test_language_modelling_packs_separate_documents() -> None:
     first, second = [1, 2], [11, 12, 13, 14]
     rows = LanguageModelling(S).make_arrays(make_packed([(first, 0, 3, 0), (second, 0, 2, 0), (second, 2, 3, 1)]))
     assert to_list(rows.target) == [[S.bos, 1, 2, S.bos, 11], [12, 13, 14, S.pad, S.pad]]
@@ -319,7 +319,7 @@ def test_rows_are_padded_to_the_shapes_of_batches(task: Task) -> None:
 
 
 @every_task
-def test_rows_are_as_wide_as_measured(task: Task) -> None:
+def test_row_lengths_match_the_rows(task: Task) -> None:
     used = make_token_lists(task)
     rows = task.make_arrays(make_samples(used))
     lengths = np.array([[len(sample[stream]) for sample in used] for stream in range(len(task.needs))])

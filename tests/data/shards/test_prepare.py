@@ -38,7 +38,7 @@ WORDS = ("the", "a", "small", "large", "house", "tree", "of", "and", "sees", "fi
 
 
 def write_corpus(folder: Path, lines: int, seed: int = 0) -> list[AnySource]:
-    """Pairs, and a file without a target elsewhere would be another corpus: here two sources of pairs."""
+    """Write two sources of pairs."""
     rng = random.Random(seed)
     for name in ("a.en", "a.de", "b.en", "b.de"):
         text = "".join(" ".join(rng.choices(WORDS, k=rng.randrange(1, 12))) + "\n" for _ in range(lines))
@@ -102,7 +102,7 @@ def read_chunks(corpus: Corpus, folder: Path) -> Iterator[Chunk]:
     return make_chunks(examples, corpus.names, 500)
 
 
-def test_chunks_do_not_depend_on_who_reads_them(tmp_path: Path) -> None:
+def test_chunks_are_deterministic(tmp_path: Path) -> None:
     sources = write_corpus(tmp_path, 50)
     corpus = Corpus(sources)
     chunk_list = list(read_chunks(corpus, tmp_path))
@@ -111,7 +111,7 @@ def test_chunks_do_not_depend_on_who_reads_them(tmp_path: Path) -> None:
     assert chunk_list == list(read_chunks(corpus, tmp_path))
 
 
-def test_finished_shards_are_kept_and_others_made_anew(tmp_path: Path) -> None:
+def test_finished_shards_are_reused_and_others_rewritten(tmp_path: Path) -> None:
     sources = write_corpus(tmp_path, 300)
     out = tmp_path / "out"
     count = len(run_prepare(sources, out))
@@ -131,7 +131,7 @@ def test_finished_shards_are_kept_and_others_made_anew(tmp_path: Path) -> None:
     (tmp_path / "a.de").write_text(changed)
     again = run_prepare(sources, out)
     assert 0 < sum(not done.reused for done in again) < count
-    uninterrupted = tmp_path / "quiet"
+    uninterrupted = tmp_path / "uninterrupted"
     run_prepare(sources, uninterrupted)
     assert hash_files(out) == hash_files(uninterrupted)
 
@@ -149,7 +149,7 @@ def test_a_folder_is_unfinished_until_it_is_finished_again(tmp_path: Path) -> No
         open_corpus(tmp_path / "out")
 
 
-def test_another_vocabulary_or_size_leaves_nothing_old(tmp_path: Path) -> None:
+def test_another_vocabulary_or_size_removes_old_shards(tmp_path: Path) -> None:
     sources = write_corpus(tmp_path, 100)
     out = tmp_path / "out"
     run_prepare(sources, out, size=1000)
@@ -168,7 +168,7 @@ def test_damage_is_found_when_it_is_opened(tmp_path: Path) -> None:
         open_corpus(tmp_path / "out")
 
 
-def test_an_error_in_a_worker_arrives_whole(tmp_path: Path) -> None:
+def test_an_error_in_a_worker_keeps_its_location(tmp_path: Path) -> None:
     mixed = [Example(Location("x", 1), "a b", "c"), Example(Location("x", 2), "a b")]
     chunk_list = iter([Chunk(tmp_path, "000-000000", "x", serialize_examples(mixed))])
     with pytest.raises(CorpusError, match="has no target, unlike those before it") as caught:
@@ -226,7 +226,7 @@ def is_alive(process: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_three_kills_leave_the_same_bytes(tmp_path: Path) -> None:
-    """Killed after some shards, with 2 workers: none of them is left behind, and the end is that of a quiet run."""
+    """Killed after some shards, with 2 workers: no worker survives, and the result is that of an uninterrupted run."""
     sources = write_corpus(tmp_path, 6000)
     write_script(tmp_path, sources, TOKENIZERS)
     out = tmp_path / "out"
@@ -244,8 +244,8 @@ def test_three_kills_leave_the_same_bytes(tmp_path: Path) -> None:
         assert not any(map(is_alive, workers))
     finished = run_prepare(sources, out, size=8000)
     assert sum(done.reused for done in finished) >= 12
-    run_prepare(sources, tmp_path / "quiet", size=8000)
-    assert hash_files(out) == hash_files(tmp_path / "quiet")
+    run_prepare(sources, tmp_path / "uninterrupted", size=8000)
+    assert hash_files(out) == hash_files(tmp_path / "uninterrupted")
 
 
 def write_europarl_part(folder: Path, lines: int) -> list[AnySource]:
@@ -270,7 +270,7 @@ def test_twenty_kills_at_random_moments(tmp_path: Path) -> None:
     tokenizers = learn_tokenizers(sources)
     write_script(tmp_path, sources, tokenizers)
     began = time.monotonic()
-    prepare(Corpus(sources), tokenizers, tmp_path / "quiet", Defects(), shard_size=100_000)
+    prepare(Corpus(sources), tokenizers, tmp_path / "uninterrupted", Defects(), shard_size=100_000)
     undisturbed_seconds = time.monotonic() - began
     rng = random.Random(0)
     killed = 0
@@ -285,7 +285,7 @@ def test_twenty_kills_at_random_moments(tmp_path: Path) -> None:
         killed += 1
     process = start_process(tmp_path, workers=2, size=100_000)
     assert process.wait() == 0
-    assert hash_files(tmp_path / "out") == hash_files(tmp_path / "quiet")
+    assert hash_files(tmp_path / "out") == hash_files(tmp_path / "uninterrupted")
 
 
 @pytest.mark.slow
@@ -305,7 +305,7 @@ def test_memory_is_flat_as_the_corpus_grows(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the shared data")
 def test_two_workers_cost_little_more_than_one(tmp_path: Path) -> None:
-    """CPU seconds of the whole family of processes; wall time is a matter of how quiet the machine is."""
+    """CPU seconds of all processes; wall time would depend on the load of the machine."""
     sources = write_europarl_part(tmp_path, 80_000)
     books = tmp_path / "books"
     books.mkdir()
@@ -330,7 +330,7 @@ def test_two_workers_cost_little_more_than_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_a_worker_that_is_killed_is_said(tmp_path: Path) -> None:
+def test_a_killed_worker_is_reported(tmp_path: Path) -> None:
     corpus = Corpus(write_corpus(tmp_path, 300))
     (tmp_path / "out").mkdir()
 

@@ -17,14 +17,14 @@ STORE = import_optional("fsspec", "formats", "Opening a URL").filesystem("memory
 
 
 def store_corpus(folder: Path, name: str) -> str:
-    """A corpus in memory, as an object store would have it."""
+    """Write a prepared corpus to fsspec's in-memory file system."""
     run_prepare(write_corpus(folder, 200), folder / "out", size=1500)
     for path in (folder / "out").iterdir():
         STORE.pipe_file(f"/{name}/{path.name}", path.read_bytes())
     return f"memory://{name}"
 
 
-def test_a_store_gives_what_a_folder_gives_from_a_small_cache(tmp_path: Path) -> None:
+def test_remote_shards_equal_local_shards_with_a_small_cache(tmp_path: Path) -> None:
     url = store_corpus(tmp_path, "same")
     local = open_corpus(tmp_path / "out")
     sizes = [shard.tokens.nbytes for shard in local.shards]
@@ -45,7 +45,7 @@ def test_a_store_gives_what_a_folder_gives_from_a_small_cache(tmp_path: Path) ->
             assert sum(path.stat().st_size for path in cache.glob("*.bin")) <= 5 * max(sizes)
 
 
-def test_the_next_window_is_fetched_ahead(tmp_path: Path) -> None:
+def test_the_next_window_is_prefetched(tmp_path: Path) -> None:
     url = store_corpus(tmp_path, "ahead")
     remote = RemoteShards(url, tmp_path / "cache")
     loader = Loader(remote, TASK, SETTINGS)
@@ -57,7 +57,7 @@ def test_the_next_window_is_fetched_ahead(tmp_path: Path) -> None:
     assert names == {remote.shards[number].name for number in (*window.shards, *window.next_shards)}
 
 
-def test_damage_on_the_way_is_found(tmp_path: Path) -> None:
+def test_damaged_downloads_are_detected(tmp_path: Path) -> None:
     url = store_corpus(tmp_path, "damaged")
     content = STORE.cat_file("/damaged/000-000001.bin")
     STORE.pipe_file("/damaged/000-000001.bin", content[:-1] + bytes([content[-1] ^ 1]))

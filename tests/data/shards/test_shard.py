@@ -67,7 +67,7 @@ def test_damage_is_found(tmp_path: Path, suffix: str, damage: str) -> None:
             load_shard(tmp_path, "x", expected_sha256=sha256)
 
 
-def test_another_format_is_refused(tmp_path: Path) -> None:
+def test_another_format_is_rejected(tmp_path: Path) -> None:
     save_shard(make_shard([([1], [2])], name="x"), tmp_path)
     facts = json.loads((tmp_path / "x.json").read_text())
     (tmp_path / "x.json").write_text(json.dumps(facts | {"format": 2}))
@@ -75,7 +75,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         load_shard(tmp_path, "x")
 
 
-def test_pairs_become_tokens() -> None:
+def test_pairs_are_tokenized() -> None:
     tokenized = tokenize_examples(PAIRS, TOKENIZER, TOKENIZER, name="x", origin="some")
     assert tokenized.streams == ("source", "target")
     offsets = tokenized.offsets()
@@ -90,7 +90,7 @@ def test_pairs_become_tokens() -> None:
     assert tokenized.made_from == {"source": TOKENIZER.fingerprint, "target": TOKENIZER.fingerprint, "text": ""}
 
 
-def test_text_that_is_sent_to_workers_comes_back() -> None:
+def test_serialized_examples_round_trip() -> None:
     odd = Example(Location("x\u2028y", 9), 'a\n"\\\x00\u2028', None, "label", ("A", "B"), ())
     assert deserialize_examples(serialize_examples([*PAIRS, odd])) == [*PAIRS, odd]
 
@@ -118,7 +118,7 @@ def test_a_token_that_is_only_a_space_begins_no_word() -> None:
     assert tokenized.tokens[5:].tolist() == [1, 0, 0, 0, 2]
 
 
-def test_faults_of_a_corpus_are_named() -> None:
+def test_errors_name_the_example() -> None:
     with pytest.raises(CorpusError, match="has no target") as caught:
         tokenize_examples([PAIRS[0], remove_target(PAIRS[1])], TOKENIZER, TOKENIZER)
     assert caught.value.where == "a.en:3"
@@ -138,27 +138,27 @@ def test_large_vocabularies_take_four_bytes() -> None:
         assert tokenize_examples(PAIRS, TOKENIZER, large).tokens.itemsize == width
 
 
-def test_a_corpus_numbers_samples_through() -> None:
+def test_samples_are_numbered_across_shards() -> None:
     corpus = make_random_shards([4, 0, 3], weights={"s2": 2.5})
     assert (len(corpus), corpus.counts, corpus.weights) == (7, [4, 0, 3], (1.0, 1.0, 2.5))
     assert [str(corpus.locate(number)) for number in (0, 3, 4, 6)] == [f"made.txt:{n}" for n in (1, 4, 1, 3)]
 
 
-def test_a_corpus_is_known_by_what_it_holds() -> None:
+def test_the_identity_of_a_corpus_is_its_content() -> None:
     same, again = make_random_shards([4, 3]), make_random_shards([4, 3])
     assert same.identity == again.identity
     assert make_random_shards([4, 3], seed=1).identity != same.identity
     assert Shards([*same.shards[::-1]]).identity != same.identity
 
 
-def test_unlike_shards_do_not_mix() -> None:
+def test_shards_of_different_kinds_are_rejected() -> None:
     with pytest.raises(RegardError, match="but tags has source and tags"):
         Shards([make_shard([([1], [2])]), make_shard([([1], [1])], ("source", "tags"), source="tags")])
     with pytest.raises(RegardError, match="no samples"):
         Shards([])
 
 
-def test_long_documents_can_be_cut() -> None:
+def test_long_documents_are_split() -> None:
     text = make_shard([(list(range(10)),), ([],), ([50, 51],), (list(range(20, 28)),)], ("source",))
     pieces = split_long(text, 4)
     assert pieces.lengths.tolist() == [[4, 4, 2, 0, 2, 4, 4]]
@@ -169,7 +169,7 @@ def test_long_documents_can_be_cut() -> None:
         split_long(make_shard([([1], [2])]), 4)
 
 
-def test_shards_of_two_vocabularies_do_not_mix() -> None:
+def test_shards_of_two_tokenizers_are_rejected() -> None:
     first, second = (
         make_shard([([1], [2])], made_from={"source": "a"}),
         make_shard([([1], [2])], made_from={"source": "b"}),
