@@ -36,8 +36,6 @@ def sort_by_length(lengths: Lengths) -> Indices:
 class BatchShapes:
     """The shapes that batches may have: few, although sentences have all lengths.
 
-    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_order.py.
-
     A library that compiles a kernel for every shape (oneDNN in bfloat16) takes several times longer to compile one than
     to use it. So rows x width, the size that matrix products depend on, is mostly a multiple of `size_multiple`: rows
     come in multiples of a power of two, and sides are padded until the product is a multiple, by an eighth at most.
@@ -56,7 +54,7 @@ class BatchShapes:
         return floor_power_of_two(self.max_tokens // 128) if self.few_shapes else 1
 
     def max_rows(self, length: int) -> int:
-        """Return how many rows a batch may have whose longest sample has `length` tokens.
+        """Return the maximum number of rows for a batch whose longest sample has `length` tokens.
 
         >>> BatchShapes(max_tokens=4096, max_length=512).max_rows(41), 4096 // 41  # 96 x 41 is a multiple of 32
         (96, 99)

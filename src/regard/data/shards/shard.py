@@ -203,10 +203,10 @@ def split_long(shard: Shard, max_length: int) -> Shard:
             "Only samples with a single stream can be split.", where=shard.name, fix="Exclude long samples."
         )
     lengths = shard.lengths[0].astype(np.int64)
-    n_pieces = np.maximum(-(-lengths // max_length), 1)
-    table = np.repeat(shard.table, n_pieces, axis=1)
+    n_parts = np.maximum(-(-lengths // max_length), 1)
+    table = np.repeat(shard.table, n_parts, axis=1)
     table[0] = max_length
-    table[0, np.cumsum(n_pieces) - 1] = lengths - (n_pieces - 1) * max_length
+    table[0, np.cumsum(n_parts) - 1] = lengths - (n_parts - 1) * max_length
     sha256 = hashlib.sha256(f"{_content_fingerprint(shard)} cut {max_length}".encode()).hexdigest()
     return replace(shard, table=table, sha256=sha256)
 
