@@ -292,7 +292,7 @@ def test_a_device_that_is_not_there_is_named() -> None:
 
 def test_a_model_that_no_machine_holds_is_refused() -> None:
     large = make_run(changes={"encoder.layers": 512, "width": 16_384})
-    with pytest.raises(RegardError, match="of memory, and this machine has"):
+    with pytest.raises(RegardError, match="of memory; this machine has"):
         seconds_per_update(large, 8)
 
 

@@ -210,7 +210,7 @@ def test_other_precisions_need_no_scale(precision: Precision) -> None:
     assert not scaler.is_enabled
     assert scaler.state_dict() == {}
     scaler.load_state_dict({})
-    with pytest.raises(RegardError, match="precision that the run began with"):
+    with pytest.raises(RegardError, match="precision that the run started with"):
         scaler.load_state_dict({"scale": 2.0})
     with pytest.raises(RegardError, match="has no scale"):
         GradScaler("cpu", "float16").load_state_dict({})
