@@ -212,5 +212,5 @@ def test_other_precisions_need_no_scale(precision: Precision) -> None:
     scaler.load_state_dict({})
     with pytest.raises(RegardError, match="precision that the run started with"):
         scaler.load_state_dict({"scale": 2.0})
-    with pytest.raises(RegardError, match="has no scale"):
+    with pytest.raises(RegardError, match="has no gradient scale"):
         GradScaler("cpu", "float16").load_state_dict({})
