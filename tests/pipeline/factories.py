@@ -1,4 +1,4 @@
-"""Small untrained models with a vocabulary of their own."""
+"""Small untrained models with their own tokenizer."""
 
 from functools import cache
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 
 from regard.config import codec
-from regard.config.model import DecoderOnly as WriterSettings
+from regard.config.model import DecoderOnly as GeneratorSettings
 from regard.config.model import EncoderDecoder as TranslatorSettings
 from regard.config.run import ByteBpe, Specials
 from regard.models.build import build
@@ -27,7 +27,7 @@ TEXTS = [
 
 @cache
 def make_tokenizer(*languages: str) -> Tokenizer:
-    """300 pieces, with tags for these languages among them."""
+    """A tokenizer of 300 tokens, among them tags for these languages."""
     return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
 
 
@@ -42,22 +42,22 @@ def make_translator_settings(**changes: object) -> TranslatorSettings:
     return settings
 
 
-def make_generator_settings(**changes: object) -> WriterSettings:
+def make_generator_settings(**changes: object) -> GeneratorSettings:
     size = {"width": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
     heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
     settings = codec.preset("gpt2", size | heads | changes)
-    assert isinstance(settings, WriterSettings)
+    assert isinstance(settings, GeneratorSettings)
     return settings
 
 
 def make_encoder_decoder(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
-    """Every parameter is drawn wide, so that words are not all alike."""
+    """Perturb every parameter, so that the logits of tokens differ clearly."""
     model = build(settings, seed=seed)
     assert isinstance(model, EncoderDecoder)
     return _perturb(model, seed)
 
 
-def make_decoder_only(settings: WriterSettings, seed: int = 1) -> DecoderOnly:
+def make_decoder_only(settings: GeneratorSettings, seed: int = 1) -> DecoderOnly:
     model = build(settings, seed=seed)
     assert isinstance(model, DecoderOnly)
     return _perturb(model, seed)

@@ -1,4 +1,4 @@
-"""Encoders on raw text: gaps that are filled, texts that get a label, words that get a tag."""
+"""Encoder-only models on raw text: fill gaps, classify texts, tag words."""
 
 import json
 from pathlib import Path
@@ -77,9 +77,9 @@ def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:
 def test_gaps_at_the_edges_and_several_of_them(models: dict[str, Path]) -> None:
     fill_mask = regard.load(models["fill"])
     assert isinstance(fill_mask, FillMask)
-    (found,) = fill_mask.fill(["red dog sees ___ ___"])
-    assert len(found.gaps) == 2
-    assert found.text.startswith("red dog sees")
+    (filled,) = fill_mask.fill(["red dog sees ___ ___"])
+    assert len(filled.gaps) == 2
+    assert filled.text.startswith("red dog sees")
     (marked,) = fill_mask.fill(["red dog [] blue cat"], gap="[]")
     assert marked.text == "red dog sees blue cat"
     with pytest.raises(RegardError, match="Text 2 has no gap"):
@@ -119,9 +119,9 @@ def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
     assert whole.probabilities == pytest.approx(exact.probabilities)
     (pair,) = classifier.classify(["bad cat"], [long])
     assert pair.is_truncated
-    shown = run_command("label", str(models["classify"]), long, "bad cat", long)
-    assert (shown.code, len(shown.output.split("\n"))) == (0, 4)
-    assert "2 texts longer than the model reads" in shown.errors
+    labelled = run_command("label", str(models["classify"]), long, "bad cat", long)
+    assert (labelled.code, len(labelled.output.split("\n"))) == (0, 4)
+    assert "2 texts were truncated" in labelled.errors
     assert run_command("label", str(models["classify"]), "bad cat").errors == ""
 
 
@@ -137,7 +137,7 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
     assert len(odd.tags) == 4
 
 
-def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
+def test_the_commands(models: dict[str, Path], tmp_path: Path) -> None:
     filled = run_command("fill", str(models["fill"]), "red dog ___ blue cat", "--n-best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
@@ -154,7 +154,7 @@ def test_the_verbs(models: dict[str, Path], tmp_path: Path) -> None:
         "label", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json"
     )
     assert by_file == paired
-    assert "words have no pair" in run_command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
+    assert "takes no second text" in run_command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
     tagged = run_command("label", str(models["tag"]), "the dog sees")
     assert tagged.output == "the/D dog/N sees/V\n"
     wrong = run_command("translate", str(models["tag"]), "the dog")

@@ -1,4 +1,4 @@
-"""Summaries and probes: what is counted, with translators that are told what to say."""
+"""Summaries and probes, with fake translators whose output is fixed."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,18 +25,22 @@ from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizer
 
 
 def test_score_translations_gathers_scores_and_breakdowns() -> None:
-    ours, theirs = ["Zwei Hunde spielen .", "Eine Katze ."], ["Zwei Hunde schlafen .", "Eine Katze ."]
-    found = score_translations(ours, theirs, ["Two dogs play .", "A cat ."], training=["Zwei Katzen ."])
-    assert found.texts == 2
-    assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "wer"}
-    assert found.scores["bleu"] == bleu(ours, theirs)
-    assert found.scores["ter"] == ter(ours, theirs)
-    assert found.scores["wer"] == wer(ours, theirs)
-    assert [bucket.texts for bucket in found.by_length] == [2]
-    assert [bucket.low for bucket in found.by_frequency] == [0, 1]
-    bare = score_translations(ours, theirs)
+    hypotheses, references = ["Zwei Hunde spielen .", "Eine Katze ."], ["Zwei Hunde schlafen .", "Eine Katze ."]
+    quality = score_translations(hypotheses, references, ["Two dogs play .", "A cat ."], training=["Zwei Katzen ."])
+    assert quality.texts == 2
+    assert quality.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "wer"}
+    assert quality.scores["bleu"] == bleu(hypotheses, references)
+    assert quality.scores["ter"] == ter(hypotheses, references)
+    assert quality.scores["wer"] == wer(hypotheses, references)
+    assert [bucket.texts for bucket in quality.by_length] == [2]
+    assert [bucket.low for bucket in quality.by_frequency] == [0, 1]
+    bare = score_translations(hypotheses, references)
     assert (bare.by_length, bare.by_frequency) == ([], [])
-    assert [one.metric for one in compare(ours, theirs, theirs, samples=20)] == ["bleu", "chrf", "ter"]
+    assert [comparison.metric for comparison in compare(hypotheses, references, references, samples=20)] == [
+        "bleu",
+        "chrf",
+        "ter",
+    ]
 
 
 def test_summarize_likelihood_adds_up() -> None:
@@ -45,30 +49,30 @@ def test_summarize_likelihood_adds_up() -> None:
         ScoredText("äb", (5, 2), (half, tenth), (half, half), (True, False)),
         ScoredText("", (2,), (half,), (half,), (True,)),
     ]
-    found = summarize_likelihood(scored, temperature=1.5)
-    assert (found.tokens, found.bytes, found.temperature) == (3, 3, 1.5)
-    assert found.perplexity == pytest.approx((2 * 2 * 10) ** (1 / 3))
-    assert found.bits_per_byte == pytest.approx(math.log2(40) / 3)
-    assert found.accuracy == pytest.approx(2 / 3)
-    assert found.confidence == pytest.approx(0.5)
-    assert found.calibration_error == pytest.approx(2 / 3 - 0.5)
-    assert found.calibration_error_equal_mass == pytest.approx(0.5)  # one token a bin
+    report = summarize_likelihood(scored, temperature=1.5)
+    assert (report.tokens, report.bytes, report.temperature) == (3, 3, 1.5)
+    assert report.perplexity == pytest.approx((2 * 2 * 10) ** (1 / 3))
+    assert report.bits_per_byte == pytest.approx(math.log2(40) / 3)
+    assert report.accuracy == pytest.approx(2 / 3)
+    assert report.confidence == pytest.approx(0.5)
+    assert report.calibration_error == pytest.approx(2 / 3 - 0.5)
+    assert report.calibration_error_equal_mass == pytest.approx(0.5)  # one token per bin
 
 
 def test_a_fitted_temperature_lowers_the_perplexity() -> None:
     settings = make_translator_settings()
     scorer = Scorer(make_encoder_decoder(settings), make_tokenizers(), settings)
-    found = Translator(scorer.model, make_tokenizers(), settings).translate([*TEXTS[:2], "two"], max_length=9)  # type: ignore[arg-type]
-    targets, sources = [*(one.text for one in found), "zwei"], [*TEXTS[:2], "two", "two"]
+    translations = Translator(scorer.model, make_tokenizers(), settings).translate([*TEXTS[:2], "two"], max_length=9)  # type: ignore[arg-type]
+    targets, sources = [*(translation.text for translation in translations), "zwei"], [*TEXTS[:2], "two", "two"]
     calibrated_scorer = calibrate_scorer(scorer, targets, sources)
-    before, after = (summarize_likelihood(one.score(targets, sources)) for one in (scorer, calibrated_scorer))
+    before, after = (summarize_likelihood(each.score(targets, sources)) for each in (scorer, calibrated_scorer))
     assert calibrated_scorer.temperature != 1.0
     assert after.perplexity < before.perplexity
     assert scorer.temperature == 1.0
 
 
 def make_fake_translator(reply: Callable[[str], str], *languages: str) -> Translator:
-    """A translator that says what it is told."""
+    """A translator whose output is `reply(text)`."""
     settings = make_translator_settings(languages=languages)
 
     class FakeTranslator(Translator):
@@ -79,11 +83,11 @@ def make_fake_translator(reply: Callable[[str], str], *languages: str) -> Transl
 
 
 def test_one_word_for_each_word_is_no_fault() -> None:
-    found = probe_repetition(make_fake_translator(str.upper), TEXTS[:2])
-    assert found.flagged == 0
-    assert all(case.excess == 0 and case.relevance == 1.0 for case in found.cases)
-    assert [case.word for case in found.cases] == select_words_to_repeat(TEXTS[:2])
-    assert {case.times for case in found.cases} == {REPETITIONS}
+    result = probe_repetition(make_fake_translator(str.upper), TEXTS[:2])
+    assert result.flagged == 0
+    assert all(case.excess == 0 and case.relevance == 1.0 for case in result.cases)
+    assert [case.word for case in result.cases] == select_words_to_repeat(TEXTS[:2])
+    assert {case.times for case in result.cases} == {REPETITIONS}
 
 
 def test_repeating_too_often_oscillates() -> None:
@@ -92,19 +96,19 @@ def test_repeating_too_often_oscillates() -> None:
         def repeating(text: str, more: int = more) -> str:
             return text + f" {text.split()[0]}" * more
 
-        found = probe_repetition(make_fake_translator(repeating), TEXTS[:2])
-        assert [case.oscillates for case in found.cases] == [flagged] * len(found.cases)
-        assert found.flagged == flagged * len(found.cases)
+        result = probe_repetition(make_fake_translator(repeating), TEXTS[:2])
+        assert [case.oscillates for case in result.cases] == [flagged] * len(result.cases)
+        assert result.flagged == flagged * len(result.cases)
 
 
 def test_a_sentence_about_something_else_is_detached() -> None:
     def inventing(text: str) -> str:
         return text if " " not in text else f"{text.split()[0]} in the days of old, they said."
 
-    found = probe_repetition(make_fake_translator(inventing), ["two dogs"])
-    assert [case.detached for case in found.cases] == [True] * 3
-    assert [round(case.relevance, 3) for case in found.cases] == [0.125] * 3
-    assert not any(case.oscillates for case in found.cases)
+    result = probe_repetition(make_fake_translator(inventing), ["two dogs"])
+    assert [case.detached for case in result.cases] == [True] * 3
+    assert [round(case.relevance, 3) for case in result.cases] == [0.125] * 3
+    assert not any(case.oscillates for case in result.cases)
     assert probe_repetition(make_fake_translator(lambda _: ""), ["two dogs"]).flagged == 0
     with pytest.raises(RegardError, match="no words to repeat"):
         probe_repetition(make_fake_translator(str.upper), ["1 2 3", ""])
@@ -127,14 +131,14 @@ def test_men_and_women_are_counted() -> None:
             return f"Sie ist {woman.capitalize()}." if name != "pilot" else f"Er ist {man}."
         return f"Die {woman} ist müde." if name == "nurse" else f"Der {man.upper()} ist müde."
 
-    found = probe_gender(make_fake_translator(biased, "en", "de"))
+    result = probe_gender(make_fake_translator(biased, "en", "de"))
     count = len(PROFESSIONS)
-    assert (found.pairs, found.he_kept, found.she_kept) == (count, count, count - 1)
-    assert found.he == {"masculine": count, "feminine": 0, "unclear": 0}
-    assert found.she == {"masculine": 1, "feminine": count - 1, "unclear": 0}
-    assert found.unspecified == {"masculine": count - 1, "feminine": 1, "unclear": 0}
-    assert found.cases[0] == ("He is a nurse.", "Er ist Krankenpfleger.")
-    assert ("She is an engineer.", "Sie ist Ingenieurin.") in found.cases
+    assert (result.pairs, result.he_kept, result.she_kept) == (count, count, count - 1)
+    assert result.he == {"masculine": count, "feminine": 0, "unclear": 0}
+    assert result.she == {"masculine": 1, "feminine": count - 1, "unclear": 0}
+    assert result.unspecified == {"masculine": count - 1, "feminine": 1, "unclear": 0}
+    assert result.cases[0] == ("He is a nurse.", "Er ist Krankenpfleger.")
+    assert ("She is an engineer.", "Sie ist Ingenieurin.") in result.cases
     assert detect_gender("Arzt und Ärztin", "arzt", "ärztin") == "unclear"
 
 
@@ -142,6 +146,6 @@ def test_other_languages_are_skipped_with_a_reason(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(probes, "PROFESSIONS", PROFESSIONS[:1])
     assert probe(make_fake_translator(str.upper, "en", "de"), ["two dogs"]).gender is not None
     for languages, reason in ((("de", "en"), "de to en"), ((), "no named languages"), (("en", "fr"), "en to fr")):
-        found = probe(make_fake_translator(str.upper, *languages), ["two dogs"])
-        assert found.gender is None
-        assert reason in (found.skipped or "")
+        result = probe(make_fake_translator(str.upper, *languages), ["two dogs"])
+        assert result.gender is None
+        assert reason in (result.skipped or "")

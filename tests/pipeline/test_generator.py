@@ -1,4 +1,4 @@
-"""Text that goes on where a prompt stops."""
+"""Streaming the continuation of a prompt."""
 
 from collections.abc import Iterator
 
@@ -23,8 +23,8 @@ def make_text_generator(**changes: object) -> TextGenerator:
 
 
 @pytest.mark.parametrize("kind", [ByteBpe(vocabulary=300), Unigram(vocabulary=60), Bpe(vocabulary=60)])
-def test_greedy_generates_what_the_model_says(kind: AnyTokenizer) -> None:
-    trained_tokenizer = learn(TEXTS, kind)  # spaces belong to the piece before, to the piece after, or to neither
+def test_greedy_generates_the_most_probable_tokens(kind: AnyTokenizer) -> None:
+    trained_tokenizer = learn(TEXTS, kind)  # a space belongs to the token before, the token after, or neither
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
     for prompt in ("Two young", "A", "Ein kleines"):
@@ -43,7 +43,7 @@ def test_greedy_generates_what_the_model_says(kind: AnyTokenizer) -> None:
         assert text
 
 
-def test_a_seed_decides_and_no_seed_is_free() -> None:
+def test_a_seed_fixes_the_text() -> None:
     text_generator = make_text_generator()
     texts = [
         "".join(text_generator.stream("A", max_new_tokens=20, filters=Filters(temperature=1.5), seed=seed))
@@ -67,7 +67,7 @@ def test_chunks_are_text_from_the_first_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert not torch.is_inference_mode_enabled()
     first_chunk = next(chunks)
     assert first_chunk
-    assert not torch.is_inference_mode_enabled()  # whoever reads the pieces is not in it
+    assert not torch.is_inference_mode_enabled()  # the caller is not in inference mode
     whole = first_chunk + "".join(chunks)
     assert whole == "".join(text_generator.stream("A", max_new_tokens=30, seed=3))
 
@@ -84,11 +84,11 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(module.training for module in text_generator.model.modules())
 
 
-def test_an_empty_prompt_begins_a_text() -> None:
+def test_an_empty_prompt_starts_a_text() -> None:
     assert "".join(make_text_generator().stream(max_new_tokens=5, seed=1))
 
 
-def test_learned_positions_end_somewhere() -> None:
+def test_more_tokens_than_learned_positions_are_refused() -> None:
     text_generator = make_text_generator(**{"decoder.position.length": 16})
     prompt_length = 1 + len(make_tokenizer().encode("Two young").ids)
     max_new_tokens = 16 - prompt_length + 1
@@ -99,7 +99,7 @@ def test_learned_positions_end_somewhere() -> None:
         text_generator.stream("Two young men are outside near many bushes, and more", max_new_tokens=1)
 
 
-def test_mistakes_are_reported_at_once() -> None:
+def test_invalid_arguments_are_refused_before_the_first_step() -> None:
     text_generator = make_text_generator()
     with pytest.raises(RegardError, match=r"temperature must be .*-1"):
         text_generator.stream("A", filters=Filters(temperature=-1.0))

@@ -1,4 +1,4 @@
-"""Whole texts of a writer: several prompts, every search, a draft, and words that must not come."""
+"""Whole texts of a text generator: several prompts, every search, a draft model, forbidden phrases."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_batch_of_prompts_generates_as_each_alone(size: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])
-def test_a_text_joins_its_prompt_as_the_tokenizer_says(kind: AnyTokenizer) -> None:
+def test_a_text_continues_its_prompt_as_the_tokenizer_decodes(kind: AnyTokenizer) -> None:
     trained_tokenizer = learn(TEXTS, kind)
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
@@ -57,7 +57,7 @@ def test_every_search_generates(search: Search) -> None:
     assert any(result.alternatives for result in results)
 
 
-def test_what_is_forbidden_does_not_come() -> None:
+def test_forbidden_phrases_are_not_generated() -> None:
     text_generator = make_text_generator()
     unconstrained = text_generator.generate(PROMPTS, max_new_tokens=8, search=Beam(1))
     unwanted = [
@@ -83,7 +83,7 @@ def test_a_draft_changes_nothing_but_the_speed() -> None:
             text_generator, prompt, max_new_tokens=12, filters=greedy_filters
         )
         assert own_result.text == result.text
-        assert own_statistics.acceptance_rate == 1.0  # it is always of its own opinion
+        assert own_statistics.acceptance_rate == 1.0  # the draft is the model itself
         assert own_statistics.steps < statistics.steps or statistics.acceptance_rate == 1.0
     tagged_tokenizer = make_tokenizer("en", "de")
     settings = make_generator_settings(**{"tokens.vocabulary": tagged_tokenizer.size})
@@ -92,7 +92,7 @@ def test_a_draft_changes_nothing_but_the_speed() -> None:
         text_generator.generate_with_draft(stranger, "A")
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments_are_refused() -> None:
     text_generator = make_text_generator()
     with pytest.raises(RegardError, match="a list is expected"):
         text_generator.generate(TEXTS[0])

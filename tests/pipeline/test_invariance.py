@@ -1,4 +1,4 @@
-"""A translation does not depend on its company: 1,000 sentences one by one, and 64 at a time, in float32."""
+"""A translation does not depend on its batch: 1,000 sentences one by one and 64 at a time, in float32."""
 
 import random
 
@@ -26,4 +26,4 @@ def test_batch_1_is_batch_64(beam: int) -> None:
         if single.tokens != batch_result.tokens
     ]
     assert not different
-    assert len({single.tokens for single in alone}) > 100  # they are not all alike
+    assert len({single.tokens for single in alone}) > 100  # the outputs differ

@@ -1,4 +1,4 @@
-"""A folder becomes something that works on text."""
+"""Load model folders as pipelines."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_a_decoder_generates(tmp_path: Path) -> None:
     )
 
 
-def test_what_has_no_pipeline_says_so(tmp_path: Path) -> None:
+def test_a_model_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset(
         "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "none"}}
@@ -66,6 +66,6 @@ def test_the_vocabulary_of_another_model_is_refused() -> None:
     settings = make_translator_settings(**{"source.vocabulary": make_tokenizer().size + 1})
     with pytest.raises(RegardError, match="the tokenizer has"):
         Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
-    settings_of_writer = make_generator_settings(**{"tokens.vocabulary": make_tokenizer().size + 1})
+    generator_settings = make_generator_settings(**{"tokens.vocabulary": make_tokenizer().size + 1})
     with pytest.raises(RegardError, match="the tokenizer has"):
-        TextGenerator(make_decoder_only(settings_of_writer), make_tokenizers(), settings_of_writer)
+        TextGenerator(make_decoder_only(generator_settings), make_tokenizers(), generator_settings)

@@ -1,4 +1,4 @@
-"""Log-probabilities of given texts: what the model itself says, whatever the batches and windows."""
+"""Log-probabilities of given texts equal those of the model, whatever the batches and windows."""
 
 import math
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_texts_have_the_model_s_own_probabilities() -> None:
         )
 
 
-def test_every_token_counts_once_where_it_sees_the_most() -> None:
+def test_every_token_is_scored_once_with_the_longest_context() -> None:
     scorer = make_lm_scorer()
     text = " ".join(TEXTS)
     ids = make_tokenizer().encode_ids([text])[0]
@@ -121,14 +121,12 @@ def test_the_curve_is_the_slope_and_curvature_of_the_loss() -> None:
     translations = Translator(make_encoder_decoder(settings), make_tokenizers(), settings).translate(
         SOURCES[:3], max_length=9
     )
-    targets = [translation.text for translation in translations] + TARGETS[
-        3:
-    ]  # some that it likes and some that it does not
+    targets = [translation.text for translation in translations] + TARGETS[3:]  # probable and improbable texts
     curve = scorer.curve(targets, SOURCES)
 
     def loss(b: float) -> float:
         scorer.temperature = 1 / b
-        return -sum(one.total_logprob for one in scorer.score(targets, SOURCES))
+        return -sum(result.total_logprob for result in scorer.score(targets, SOURCES))
 
     for b in (0.5, 1.0, 1.4):
         slope, curvature = curve(b)
@@ -152,9 +150,9 @@ def test_tags_of_languages_stand_before_the_source() -> None:
     assert scorer.make_rows(["Zwei"], ["two"], target_language=["en"])[0].source[0] == specials.language_id("en")
     with pytest.raises(RegardError, match="2 target languages for 1 text"):
         scorer.make_rows(["Zwei"], ["two"], target_language=["en", "de"])
-    many = Scorer(scorer.model, scorer.tokenizers, settings.model_copy(update={"languages": ()}))
+    multilingual = Scorer(scorer.model, scorer.tokenizers, settings.model_copy(update={"languages": ()}))
     with pytest.raises(RegardError, match="knows several languages"):
-        many.make_rows(["Zwei"], ["two"])
+        multilingual.make_rows(["Zwei"], ["two"])
 
 
 def test_a_model_in_training_is_left_as_it_was() -> None:
@@ -177,11 +175,11 @@ def test_what_cannot_be_scored_is_refused() -> None:
             scorer.score(*arguments)
     with pytest.raises(RegardError, match="reads no sources"):
         make_lm_scorer().score(TARGETS, SOURCES)
-    few = make_lm_scorer(**{"decoder.position": {"kind": "learned", "length": 8}})
-    assert len(few.make_rows(["two men are outside near many bushes"])) > 1
+    short_context = make_lm_scorer(**{"decoder.position": {"kind": "learned", "length": 8}})
+    assert len(short_context.make_rows(["two men are outside near many bushes"])) > 1
     for window in (1, 9):
         with pytest.raises(RegardError, match=f"window cannot have {window} token"):
-            few.score(["two"], window=window)
+            short_context.score(["two"], window=window)
     learned = {"kind": "learned", "length": 8}
     for side, message in (("encoder", "source of pair 1"), ("decoder", "text of pair 2")):
         settings = make_translator_settings(**{f"{side}.position": learned})
@@ -202,15 +200,15 @@ def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
     settings = make_translator_settings()
     model = make_encoder_decoder(settings)
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(model), "card")
-    plain = Scorer.load(tmp_path / "m")
-    assert plain.temperature == 1.0
-    assert plain.score(TARGETS, SOURCES) == Scorer.from_pipeline(Translator(model, make_tokenizers(), settings)).score(
+    scorer = Scorer.load(tmp_path / "m")
+    assert scorer.temperature == 1.0
+    assert scorer.score(TARGETS, SOURCES) == Scorer.from_pipeline(Translator(model, make_tokenizers(), settings)).score(
         TARGETS, SOURCES
     )
     write_temperature(tmp_path / "m", tmp_path / "new", 1.25, tokens=99)
     assert Scorer.load(tmp_path / "new").temperature == 1.25
     assert read_model(tmp_path / "new").settings == settings  # sealed again
-    write_temperature(tmp_path / "new", tmp_path / "newer", 0.75, tokens=99)  # another one takes its place
+    write_temperature(tmp_path / "new", tmp_path / "newer", 0.75, tokens=99)  # replaces the first
     assert Scorer.load(tmp_path / "newer").temperature == 0.75
     with pytest.raises(RegardError, match="exists already"):
         write_temperature(tmp_path / "m", tmp_path / "new", 2.0, tokens=1)
@@ -229,8 +227,8 @@ def test_an_encoder_has_no_texts_to_score(tmp_path: Path) -> None:
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match="'encoder_only' assigns no probability"):
         Scorer.load(tmp_path / "m")
-    written = Scorer.from_pipeline(
+    lm_scorer = Scorer.from_pipeline(
         TextGenerator(make_decoder_only(make_generator_settings()), make_tokenizers(), make_generator_settings()),
         temperature=2.0,
     )
-    assert written.temperature == 2.0
+    assert lm_scorer.temperature == 2.0

@@ -1,4 +1,4 @@
-"""Raw text in, raw text out, with small untrained networks."""
+"""Translate texts with small untrained models."""
 
 import numpy as np
 import pytest
@@ -47,12 +47,12 @@ def test_a_batch_translates_as_each_text_alone(beam: int, position: str) -> None
     alone = [translator.translate([text], Beam(beam), max_length=10)[0] for text in VARIED_TEXTS]
     for batch_tokens in (1, 300, 100_000):
         assert is_same(translator.translate(VARIED_TEXTS, Beam(beam), max_length=10, batch_tokens=batch_tokens), alone)
-    assert len({translation.text for translation in alone}) > 5  # they are not all alike
+    assert len({translation.text for translation in alone}) > 5  # the outputs differ
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_translation_says_what_the_model_thinks_of_it(beam: int) -> None:
-    """The cached, padded, reordered search against one plain forward pass over the result."""
+def test_logprobs_equal_a_forward_pass(beam: int) -> None:
+    """The cached, padded, reordered search against one forward pass over the result."""
     translator = make_translator()
     specials = make_tokenizer().specials
     for text, translation in zip(
@@ -98,8 +98,8 @@ def test_the_source_has_special_tokens_as_in_training(tags: tuple[str, ...], mon
     assert prompts == {int(prompt) for prompt in rows.target[:, 0]}
 
 
-def test_weights_that_have_changed_are_noticed() -> None:
-    """A translator lays weights out anew for its steps, and must not go on with old ones."""
+def test_changed_weights_take_effect() -> None:
+    """A translator packs weights for its steps and must not use old ones."""
     translator = make_translator()
     before = translator.translate(VARIED_TEXTS, Beam(2), max_length=9)
     assert translator.translate(VARIED_TEXTS, Beam(2), max_length=9) == before
@@ -118,7 +118,7 @@ def test_weights_that_have_changed_are_noticed() -> None:
 
 
 def make_training_rows(tokenizers: TokenizerPair, *, tagged: bool) -> BatchArrays:
-    """What a model learns from: MANY texts, all translated as token 5 into German."""
+    """Rows of training: the varied texts, all translated as token 5 into German."""
     ids = tokenizers.source.encode_ids(VARIED_TEXTS)
     zeros = np.zeros(len(VARIED_TEXTS), np.int64)
     tokens = np.array([token for text in ids for token in (*text, 5)])
@@ -127,7 +127,7 @@ def make_training_rows(tokenizers: TokenizerPair, *, tagged: bool) -> BatchArray
     return build_task("translate", tokenizers, languages=[("en", "de")] if tagged else None).make_arrays(records)
 
 
-def test_order_is_kept_and_texts_without_words_stay_empty() -> None:
+def test_order_is_kept_and_empty_texts_stay_empty() -> None:
     translator = make_translator()
     texts = ["", TEXTS[0], " \t ", TEXTS[1], "", TEXTS[0]]
     translations = translator.translate(texts, Beam(2), max_length=6)
@@ -142,7 +142,7 @@ def test_default_max_length_is_twice_the_source_plus_50() -> None:
     translator = make_translator()
     model = translator.model
     with torch.no_grad():
-        model.target.embedding.weight[make_tokenizer().specials.eos] = 0.0  # tied: END gets a logit of 0
+        model.target.embedding.weight[make_tokenizer().specials.eos] = 0.0  # tied: eos gets a logit of 0
         for parameter in model.decoder.layers[-1].parameters():
             parameter.mul_(3.0)
     unfinished = 0
@@ -162,14 +162,14 @@ def test_the_model_is_left_as_it_was() -> None:
     model = translator.model
     expected = translator.translate(TEXTS, Beam(1), max_length=8)
     model.train()
-    model.encoder.layers[0].eval()  # a mixture, too
+    model.encoder.layers[0].eval()  # a mix of modes
     modes = [module.training for module in model.modules()]
     assert translator.translate(TEXTS, Beam(1), max_length=8) == expected  # no dropout
     assert [module.training for module in model.modules()] == modes
     with pytest.raises(RegardError):
         translator.translate(["x"], max_length=0)
     assert [module.training for module in model.modules()] == modes
-    model(torch.tensor([[5, 6]]), torch.tensor([[7, 8]])).sum().backward()  # it goes on learning
+    model(torch.tensor([[5, 6]]), torch.tensor([[7, 8]])).sum().backward()  # training can continue
     assert model.head.projection.weight.grad is not None
 
 
@@ -178,10 +178,10 @@ def test_special_tokens_are_never_generated(beam: int) -> None:
     translator = make_translator("de", "en", languages=["en", "de"])
     specials = make_tokenizer("de", "en").specials
     banned = specials.control - {specials.eos, specials.unk}
-    assert len(banned) == 7  # pad, begin, mask, classify, separate, two languages
+    assert len(banned) == 7  # pad, bos, mask, cls, sep, two languages
     assert specials.not_text == sorted(banned)
     with torch.no_grad():
-        translator.model.target.embedding.weight[sorted(banned)] *= 5.0  # tied: the model would love to write them
+        translator.model.target.embedding.weight[sorted(banned)] *= 5.0  # tied: the model prefers them
     for translation in translator.translate(VARIED_TEXTS, Beam(beam), max_length=10):
         assert not banned & set(translation.tokens)
 
@@ -216,7 +216,7 @@ def test_a_multilingual_model_needs_a_target_language() -> None:
     assert pair.translate(["two"], max_length=9) == pair.translate(["two"], target_language="de", max_length=9)
 
 
-def test_progress_is_reported_and_mistakes_are_refused() -> None:
+def test_progress_is_reported_and_invalid_arguments_are_refused() -> None:
     translator = make_translator()
     reported: list[int] = []
     translator.translate([*VARIED_TEXTS, ""], Beam(1), max_length=2, batch_tokens=60, report=reported.append)

@@ -1,4 +1,4 @@
-"""Every search through a translator: n-best, chance, wishes, several models, streams, and a closer look."""
+"""Every search through a translator: n-best, sampling, constraints, ensembles, streams, inspection."""
 
 import itertools
 from collections.abc import Iterator
@@ -148,7 +148,7 @@ def test_required_phrases_are_there() -> None:
     assert results[1].text == translator.translate([TEXTS[1]], Beam(3), max_length=20)[0].text
 
 
-def test_senseless_constraints_are_refused() -> None:
+def test_invalid_constraints_are_refused() -> None:
     translator = make_translator()
     for constraints, message in (
         (Constraints(prefixes=["a"]), "for 4 texts"),
@@ -182,7 +182,7 @@ def test_ensemble_averages_its_members() -> None:
     averaged = EnsembleTranslator([first_translator, second_translator]).translate(
         TEXTS, Beam(1), max_length=MAX_LENGTH
     )
-    for text, translation in zip(TEXTS, averaged, strict=True):  # the mean of both, word by word
+    for text, translation in zip(TEXTS, averaged, strict=True):  # the mean of both, token by token
         source = torch.tensor([[*make_tokenizer().encode(text).ids, make_tokenizer().specials.eos]])
         target = torch.tensor([[make_tokenizer().specials.bos, *translation.tokens[:-1]]])
         with torch.no_grad():
@@ -206,7 +206,7 @@ def test_ensemble_averages_its_members() -> None:
         EnsembleTranslator([])
 
 
-def test_a_stream_is_the_translation_and_stops_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_the_translation_and_computes_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     translator = make_translator()
     for text in TEXTS:
         assert (
@@ -232,7 +232,7 @@ def test_a_stream_is_the_translation_and_stops_when_nobody_asks(monkeypatch: pyt
     assert torch.is_grad_enabled()
 
 
-def test_endless_texts_are_translated_as_they_are_asked_for() -> None:
+def test_endless_texts_are_translated_lazily() -> None:
     translator, taken = make_translator(), []
 
     def endless() -> Iterator[str]:
@@ -256,7 +256,7 @@ def test_token_alternatives_at_each_position() -> None:
     for position, candidates in alternatives.items():
         assert (
             candidates[0].token_text == translation.token_texts[position]
-        )  # greedy: the likeliest is the one that was written
+        )  # greedy: the most probable token was generated
         assert candidates[0].probability == pytest.approx(np.exp(translation.logprobs[position]), abs=1e-5)
         assert candidates[0].text == translation.text
         assert [candidate.probability for candidate in candidates] == sorted(
@@ -271,10 +271,10 @@ def test_token_alternatives_at_each_position() -> None:
 def test_a_trace_holds_the_search_and_its_attention() -> None:
     translator = make_translator()
     traced_translation = translate_traced(translator, TEXTS[0], Beam(3), n_best=2, max_length=MAX_LENGTH)
-    (plain,) = translator.translate([TEXTS[0]], Beam(3), n_best=2, max_length=MAX_LENGTH)
-    assert all_texts(traced_translation.translation) == all_texts(plain)
+    (untraced,) = translator.translate([TEXTS[0]], Beam(3), n_best=2, max_length=MAX_LENGTH)
+    assert all_texts(traced_translation.translation) == all_texts(untraced)
     (winners,) = traced_translation.trace.winners
-    for number, text in zip(winners, (plain, *plain.alternatives), strict=True):
+    for number, text in zip(winners, (untraced, *untraced.alternatives), strict=True):
         assert tuple(candidate.token for candidate in traced_translation.trace.lineage(number)[1:]) == text.tokens
         attention = traced_translation.trace.attention(number)
         assert attention.shape == (

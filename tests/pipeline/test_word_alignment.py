@@ -1,4 +1,4 @@
-"""Cross-attention as an alignment of words: by hand, and as the model's own weights."""
+"""Word alignment from cross-attention: with hand-made weights, and with the model's."""
 
 import pytest
 import torch
@@ -30,10 +30,10 @@ def make_translator() -> Translator:
 
 
 def make_attention(pairs: list[Row], shift: int) -> Tensor:
-    """Each piece of a target word looks at the pieces of its source word, a little, and most at END."""
+    """Each token of a target word attends to the tokens of its source word a little, and mostly to eos."""
     (pair,) = pairs
     source_words, target_words = make_tokenizer().word_ids(pair.source), make_tokenizer().word_ids(pair.labels[:-1])
-    assert len(pair.inputs) > max(word for word in target_words if word is not None) + 2  # words have several pieces
+    assert len(pair.inputs) > max(word for word in target_words if word is not None) + 2  # words have several tokens
     weights = torch.full((len(pair.inputs), len(pair.source)), 0.01)
     weights[:, -1] = 0.9
     for position, word in enumerate(target_words):
@@ -51,8 +51,8 @@ def test_a_hand_made_case(rows: word_alignment.AttentionRows, shift: int, monkey
     assert alignment_error([links], [gold]).error_rate == 0.0
 
 
-def test_the_most_of_a_word_counts_not_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A source word of many pieces gets their sum."""
+def test_the_sum_over_a_word_counts_not_its_largest_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source word of many tokens gets their sum."""
     (pair,) = Scorer.from_pipeline(make_translator()).make_rows(["zwei"], ["playhouse a"])
     source_words = make_tokenizer().word_ids(pair.source)
     assert source_words.count(0) > 2
@@ -65,19 +65,19 @@ def test_the_most_of_a_word_counts_not_of_a_token(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("rows", "shift"), [("output", 0), ("input", 1)])
 def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.AttentionRows, shift: int) -> None:
-    ours = make_translator()
+    translator = make_translator()
     sources, targets = [*TEXTS[:2], "two", ""], [*TEXTS[2:], "", "zwei"]
-    links = align_words(ours, sources, targets, layer=0, rows=rows)
-    assert links == align_words(ours, sources, targets, layer=0, rows=rows, batch_tokens=1)
+    links = align_words(translator, sources, targets, layer=0, rows=rows)
+    assert links == align_words(translator, sources, targets, layer=0, rows=rows, batch_tokens=1)
     assert links[2:] == [frozenset(), frozenset()]  # no words on one side
     assert {target for _, target in links[0]} == set(range(len(targets[0].split(" "))))
     assert max(source for source, _ in links[0]) < len(sources[0].split(" "))
-    assert align_words(ours, sources, targets) == align_words(ours, sources, targets, layer=1, rows="input")
-    assert align_words(ours, sources, targets, layer=0) != align_words(ours, sources, targets, layer=1)
+    assert align_words(translator, sources, targets) == align_words(translator, sources, targets, layer=1, rows="input")
+    assert align_words(translator, sources, targets, layer=0) != align_words(translator, sources, targets, layer=1)
     record = Record()
-    (pair,) = Scorer.from_pipeline(ours).make_rows(targets[:1], sources[:1])
+    (pair,) = Scorer.from_pipeline(translator).make_rows(targets[:1], sources[:1])
     with torch.no_grad():
-        ours.model(torch.tensor([pair.source]), torch.tensor([pair.inputs]), record=record)
+        translator.model(torch.tensor([pair.source]), torch.tensor([pair.inputs]), record=record)
     weights = record.weights("decoder.0.cross")[0].mean(dim=0)  # (T, S)
     source_words, target_words = make_tokenizer().word_ids(pair.source), make_tokenizer().word_ids(pair.labels[:-1])
     for source, target in links[0]:
@@ -91,12 +91,12 @@ def test_the_weights_are_the_model_s_whatever_the_batch(rows: word_alignment.Att
         assert sums.index(max(sums)) == source
 
 
-def test_what_is_not_there_is_refused() -> None:
-    ours = make_translator()
+def test_invalid_arguments_are_refused() -> None:
+    translator = make_translator()
     for layer in (-1, 2):
         with pytest.raises(RegardError, match=f"no layer {layer}"):
-            align_words(ours, ["two"], ["zwei"], layer=layer)
+            align_words(translator, ["two"], ["zwei"], layer=layer)
     with pytest.raises(RegardError, match="no rows 'both'"):
-        align_words(ours, ["two"], ["zwei"], rows="both")  # type: ignore[arg-type]
+        align_words(translator, ["two"], ["zwei"], rows="both")  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="1 text but 2 sources"):
-        align_words(ours, ["two", "men"], ["zwei"])
+        align_words(translator, ["two", "men"], ["zwei"])

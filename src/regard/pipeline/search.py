@@ -151,7 +151,7 @@ class Sampling(Search):
         return [sorted(samples, key=lambda hypothesis: -hypothesis.score) for samples in self.draw_samples(inputs)]
 
     def draw_samples(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """Return `count` samples of each text in the order in which they were drawn."""
+        """Return `count` samples of each text in the order of sampling."""
         if self.count < 1:
             raise RegardError(f"The number of samples must be at least 1, got {self.count}.", fix="Use 1 or more.")
         repeated_inputs = inputs.repeated(self.count)
@@ -206,7 +206,7 @@ class StochasticBeam(Search):
         return self.beam_size
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """Return `beam_size` samples of each text in the order in which they were drawn."""
+        """Return `beam_size` samples of each text in the order of sampling."""
         self._check(inputs, self.beam_size)
         results = stochastic_beam(
             *inputs.model_arguments,
@@ -226,7 +226,7 @@ class MinimumBayesRisk(Sampling):
     filters: Filters = field(default_factory=lambda: Filters(min_p=0.02))
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """Return all samples in the order in which they were drawn; the caller reranks them (`rerank_mbr`)."""
+        """Return all samples in the order of sampling; the caller reranks them (`rerank_mbr`)."""
         self._check(inputs, self.count)
         return self.draw_samples(inputs)
 
