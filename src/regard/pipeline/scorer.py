@@ -229,15 +229,13 @@ class Scorer:
             if sources is not None:
                 raise RegardError("A decoder-only model reads no sources.", fix="Give it the whole texts.")
             if target_language is not None:
-                raise RegardError("A decoder-only model has no target language.", fix="Leave `target_language` out.")
+                raise RegardError("A decoder-only model has no target language.", fix="Leave target_language out.")
             return encode_windows(texts, self.tokenizers, self.settings, window)
         if sources is None or len(sources) != len(texts):
             source_count = "no sources" if sources is None else pluralize(len(sources), "source")
             raise RegardError(f"{pluralize(len(texts), 'text')} but {source_count}.", fix="Give one source per text.")
         if window is not None:
-            raise RegardError(
-                "An encoder-decoder has no window: it reads a pair as a whole.", fix="Leave `window` out."
-            )
+            raise RegardError("An encoder-decoder has no window: it reads a pair as a whole.", fix="Leave window out.")
         return encode_pairs(texts, sources, self.tokenizers, self.settings, target_language)
 
     def _iter_batches(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
