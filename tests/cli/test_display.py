@@ -122,7 +122,7 @@ def test_no_line_is_wider_than_the_terminal_or_80(width: int) -> None:
     assert len(terminal.rendered) <= 11
 
 
-def test_an_empty_output_is_shown_as_one() -> None:
+def test_an_empty_output_is_marked() -> None:
     terminal = FakeTerminal()
     samples = (SampleOutput("Two men.", "", "Zwei Männer."),)
     terminal.send(STARTED, make_updated(1), Validated(1, {"loss": 3.0}, True, samples))
@@ -131,7 +131,7 @@ def test_an_empty_output_is_shown_as_one() -> None:
     assert [line.split()[0] for line in terminal.rendered[-2:]] == ["source", "output"]
 
 
-def test_notices_scroll_above_without_markup() -> None:
+def test_messages_scroll_above_without_markup() -> None:
     terminal = FakeTerminal(200)
     terminal.send(*make_events())
     assert MARKUP in terminal.printed

@@ -67,7 +67,7 @@ def translate_sources(folder: Path, name: str) -> list[str]:
     return [translation.text for translation in translator.translate(SOURCES, Beam(1))]
 
 
-def test_a_model_is_measured(folder: Path, tmp_path: Path) -> None:
+def test_a_model_is_evaluated(folder: Path, tmp_path: Path) -> None:
     written = tmp_path / "written"
     pairs = ("--source", "source", "--reference", "reference")
     evaluation = evaluate_json(folder, "one", *pairs, "--beam", "1", "--output", str(written), "--train", "reference")
@@ -99,7 +99,7 @@ def test_two_models_are_compared(folder: Path) -> None:
     assert [entry["metric"] for entry in evaluation["comparisons"]] == ["bleu", "chrf", "ter"]
 
 
-def test_files_are_measured_without_a_model(folder: Path) -> None:
+def test_files_are_evaluated_without_a_model(folder: Path) -> None:
     evaluation = evaluate_json(
         folder, "--hypotheses", "source", "--reference", "reference", "--other-output", "reference"
     )

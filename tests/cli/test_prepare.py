@@ -1,3 +1,5 @@
+"""`regard prepare` from the command line."""
+
 from pathlib import Path
 
 import pytest
@@ -41,36 +43,36 @@ def run_prepare(*arguments: str) -> str:
 
 
 def test_writes_every_split_with_its_tokenizer(folder: Path) -> None:
-    printed = run_prepare("run.toml", "out", "--tokenizer", "words", "--size", "0.001")
-    assert "train: 40 samples" in printed
-    assert "validation: 40 samples" in printed
-    assert "were there already" not in printed
+    output = run_prepare("run.toml", "out", "--tokenizer", "words", "--size", "0.001")
+    assert "train: 40 samples" in output
+    assert "validation: 40 samples" in output
+    assert "were there already" not in output
     assert len(open_corpus(folder / "out/train")) == 40
     assert len(open_corpus(folder / "out/validation")) == 40
     assert TokenizerPair.load(folder / "out").fingerprint == TOKENIZERS.fingerprint
     assert "2 reused" in run_prepare("run.toml", "out", "--tokenizer", "words", "--size", "0.001")
 
 
-def test_what_is_to_be_held_out_is(folder: Path) -> None:
+def test_a_validation_split_is_held_out(folder: Path) -> None:
     (folder / "run.toml").write_text("[data]\nheld_out = 0.3\n" + RUN_TOML.partition("[[data.validation]]")[0])
     run_prepare("run.toml", "out", "--tokenizer", "words")
-    learned, held_out = (open_corpus(folder / "out" / name) for name in ("train", "validation"))
-    assert len(learned) + len(held_out) == 40
+    train, held_out = (open_corpus(folder / "out" / name) for name in ("train", "validation"))
+    assert len(train) + len(held_out) == 40
     assert 4 < len(held_out) < 24
     (folder / "run.toml").write_text("[data]\nheld_out = 0.3\n" + RUN_TOML)
-    with pytest.raises(RegardError, match="Both data.held_out and a validation corpus"):
+    with pytest.raises(RegardError, match=r"Both data.held_out and a validation corpus"):
         run_prepare("run.toml", "other", "--tokenizer", "words")
     (folder / "run.toml").write_text("[data]\ntrain = []\n")
-    with pytest.raises(RegardError, match="no training corpus"):
+    with pytest.raises(RegardError, match="names no training corpus"):
         run_prepare("run.toml", "other", "--tokenizer", "words")
 
 
-def test_says_what_was_odd(folder: Path) -> None:
+def test_defects_are_reported(folder: Path) -> None:
     (folder / "a.en").write_bytes((folder / "a.en").read_bytes().replace(b"\n", b"\r\n", 3))
     assert "first at a.en:1" in run_prepare("run.toml", "out", "--tokenizer", "words")
 
 
-def test_faults_are_named(folder: Path) -> None:
+def test_errors_name_the_fault(folder: Path) -> None:
     with pytest.raises(RegardError, match="run file does not exist"):
         run_prepare("none.toml", "out", "--tokenizer", "words")
     (folder / "bad.toml").write_text('[[data.train]]\nkind = "lines"\nsuorce = "a"\n')

@@ -77,7 +77,7 @@ def test_merges_are_shown_with_the_words_after_each(peter: Path, tmp_path: Path)
         run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
 
 
-def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> None:
+def test_check_reports_the_first_location_and_fails(peter: Path, tmp_path: Path) -> None:
     out, other = tmp_path / "t.json", tmp_path / "other.txt"
     run_tokenizer("learn", peter, "--out", out, "--kind", "unigram", "--vocabulary", 40)
     other.write_text("peck\nsnow ☃ ☃\npeck▁peck\n☃\n", encoding="utf-8")
@@ -88,7 +88,7 @@ def test_check_names_the_first_place_and_fails(peter: Path, tmp_path: Path) -> N
     assert "lossless: every line is decoded exactly" not in text
 
 
-def test_normalisation_is_no_fault(peter: Path, tmp_path: Path) -> None:
+def test_normalisation_is_not_an_error(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     run_tokenizer("learn", peter, "--out", out, "--set", "normalise.lowercase=true", "--set", "specials.pad=[PAD]")
     assert json.loads(out.read_bytes())["normalizer"]["normalizers"] == [{"type": "Lowercase"}]

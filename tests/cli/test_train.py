@@ -243,7 +243,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.usefixtures("corpus")
-def test_the_likeliest_mistakes(mistake: str) -> None:
+def test_likely_mistakes_have_a_clear_error(mistake: str) -> None:
     arguments, code, what, fix = MISTAKES[mistake]
     done = run_train(*arguments, code=code)
     assert what in done.errors
@@ -307,7 +307,7 @@ def test_a_run_file_is_used_unchanged() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_dry_run_needs_no_folder_and_makes_none() -> None:
+def test_a_dry_run_creates_no_folder() -> None:
     before = sorted(Path().iterdir())
     done = run_train("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
     assert "preset lm-small" in done.output
@@ -445,7 +445,9 @@ def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monke
     assert restarts == []
 
 
-def test_no_restart_against_the_user(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_restart_if_disabled_or_memory_is_short(
+    restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(allocator.TUNABLES_VARIABLE, "glibc.malloc.check=3")
     allocator.tune_allocator(is_enabled=True)
     monkeypatch.delenv(allocator.TUNABLES_VARIABLE)

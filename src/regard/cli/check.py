@@ -28,7 +28,7 @@ from regard.data.readers.text_files import QUARANTINE_FILE
 Paths = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FILE]...",
+        metavar="FILE",
         help="A corpus file or folder of any supported format, or two aligned files.",
         show_default=False,
     ),
