@@ -10,16 +10,12 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.plural import pluralize
 from regard.cli.evaluation_tables import print_evaluation
-from regard.cli.options import takes_options
-from regard.cli.text_input import TargetLanguage, check_paths, join_lines, load_as, read_lines, show_progress
+from regard.cli.options import LengthExponent, TargetLanguage, Window, file_option, option, takes_options
+from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import Scorer
     from regard.pipeline.translator import Translator
-
-
-def _file(help_text: str) -> Any:
-    return typer.Option(metavar="FILE", help=help_text)
 
 
 @dataclass(frozen=True)
@@ -27,39 +23,33 @@ class EvaluateOptions:
     """The options of `regard evaluate`; None means not given."""
 
     folder: Annotated[Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.")] = None
-    source: Annotated[Path | None, _file("Source texts, one per line.")] = None
+    source: Annotated[Path | None, file_option("Source texts, one per line.")] = None
     reference: Annotated[
-        list[Path] | None, _file("Reference translations. Repeatable; further references may have empty lines.")
+        list[Path] | None, file_option("Reference translations. Repeatable; further references may have empty lines.")
     ] = None
-    hypotheses: Annotated[Path | None, _file("Evaluate the translations in this file instead of a model.")] = None
-    other_model: Annotated[
-        Path | None, typer.Option("--other", metavar="MODEL", help="Compare with another model.")
-    ] = None
-    other_output: Annotated[Path | None, _file("Compare with the translations in this file.")] = None
-    text: Annotated[Path | None, _file("Held-out text for a language model.")] = None
-    lines: Annotated[bool, typer.Option("--lines", help="Treat every line of --text as a text of its own.")] = False
-    train: Annotated[Path | None, _file("Target side of the training corpus: adds scores by word frequency.")] = None
-    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy.")] = 5
-    length_penalty: Annotated[
-        float, typer.Option(min=0.0, help="Exponent of the length normalization; larger values favour longer texts.")
-    ] = 1.0
+    hypotheses: Annotated[Path | None, file_option("Evaluate the translations in this file instead of a model.")] = None
+    other_model: Annotated[Path | None, option("Compare with another model.", "--other", metavar="MODEL")] = None
+    other_output: Annotated[Path | None, file_option("Compare with the translations in this file.")] = None
+    text: Annotated[Path | None, file_option("Held-out text for a language model.")] = None
+    lines: Annotated[bool, option("Treat every line of --text as a text of its own.", "--lines")] = False
+    train: Annotated[Path | None, file_option("Target side of the training corpus, for scores by word frequency.")] = (
+        None
+    )
+    beam: Annotated[int, option("Beam size; 1 is greedy.", min=1)] = 5
+    length_penalty: LengthExponent = 1.0
     into: TargetLanguage = None
-    window: Annotated[
-        int | None, typer.Option(min=2, help="Context window in tokens for --text (language models).")
-    ] = None
-    samples: Annotated[int, typer.Option(min=1, help="Number of resamples of the paired bootstrap test.")] = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the paired bootstrap test.")] = 12345
+    window: Window = None
+    samples: Annotated[int, option("Number of resamples of the paired bootstrap test.", min=1)] = 1000
+    seed: Annotated[int, option("Random seed of the paired bootstrap test.", min=0)] = 12345
     probes: Annotated[
-        bool, typer.Option("--probes", help="Also run robustness probes: repetitive input, gender-swapped pairs.")
+        bool, option("Also run robustness probes: repetitive input, gender-swapped pairs.", "--probes")
     ] = False
     fit_temperature: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Fit a calibration temperature and write the model with it to a new folder."
-        ),
+        option("Fit a calibration temperature and write the model with it to a new folder.", metavar="FOLDER"),
     ] = None
-    output: Annotated[Path | None, _file("Write the translations to this file.")] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all results.")] = False
+    output: Annotated[Path | None, file_option("Write the translations to this file.")] = None
+    as_json: Annotated[bool, option("Print one JSON object with all results.", "--json")] = False
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.text_input import ModelArgument, check_paths, load_as, read_lines
+from regard.cli.options import InputFile, ModelArgument
+from regard.cli.text_input import check_paths, load_as, read_lines
 
 GAP = "___"
 
@@ -16,9 +16,7 @@ GAP = "___"
 def fill(
     folder: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=f"Texts with gaps: {GAP}")] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
-    ] = None,
+    input_file: InputFile = None,
     n_best: Annotated[int, typer.Option(min=1, help="Number of candidates per gap.")] = 5,
     gap: Annotated[str, typer.Option(help="The string that marks a gap.")] = GAP,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,

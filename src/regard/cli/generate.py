@@ -10,8 +10,9 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
+from regard.cli.options import ModelArgument, option
 from regard.cli.search_options import SearchKind
-from regard.cli.text_input import ModelArgument, load_as
+from regard.cli.text_input import load_as
 
 if TYPE_CHECKING:
     from regard.pipeline.generator import TextGenerator
@@ -22,7 +23,7 @@ def generate(
     context: typer.Context,
     folder: ModelArgument,
     prompt: Annotated[str, typer.Argument(help="The text to continue.")] = "",
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens to generate.")] = 200,
+    max_new_tokens: Annotated[int, option("Maximum number of tokens to generate.", min=1)] = 200,
     temperature: search_options.Temperature = 0.8,
     top_k: search_options.TopK = None,
     top_p: search_options.TopP = 0.95,
@@ -31,21 +32,15 @@ def generate(
     repetition_penalty: search_options.RepetitionPenalty = 1.0,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
     seed: search_options.Seed = None,
-    count: Annotated[int, typer.Option(min=1, help="Number of texts; also the beam size of a beam search.")] = 1,
-    search: Annotated[
-        SearchKind, typer.Option(help="Search strategy; mbr: minimum Bayes risk over samples, by chrF.")
-    ] = SearchKind.sample,
-    forbid: Annotated[
-        list[str] | None, typer.Option(metavar="PHRASE", help="No text contains this phrase. Repeatable.")
-    ] = None,
+    count: Annotated[int, option("Number of texts; also the beam size of a beam search.", min=1)] = 1,
+    search: search_options.SearchOption = SearchKind.sample,
+    forbid: Annotated[list[str] | None, option("No text contains this phrase. Repeatable.", metavar="PHRASE")] = None,
     draft: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Smaller model for speculative decoding: the same distribution, in less time."
-        ),
+        option("Smaller model for speculative decoding: the same distribution, in less time.", metavar="FOLDER"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text: prompt, text, score, tokens, ...")
+        bool, option("Print one JSON object per text: prompt, text, score, tokens, ...", "--json")
     ] = False,
 ) -> None:
     """Continue a prompt; the text is streamed as it is generated."""

@@ -11,7 +11,8 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.plural import pluralize
-from regard.cli.text_input import ModelArgument, check_paths, load_as, read_lines, zip_file
+from regard.cli.options import InputFile, ModelArgument, file_option, option
+from regard.cli.text_input import check_paths, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.classifier import Classification, TaggedText
@@ -20,19 +21,14 @@ if TYPE_CHECKING:
 def label(
     folder: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label.")] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
-    ] = None,
+    input_file: InputFile = None,
     pair: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Second texts for a sentence-pair model: line n belongs to text n."),
+        Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.")
     ] = None,
     pair_text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Second text for a sentence-pair model, the same for all texts.")
+        str | None, option("Second text for a sentence-pair model, the same for all texts.", metavar="TEXT")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text, with all probabilities.")
-    ] = False,
+    as_json: Annotated[bool, option("Print one JSON object per text, with all probabilities.", "--json")] = False,
 ) -> None:
     """Classify texts, or tag their words, depending on the model.
 

@@ -1,12 +1,35 @@
-"""Commands with many options: a dataclass declares them once, and its annotated fields are the Typer options."""
+"""Options that several commands share, and commands whose options are the annotated fields of a dataclass."""
 
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer  # noqa: TID251
 
 Options = TypeVar("Options")
 StringList = list[str] | None
+
+
+def option(help_text: str, *names: str, **details: Any) -> Any:
+    """Return a Typer option; the help text comes first, because every option has one."""
+    return typer.Option(*names, help=help_text, **details)
+
+
+def file_option(help_text: str, *names: str, **details: Any) -> Any:
+    """Return a Typer option that takes a file name."""
+    return typer.Option(*names, metavar="FILE", help=help_text, **details)
+
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Model folder or run folder.")]
+InputFile = Annotated[Path | None, file_option("Read the texts from a file, one per line.", "--input")]
+TargetLanguage = Annotated[str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE")]
+LengthExponent = Annotated[
+    float, option("Exponent of the length normalization; larger values favour longer texts.", min=0.0)
+]
+Window = Annotated[int | None, option("Context window in tokens for long texts (language models).", min=2)]
+BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=1)]
 
 
 def takes_options(options_class: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:

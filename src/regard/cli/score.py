@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.text_input import (
-    BatchTokens,
-    ModelArgument,
-    TargetLanguage,
-    check_paths,
-    read_lines,
-    show_progress,
-    zip_file,
-)
+from regard.cli.options import BatchTokens, InputFile, ModelArgument, TargetLanguage, Window, file_option, option
+from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText
@@ -30,23 +23,16 @@ def score(
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Texts to score; for a translation model: translations."),
     ] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Sources for a translation model: line n belongs to text n."),
-    ] = None,
+    input_file: InputFile = None,
+    source: Annotated[Path | None, file_option("Sources for a translation model: line n belongs to text n.")] = None,
     source_text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Source for a translation model, the same for all texts.")
+        str | None, option("Source for a translation model, the same for all texts.", metavar="TEXT")
     ] = None,
     into: TargetLanguage = None,
-    window: Annotated[
-        int | None, typer.Option(min=2, help="Context window in tokens for long texts (language models).")
-    ] = None,
+    window: Window = None,
     batch_tokens: BatchTokens = 4096,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text: tokens, logprobs, best_logprobs, correct.")
+        bool, option("Print one JSON object per text: tokens, logprobs, best_logprobs, correct.", "--json")
     ] = False,
 ) -> None:
     """Score texts under a model: arguments, lines of a file, or lines of standard input.

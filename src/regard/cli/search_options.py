@@ -1,24 +1,20 @@
 """The decoding options that `translate` and `generate` share, and the search strategy that they select."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.cli.options import option
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
     from regard.decode.length_penalty import LengthPenalty
     from regard.pipeline.search import Search
 
-SAMPLING_PANEL = "Sampling"  # the heading of these options in the help
-
-
-def _option(help_text: str, **limits: float) -> Any:
-    return typer.Option(help=help_text, rich_help_panel=SAMPLING_PANEL, **limits)  # type: ignore[arg-type]
-
-
+_option = partial(option, rich_help_panel="Sampling")  # the heading of these options in the help
 Temperature = Annotated[float, _option("Divide the logits by this; 0 takes the most probable token.", min=0)]
 TopK = Annotated[int | None, _option("Sample from the k most probable tokens.", min=1)]
 TopP = Annotated[
@@ -41,6 +37,7 @@ class SearchKind(StrEnum):
     mbr = "mbr"
 
 
+SearchOption = Annotated[SearchKind, option("Search strategy; mbr: minimum Bayes risk over samples, by chrF.")]
 SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filter and sample tokens
 LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalise scores by length
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")

@@ -4,9 +4,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
-import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
 
@@ -21,11 +20,6 @@ PIPELINES = {  # by class: the kind of model, and the command that runs it
     "FillMask": ("masked language", "fill"),
     "Classifier": ("classification or tagging", "label"),
 }
-ModelArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Model folder or run folder.")]
-TargetLanguage = Annotated[
-    str | None, typer.Option("--into", metavar="LANGUAGE", help="Target language (multilingual models).")
-]
-BatchTokens = Annotated[int, typer.Option(min=1, help="Maximum number of tokens in a batch.")]
 
 
 def load_as(folder: Path, pipeline_class: type[Pipeline]) -> Pipeline:

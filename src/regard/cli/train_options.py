@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
-from regard.cli.options import StringList
+from regard.cli.options import StringList, file_option, option
 from regard.config.run import AnySource, Documents
 from regard.config.toml_file import parse_settings
 
@@ -18,10 +18,6 @@ class UsageError(RegardError):
     """Options that cannot be combined."""
 
 
-def _file(help_text: str) -> Any:
-    return typer.Option(metavar="FILE", help=help_text)
-
-
 @dataclass(frozen=True)
 class TrainOptions:
     """The options of `regard train`; None means not given."""
@@ -29,45 +25,41 @@ class TrainOptions:
     run: Annotated[
         Path | None, typer.Argument(metavar="RUN", help="Run file (TOML) with all settings, instead of a corpus.")
     ] = None
-    source: Annotated[StringList, _file("Source side, one sentence per line.")] = None
-    target: Annotated[StringList, _file("Target side: line n translates line n of --source.")] = None
-    text: Annotated[StringList, _file("Text for a language model: file or folder. Repeatable.")] = None
-    data: Annotated[StringList, _file("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable.")] = None
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="New folder for checkpoints, log and the best model.")
+    source: Annotated[StringList, file_option("Source side, one sentence per line.")] = None
+    target: Annotated[StringList, file_option("Target side: line n translates line n of --source.")] = None
+    text: Annotated[StringList, file_option("Text for a language model: file or folder. Repeatable.")] = None
+    data: Annotated[
+        StringList, file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable.")
     ] = None
-    languages: Annotated[tuple[str, str] | None, typer.Option(help="Source and target language, e.g. en de.")] = None
-    validation: Annotated[StringList, _file("Validation corpus, in the format of --data or --text. Repeatable.")] = None
-    validation_source: Annotated[StringList, _file("Source side of the validation corpus.")] = None
-    validation_target: Annotated[StringList, _file("Target side of the validation corpus.")] = None
+    out: Annotated[Path | None, option("New folder for checkpoints, log and the best model.", metavar="FOLDER")] = None
+    languages: Annotated[tuple[str, str] | None, option("Source and target language, e.g. en de.")] = None
+    validation: Annotated[
+        StringList, file_option("Validation corpus, in the format of --data or --text. Repeatable.")
+    ] = None
+    validation_source: Annotated[StringList, file_option("Source side of the validation corpus.")] = None
+    validation_target: Annotated[StringList, file_option("Target side of the validation corpus.")] = None
     preset: Annotated[
-        str | None, typer.Option(help="Model preset (`regard model presets`). Default: chosen from the corpus size.")
+        str | None, option("Model preset (`regard model presets`). Default: chosen from the corpus size.")
     ] = None
     settings: Annotated[
         StringList,
-        typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. train.clip=0.5. Repeatable."),
+        option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
     ] = None
-    minutes: Annotated[
-        float | None, typer.Option(help="Time budget: chooses model size and number of updates to fit.")
-    ] = None
-    updates: Annotated[int | None, typer.Option(help="Total number of optimizer updates.")] = None
-    seed: Annotated[
-        int | None, typer.Option(help="Random seed: initial weights, dropout, data order, validation split.")
-    ] = None
-    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the run in this folder.")] = None
-    more: Annotated[int | None, typer.Option(help="With --resume: number of updates beyond the old total.")] = None
+    minutes: Annotated[float | None, option("Time budget: chooses model size and number of updates to fit.")] = None
+    updates: Annotated[int | None, option("Total number of optimizer updates.")] = None
+    seed: Annotated[int | None, option("Random seed: initial weights, dropout, data order, validation split.")] = None
+    resume: Annotated[Path | None, option("Continue the run in this folder.", metavar="FOLDER")] = None
+    more: Annotated[int | None, option("With --resume: number of updates beyond the old total.")] = None
     accept: Annotated[
         StringList,
-        typer.Option(metavar="data|config", help="With --resume: continue although data or settings changed."),
+        option("With --resume: continue although data or settings changed.", metavar="data|config"),
     ] = None
-    pause_at: Annotated[int | None, typer.Option(help="Stop after this update; continue with --resume.")] = None
+    pause_at: Annotated[int | None, option("Stop after this update; continue with --resume.")] = None
     track: Annotated[
         StringList,
-        typer.Option(metavar="TRACKER", help="Log metrics to tensorboard, wandb or mlflow. Repeatable."),
+        option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
     ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print settings, cost and estimated time, then exit.")] = (
-        False
-    )
+    dry_run: Annotated[bool, option("Print settings, cost and estimated time, then exit.", "--dry-run")] = False
 
     def check(self) -> None:
         """Raise a UsageError for options that exclude each other, before anything is read or created."""

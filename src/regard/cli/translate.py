@@ -11,94 +11,68 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.search_options import LengthNormalization, SearchKind
-from regard.cli.text_input import (
+from regard.cli.options import (
     BatchTokens,
+    InputFile,
+    LengthExponent,
     ModelArgument,
     TargetLanguage,
-    check_paths,
-    join_lines,
-    load_as,
-    read_lines,
-    read_text,
-    show_progress,
+    file_option,
+    option,
 )
+from regard.cli.search_options import LengthNormalization, SearchKind
+from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, read_text, show_progress
 
 if TYPE_CHECKING:
     from regard.pipeline.results import Translation
     from regard.pipeline.translator import Translator
 
-CONSTRAINTS_PANEL = "Constraints"  # the heading of these options in the help
+CONSTRAINTS = {"rich_help_panel": "Constraints"}  # the heading of these options in the help
 
 
 def translate(
     context: typer.Context,
     folder: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to translate.")] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Read the texts from a file, one per line.")
-    ] = None,
-    output_file: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of standard output.")
-    ] = None,
+    input_file: InputFile = None,
+    output_file: Annotated[Path | None, file_option("Write to a file instead of standard output.", "--output")] = None,
     beam: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Beam size (1 is greedy); with --search sample or mbr: number of samples.",
             min=1,
-            help="Beam size (1 is greedy); with --search sample or mbr: number of samples.",
             show_default="5; sample: --n-best; mbr: 32",
         ),
     ] = None,
-    length_penalty: Annotated[
-        float, typer.Option(min=0.0, help="Exponent of the length normalization; larger values favour longer texts.")
-    ] = 1.0,
+    length_penalty: LengthExponent = 1.0,
     length_normalization: Annotated[
         LengthNormalization,
-        typer.Option(help="Divide log-probabilities by length^penalty, or by ((5 + length) / 6)^penalty (gnmt)."),
+        option("Divide log-probabilities by length^penalty, or by ((5 + length) / 6)^penalty (gnmt)."),
     ] = LengthNormalization.power,
-    search: Annotated[
-        SearchKind,
-        typer.Option(help="Search strategy; mbr: minimum Bayes risk over samples, by chrF."),
-    ] = SearchKind.beam,
-    n_best: Annotated[
-        int, typer.Option(min=1, help="Translations per text; above 1 prints line number, score, translation.")
-    ] = 1,
+    search: search_options.SearchOption = SearchKind.beam,
+    n_best: Annotated[int, option("Translations per text; above 1 prints line number, score, translation.", min=1)] = 1,
     ensemble: Annotated[
-        list[Path] | None,
-        typer.Option("--with", metavar="FOLDER", help="Ensemble with this model. Repeatable."),
+        list[Path] | None, option("Ensemble with this model. Repeatable.", "--with", metavar="FOLDER")
     ] = None,
     max_length: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum number of target tokens.", show_default="max_length_ratio * source + 50"),
+        int | None, option("Maximum number of target tokens.", min=1, show_default="max_length_ratio * source + 50")
     ] = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     document: Annotated[
-        bool, typer.Option("--document", help="The input is one document: split it into sentences, keep its layout.")
+        bool, option("The input is one document: split it into sentences, keep its layout.", "--document")
     ] = False,
-    align: Annotated[bool, typer.Option("--align", help="With --json: add word alignments.")] = False,
+    align: Annotated[bool, option("With --json: add word alignments.", "--align")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text: text, score, tokens, logprobs, ...")
+        bool, option("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json")
     ] = False,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Every translation starts with this text.", rich_help_panel=CONSTRAINTS_PANEL
-        ),
-    ] = "",
+    prefix: Annotated[str, option("Every translation starts with this text.", metavar="TEXT", **CONSTRAINTS)] = "",
     require: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PHRASE",
-            help="Every translation contains this phrase. Repeatable.",
-            rich_help_panel=CONSTRAINTS_PANEL,
-        ),
+        option("Every translation contains this phrase. Repeatable.", metavar="PHRASE", **CONSTRAINTS),
     ] = None,
     forbid: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PHRASE", help="No translation contains this phrase. Repeatable.", rich_help_panel=CONSTRAINTS_PANEL
-        ),
+        list[str] | None, option("No translation contains this phrase. Repeatable.", metavar="PHRASE", **CONSTRAINTS)
     ] = None,
     temperature: search_options.Temperature = 1.0,
     top_k: search_options.TopK = None,
