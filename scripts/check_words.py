@@ -64,19 +64,20 @@ IDENTIFIERS = {
 }
 WORD_INSTEAD = "token, unless it is a word of the text"
 
-# At most 12 places handle words of the text, so their identifiers may contain `word`.
-WORDS_OF_TEXT = {
-    "src/regard/text/": "word-level tokenizers, word boundaries and word ids",
-    "src/regard/config/run.py": "WordLevel, the word-level tokenizer",
-    "src/regard/cli/tokenizer.py": "prints the words of BPE learning",
-    "src/regard/cli/label.py": "tags one label per word",
-    "src/regard/data/readers/conll.py": "CoNLL has one word per line",
-    "src/regard/data/doctor/": "language detection and length rules work on words",
-    "src/regard/data/batches/tasks.py": "whole-word masking",
-    "src/regard/data/shards/tokenize.py": "first tokens of words for tagging",
-    "src/regard/measure/": "word error rate and statistics over words",
-    "src/regard/pipeline/": "word alignment, tags per word, repeated-word probes",
-    "src/regard/train/auto/": "vocabulary size from the number of distinct words",
+# The identifiers that may contain `word`, at most 12: each means a word of the text.
+WORD_IDENTIFIERS = {
+    "word": "one word of a text",
+    "words": "the words of a text",
+    "word_id": "the index of the word that a token belongs to, as in `tokenizers`",
+    "word_ids": "the indices of the words that tokens belong to, as in `tokenizers`",
+    "word_alignment": "the module that aligns source and target words",
+    "align_words": "its function",
+    "WordLevel": "the word-level tokenizer of `tokenizers`",
+    "WordLevelTrainer": "its trainer in `tokenizers`",
+    "whole_words": "whole-word masking (BERT)",
+    "count_words": "word frequencies of a corpus",
+    "distinct_words": "the different words of a corpus",
+    "word_order": "the argument of sacreBLEU's chrF",
 }
 
 # Other exceptions: (path prefix, pattern of the matched text, reason).
@@ -106,12 +107,12 @@ def check_prose(text: str, path: str, first_line: int = 1) -> Iterator[Finding]:
 
 
 def check_identifier(name: str, path: str, line: int) -> Iterator[Finding]:
-    """Yield a finding if a name is on the list; `word` is allowed where words of the text are handled."""
+    """Yield a finding if a name is on the list, or contains `word` and is not one of WORD_IDENTIFIERS."""
     for pattern, instead in IDENTIFIERS.items():
         if re.fullmatch(pattern, name.strip("_")):
             yield Finding(path, line, name, instead)
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
-    if {"word", "words"} & set(parts) and not path.startswith(tuple(WORDS_OF_TEXT)):
+    if {"word", "words"} & set(parts) and name not in WORD_IDENTIFIERS:
         yield Finding(path, line, name, WORD_INSTEAD)
 
 

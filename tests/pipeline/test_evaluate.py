@@ -16,7 +16,7 @@ from regard.pipeline.probes import (
     probe,
     probe_gender,
     probe_repetition,
-    select_words_to_repeat,
+    select_repeated,
 )
 from regard.pipeline.results import Translation
 from regard.pipeline.scorer import ScoredText, Scorer
@@ -86,7 +86,7 @@ def test_one_word_for_each_word_is_no_fault() -> None:
     result = probe_repetition(make_fake_translator(str.upper), TEXTS[:2])
     assert result.flagged == 0
     assert all(case.excess == 0 and case.relevance == 1.0 for case in result.cases)
-    assert [case.word for case in result.cases] == select_words_to_repeat(TEXTS[:2])
+    assert [case.word for case in result.cases] == select_repeated(TEXTS[:2])
     assert {case.times for case in result.cases} == {REPETITIONS}
 
 
@@ -116,7 +116,7 @@ def test_a_sentence_about_something_else_is_detached() -> None:
 
 def test_frequent_and_rarer_words_are_repeated() -> None:
     sources = ["a a a a b b b c c d d e e f g h i j k l ."]
-    assert select_words_to_repeat(sources) == ["a", "b", "c", "d", "g", "h", "i", "j", "ga"]
+    assert select_repeated(sources) == ["a", "b", "c", "d", "g", "h", "i", "j", "ga"]
 
 
 def test_men_and_women_are_counted() -> None:

@@ -69,7 +69,7 @@ def _write(text: str, prediction: "Classification | TaggedText", as_json: bool) 
     if as_json:
         sys.stdout.write(json.dumps({"source": text, **asdict(prediction)}, ensure_ascii=False) + "\n")
     elif isinstance(prediction, TaggedText):
-        tagged_words = zip(prediction.words, prediction.tags, strict=True)
-        sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in tagged_words) + "\n")
+        tagged = zip(prediction.words, prediction.tags, strict=True)
+        sys.stdout.write(" ".join(f"{word}/{tag.label}" for word, tag in tagged) + "\n")
     else:
         sys.stdout.write(f"{prediction.label}\t{prediction.probability:.1%}\t{text}\n")

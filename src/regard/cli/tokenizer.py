@@ -26,7 +26,7 @@ TokenizerArgument = Annotated[
     Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, or a folder that contains it.")
 ]
 KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
-MAX_WORDS = 200  # distinct words for --steps: more are unreadable
+MAX_ENTRIES = 200  # distinct words for --steps: more are unreadable
 
 
 @app.command()
@@ -146,10 +146,10 @@ def _show_merges(tokenizer: Tokenizer, files: list[str]) -> None:
         return (text for _, text in _read_texts(files, Defects()))
 
     words = count_words(tokenizer, texts())
-    if len(words) > MAX_WORDS:
+    if len(words) > MAX_ENTRIES:
         raise RegardError(
             f"The text has {len(words):,} distinct words, too many to print after every merge.",
-            fix=f"Use --steps with a text of at most {MAX_WORDS} distinct words.",
+            fix=f"Use --steps with a text of at most {MAX_ENTRIES} distinct words.",
         )
     ids = {token: token_id for token_id, token in enumerate(tokenizer.vocabulary)}
 

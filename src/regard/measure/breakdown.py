@@ -94,11 +94,11 @@ def score_by_frequency(
     check_pairs(hypotheses, references)
     in_references, in_hypotheses, correct = Counter[int](), Counter[int](), Counter[int]()
     for text, candidates in zip(hypotheses, reference_lists(references), strict=True):
-        hypothesis_words, reference_words = count_words([text]), count_words([candidates[0]])
+        hypothesis_counts, reference_counts = count_words([text]), count_words([candidates[0]])
         for counter, words in (
-            (in_hypotheses, hypothesis_words),
-            (in_references, reference_words),
-            (correct, hypothesis_words & reference_words),
+            (in_hypotheses, hypothesis_counts),
+            (in_references, reference_counts),
+            (correct, hypothesis_counts & reference_counts),
         ):
             for word, count in words.items():
                 counter[_find_bucket(counts.get(word, 0), edges)] += count

@@ -187,7 +187,7 @@ def _projections(attention: parts.Attention, width: int, queries: int, keys: int
 def _attention_flops(
     attention: parts.Attention, width: int, batch_size: int, pairs: int, queries: int, keys: int
 ) -> int:
-    """FLOPs of scores and weighted sums, for so many query-key pairs, queries and keys per row over all calls."""
+    """FLOPs of scores and weighted sums, given query-key pairs, queries and keys per row over all calls."""
     key_dim, value_dim = attention.dims(width)
     score = attention.score
     if isinstance(score, parts.Concat | parts.Additive):

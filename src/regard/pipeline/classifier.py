@@ -10,13 +10,13 @@ from regard.base.errors import RegardError
 from regard.base.plural import pluralize
 from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
-from regard.data.shards.tokenize import first_token_of_words
+from regard.data.shards.tokenize import find_first_tokens
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoding import add_special_tokens, check_list, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
-_WORD = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space does not separate words
+_NON_SPACE = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space does not separate words
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ class Classifier:
         self._check_task("tag", "classify")
         check_list(texts, "text", "tag")
         tokenizer = self.tokenizers.source
-        words = [_WORD.findall(text) for text in texts]
-        joined_texts = [" ".join(text_words) for text_words in words]
+        words = [_NON_SPACE.findall(text) for text in texts]
+        joined_texts = [" ".join(spans) for spans in words]
         encoded = [tokenizer.encode(text) for text in joined_texts]
         rows = [add_special_tokens(tokenizer, encoding.ids) for encoding in encoded]
         results: dict[int, TaggedText] = {}
         for indices, logits in encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens):
             for index, probabilities in zip(indices, logits.softmax(dim=-1).tolist(), strict=True):
-                first_tokens = first_token_of_words(joined_texts[index], encoded[index].offsets)
+                first_tokens = find_first_tokens(joined_texts[index], encoded[index].offsets)
                 tags = tuple(self._make_label(probabilities[1 + first_token]) for first_token in first_tokens)
                 results[index] = TaggedText(tuple(words[index]), tags)
         return [results[index] for index in range(len(rows))]

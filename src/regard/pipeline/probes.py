@@ -131,13 +131,13 @@ def probe_repetition(
     target_language: str | None = None,
 ) -> RepetitionProbe:
     """Translate repeated frequent words, rare words and a nonsense syllable, and flag suspicious outputs."""
-    words = select_words_to_repeat(sources)
-    repeated_words = [" ".join([word] * REPETITIONS) for word in words]
-    translations = translator.translate(words + repeated_words, search, target_language=target_language)
+    words = select_repeated(sources)
+    repeated = [" ".join([word] * REPETITIONS) for word in words]
+    translations = translator.translate(words + repeated, search, target_language=target_language)
     outputs = [translation.text for translation in translations]
     single_outputs, repeated_outputs = outputs[: len(words)], outputs[len(words) :]
     cases = []
-    for word, source, single, output in zip(words, repeated_words, single_outputs, repeated_outputs, strict=True):
+    for word, source, single, output in zip(words, repeated, single_outputs, repeated_outputs, strict=True):
         excess = max_ngram_count(output, NGRAM) - max_ngram_count(source, NGRAM)
         share = relevance(output, single)
         flags = (excess >= MIN_EXCESS, share < MIN_RELEVANCE)
@@ -145,7 +145,7 @@ def probe_repetition(
     return RepetitionProbe(sum(case.oscillates or case.detached for case in cases), tuple(cases))
 
 
-def select_words_to_repeat(sources: Sequence[str]) -> list[str]:
+def select_repeated(sources: Sequence[str]) -> list[str]:
     """Return the 4 most frequent words, 4 words of the rarer half, and a nonsense syllable.
 
     >>> select_words_to_repeat(["a dog and a cat ."])
@@ -166,7 +166,7 @@ def relevance(output: str, single_output: str) -> float:
     (0.6, 1.0)
     """
     words = [word for word, times in count_words([output.lower()]).items() for _ in range(times) if word.isalnum()]
-    return sum(word in _word_set(single_output) for word in words) / len(words) if words else 1.0
+    return sum(word in _distinct(single_output) for word in words) / len(words) if words else 1.0
 
 
 def probe_gender(
@@ -182,8 +182,8 @@ def probe_gender(
     he, she, unspecified = outputs[0::3], outputs[1::3], outputs[2::3]
     return GenderProbe(
         pairs=len(PROFESSIONS),
-        he_kept=sum("er" in _word_set(text) for text in he),
-        she_kept=sum("sie" in _word_set(text) for text in she),
+        he_kept=sum("er" in _distinct(text) for text in he),
+        she_kept=sum("sie" in _distinct(text) for text in she),
         he=_count_genders(he),
         she=_count_genders(she),
         unspecified=_count_genders(unspecified),
@@ -197,7 +197,7 @@ def detect_gender(text: str, masculine: str, feminine: str) -> Gender:
     >>> detect_gender("Die Ärztin ist müde.", "arzt", "ärztin"), detect_gender("Der Hund.", "arzt", "ärztin")
     ('feminine', 'unclear')
     """
-    words = _word_set(text)
+    words = _distinct(text)
     has_masculine, has_feminine = bool(words & set(masculine.split())), bool(words & set(feminine.split()))
     return "unclear" if has_masculine == has_feminine else "masculine" if has_masculine else "feminine"
 
@@ -209,5 +209,5 @@ def _count_genders(texts: Sequence[str]) -> dict[Gender, int]:
     return counts
 
 
-def _word_set(text: str) -> set[str]:
+def _distinct(text: str) -> set[str]:
     return set(count_words([text.lower()]))

@@ -115,16 +115,16 @@ def _attention_weights(translator: Translator, pairs: list[Row], name: str) -> T
 
 def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
     """Align one pair. `weights` (T, S) has a row for each target token, and may have one more for eos."""
-    source_words = translator.tokenizers.source.word_ids(pair.source)
-    target_words = translator.tokenizers.target.word_ids(pair.labels[:-1])
-    by_source_word = sum_by_word(weights[: len(target_words)].T, source_words)  # (source words, T)
-    by_word = sum_by_word(by_source_word.T, target_words)  # (target words, source words)
-    if not by_word.numel():
+    source_ids = translator.tokenizers.source.word_ids(pair.source)
+    target_ids = translator.tokenizers.target.word_ids(pair.labels[:-1])
+    by_source = sum_subwords(weights[: len(target_ids)].T, source_ids)  # (source words, T)
+    by_pair = sum_subwords(by_source.T, target_ids)  # (target words, source words)
+    if not by_pair.numel():
         return frozenset()
-    return frozenset((source, target) for target, source in enumerate(by_word.argmax(dim=1).tolist()))
+    return frozenset((source, target) for target, source in enumerate(by_pair.argmax(dim=1).tolist()))
 
 
-def sum_by_word(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
+def sum_subwords(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
     """Sum rows of tokens (n, m) to rows of words (words, m); tokens that belong to no word are left out.
 
     >>> sum_by_word(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])

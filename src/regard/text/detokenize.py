@@ -41,10 +41,10 @@ class TokenBytes:
         self.control -= {self.unk}  # it stands for unknown text
 
         has_leading_space, has_trailing_space = join_style not in ("words", "marks_after"), join_style == "marks_after"
-        self.starts_word = [
+        self.is_start = [
             join_style == "words" or (has_leading_space and entry.startswith(_WHITESPACE)) for entry in self.bytes
         ]
-        self.ends_word = [has_trailing_space and entry.endswith(b" ") for entry in self.bytes]
+        self.is_end = [has_trailing_space and entry.endswith(b" ") for entry in self.bytes]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text.

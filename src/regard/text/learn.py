@@ -96,7 +96,7 @@ def _train_model(
             return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
         case WordLevel():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 word")
-            return _train_word_level(backend, texts, size, unk, special_tokens)
+            return _train_lookup(backend, texts, size, unk, special_tokens)
         case _:
             assert_never(settings)
 
@@ -169,7 +169,7 @@ def _stabilise_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, floa
     return sorted(scored, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _train_word_level(
+def _train_lookup(
     backend: tokenizers.Tokenizer, texts: Iterator[str], size: int, unk: str, special_tokens: list[str]
 ) -> Model:
     trainer = trainers.WordLevelTrainer(vocab_size=size + len(special_tokens), show_progress=False)

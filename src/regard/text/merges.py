@@ -57,14 +57,14 @@ def replay_merges(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Merge]
     if tokenizer.model["type"] != "BPE":
         raise RegardError("Only a BPE tokenizer has merges.", fix="Use the kind bpe or byte_bpe.")
     counts = count_words(tokenizer, texts)
-    symbols_of_word = {word: list(word) for word in counts}
+    symbols_by_text = {word: list(word) for word in counts}
     for number, (left, right) in enumerate(tokenizer.model["merges"], 1):
         count = sum(
-            counts[word] * list(pairwise(symbols)).count((left, right)) for word, symbols in symbols_of_word.items()
+            counts[word] * list(pairwise(symbols)).count((left, right)) for word, symbols in symbols_by_text.items()
         )
-        for symbols in symbols_of_word.values():
+        for symbols in symbols_by_text.values():
             _apply_merge(symbols, left, right)
-        yield Merge(number, left, right, count, [list(symbols) for symbols in symbols_of_word.values()])
+        yield Merge(number, left, right, count, [list(symbols) for symbols in symbols_by_text.values()])
 
 
 def _apply_merge(symbols: list[str], left: str, right: str) -> None:

@@ -86,7 +86,7 @@ class BpeDropout:
         """Encode a text, see `SubwordSampler`."""
         draw = make_keyed_random(seed, epoch, sample, side).random
         ids: list[int] = []
-        for tokens in _iter_word_tokens(self.tokenizer, text):
+        for tokens in _iter_tokens(self.tokenizer, text):
             symbols = [symbol for token in tokens for symbol in self._base_symbols[token]]
             n_merges = len(symbols) - len(tokens)
             first_skip = bisect_left(self._skip_bounds, -draw(), hi=n_merges) if n_merges < MAX_MERGES else n_merges
@@ -143,7 +143,7 @@ class UnigramSampling:
             return self.tokenizer.encode_ids([text])[0]
         ids: list[int] = []
         vocabulary, first_special = self.tokenizer.vocabulary, len(self._scores)
-        for tokens in _iter_word_tokens(self.tokenizer, text):
+        for tokens in _iter_tokens(self.tokenizer, text):
             if max(tokens) >= first_special:  # an unknown or extra token has one segmentation
                 ids += tokens
                 continue
@@ -186,7 +186,7 @@ class UnigramSampling:
         return lattice
 
 
-def _iter_word_tokens(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, ...]]:
+def _iter_tokens(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, ...]]:
     """Yield the ids of each pre-token."""
     encoding = tokenizer.encode_with_offsets([text])[0]
     for _, group in groupby(zip(encoding.word_ids, encoding.ids, strict=True), key=itemgetter(0)):

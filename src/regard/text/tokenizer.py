@@ -133,22 +133,22 @@ class Tokenizer:
 
     def word_ids(self, ids: Sequence[int]) -> list[int | None]:
         """Return the word number of each token, from the ids alone; None for special tokens."""
-        starts_word, ends_word, control = (
-            self.token_bytes.starts_word,
-            self.token_bytes.ends_word,
+        is_start, is_end, control = (
+            self.token_bytes.is_start,
+            self.token_bytes.is_end,
             self.token_bytes.control,
         )
-        word_numbers: list[int | None] = []
-        word_number, is_new_word = -1, True
+        numbers: list[int | None] = []
+        number, is_new = -1, True
         for token in ids:
             if token in control:
-                word_numbers.append(None)
-                is_new_word = True
+                numbers.append(None)
+                is_new = True
             else:
-                word_number += is_new_word or starts_word[token]
-                word_numbers.append(word_number)
-                is_new_word = ends_word[token]
-        return word_numbers
+                number += is_new or is_start[token]
+                numbers.append(number)
+                is_new = is_end[token]
+        return numbers
 
     @cached_property
     def vocabulary(self) -> list[str]:

@@ -145,7 +145,7 @@ def test_masked_lm_masks_whole_words() -> None:
     opens = np.arange(100) % 3 == 0  # every third id opens a word
     closes = np.arange(100) % 7 == 6  # and after these one begins
     token_lists = make_texts(300)
-    rows = MaskedLM(S, seed=1, text_ids=TEXT_IDS, word_boundaries=(opens, closes)).make_arrays(
+    rows = MaskedLM(S, seed=1, text_ids=TEXT_IDS, boundaries=(opens, closes)).make_arrays(
         make_samples([(text,) for text in token_lists])
     )
     n_long = 0
@@ -166,7 +166,7 @@ def test_masked_lm_masks_whole_words() -> None:
 
 NOISY: list[Task] = [
     MaskedLM(S, seed=1, text_ids=TEXT_IDS, masking="bert"),
-    MaskedLM(S, seed=1, text_ids=TEXT_IDS, word_boundaries=(np.arange(100) % 3 == 0, np.zeros(100, np.bool_))),
+    MaskedLM(S, seed=1, text_ids=TEXT_IDS, boundaries=(np.arange(100) % 3 == 0, np.zeros(100, np.bool_))),
     SpanCorruption(S, tuple(range(100, 130)), seed=1),
 ]
 

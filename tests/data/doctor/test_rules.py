@@ -131,8 +131,8 @@ def test_very_long_lines_are_checked_in_linear_time(text: str) -> None:
 def test_a_language_without_spaces_has_no_long_words() -> None:
     sides = [["这是一个没有空格的句子。" * 5] * 50, ["This is a sentence with spaces."] * 50]
     statistics = length.learn_lengths(sides)
-    assert statistics.check_long_word(Example(Location("a", 1), "长" * 200, "Long.")) is None
-    assert statistics.check_long_word(Example(Location("a", 1), "长", "x" * 200)) is not None
+    assert statistics.check_long_run(Example(Location("a", 1), "长" * 200, "Long.")) is None
+    assert statistics.check_long_run(Example(Location("a", 1), "长", "x" * 200)) is not None
 
 
 def test_outliers_do_not_move_the_learned_lengths() -> None:

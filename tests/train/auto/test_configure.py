@@ -493,7 +493,7 @@ def test_counting(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("eins zwei\nüber eins\n", encoding="utf-8")
     (tmp_path / "b").write_text("one two\nover one\n", encoding="utf-8")
     stats = collect_stats([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
-    assert (stats.content, stats.examples, stats.distinct_word_count) == ("pairs", 2, 6)
+    assert (stats.content, stats.examples, stats.distinct_count) == ("pairs", 2, 6)
     assert (stats.source.characters, stats.source.bytes, stats.source.max_bytes) == (18, 19, 10)
     assert stats.target.alphabet == set("one two over")
     assert (stats.labels, stats.languages) == (set(), ())

@@ -180,7 +180,7 @@ class MaskedLM(EncoderTask):
     text_ids: NDArray[np.int64]  # ids that are not special tokens
     mask_probability: float = 0.15
     masking: Literal["mask", "bert"] = "mask"
-    word_boundaries: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    boundaries: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch with masked tokens."""
@@ -198,17 +198,15 @@ class MaskedLM(EncoderTask):
     def _select_masked(
         self, tokens: IntArray, rows: IntArray, offsets: IntArray, records: StoredSamples
     ) -> NDArray[np.bool_]:
-        is_word_start = np.ones(tokens.size, np.bool_)
-        if self.word_boundaries is not None:
-            is_word_start = (
-                (offsets == 0) | self.word_boundaries[0][tokens] | np.roll(self.word_boundaries[1][tokens], 1)
-            )
-        word_numbers = np.cumsum(is_word_start) - 1  # index of each token's word, counted across rows
-        word_rows = rows[is_word_start]
-        uniforms = uniform(derive(derive_sample_keys(self.seed, records, MASKING)[word_rows], offsets[is_word_start]))
+        is_start = np.ones(tokens.size, np.bool_)
+        if self.boundaries is not None:
+            is_start = (offsets == 0) | self.boundaries[0][tokens] | np.roll(self.boundaries[1][tokens], 1)
+        group_numbers = np.cumsum(is_start) - 1  # index of each token's word, counted across rows
+        group_rows = rows[is_start]
+        uniforms = uniform(derive(derive_sample_keys(self.seed, records, MASKING)[group_rows], offsets[is_start]))
         minima = np.ones(records.samples.size)
-        np.minimum.at(minima, word_rows, uniforms)
-        return ((uniforms < self.mask_probability) | (uniforms == minima[word_rows]))[word_numbers]
+        np.minimum.at(minima, group_rows, uniforms)
+        return ((uniforms < self.mask_probability) | (uniforms == minima[group_rows]))[group_numbers]
 
     def _replace_masked(
         self, tokens: IntArray, is_masked: NDArray[np.bool_], rows: IntArray, offsets: IntArray, records: StoredSamples
@@ -408,12 +406,10 @@ def build_task(
             return LanguageModelling(source.specials)
         case "fill":
             text_ids = np.array(sorted(set(range(source.size)) - source.specials.control))
-            word_boundaries = (
-                (np.array(source.token_bytes.starts_word), np.array(source.token_bytes.ends_word))
-                if whole_words
-                else None
+            boundaries = (
+                (np.array(source.token_bytes.is_start), np.array(source.token_bytes.is_end)) if whole_words else None
             )
-            return MaskedLM(source.specials, seed, text_ids, masking=masking, word_boundaries=word_boundaries)
+            return MaskedLM(source.specials, seed, text_ids, masking=masking, boundaries=boundaries)
         case "restore":
             return SpanCorruption(source.specials, tuple(source.specials.extra.values()), seed)
         case "classify":

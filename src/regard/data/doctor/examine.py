@@ -54,7 +54,7 @@ class CorpusProfile:
             "brackets": pair.check_brackets,
             "html-entity": character.check_entity,
             "invisible-character": character.check_invisible,
-            "long-word": self.lengths.check_long_word,
+            "long-word": self.lengths.check_long_run,
         }
 
 
@@ -135,7 +135,7 @@ class _Collector:
         self.checks = [(RULE_BITS[name], check) for name, check in profile.make_checks().items()]
         self.verdicts = array("I")
         self.lengths = [array("I") for _ in range(2 if profile.has_pairs else 1)]
-        self.word_counts = [0] * len(self.lengths)
+        self.frequencies = [0] * len(self.lengths)
         self.locations = Locations()
         self.fingerprints = Fingerprints(should_fold=False)
         self.folded_fingerprints = Fingerprints(should_fold=True) if has_held_out else None
@@ -155,7 +155,7 @@ class _Collector:
         sides = _split_sides(batch, has_pairs=self.profile.has_pairs)
         for number, texts in enumerate(sides):
             self.lengths[number].extend(map(len, texts))
-            self.word_counts[number] += sum(len(text.split()) for text in texts)
+            self.frequencies[number] += sum(len(text.split()) for text in texts)
         if self.min_hashes is not None:
             self.min_hashes.add(["\n".join(texts) for texts in zip(*sides, strict=True)])
         self._check_languages(sides)
@@ -175,7 +175,7 @@ class _Collector:
         columns = [np.frombuffer(side, np.uint32) if side else np.empty(0, np.uint32) for side in self.lengths]
         verdicts = np.array(self.verdicts, np.uint32)
         diagnosis = Diagnosis(
-            rules, describe(columns, self.word_counts), self.profile, self.locations, verdicts, remarks=remarks
+            rules, describe(columns, self.frequencies), self.profile, self.locations, verdicts, remarks=remarks
         )
         _mark_rows(diagnosis, "duplicate", *find_repeats(self.fingerprints.pair))
         _mark_rows(diagnosis, "repeated-source", *find_repeats(self.fingerprints.source), unless=("duplicate",))

@@ -13,7 +13,7 @@ from regard.config.run import Conll
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
 
-_MULTIWORD_ID = re.compile(r"[0-9]+-[0-9]+")
+_RANGE_ID = re.compile(r"[0-9]+-[0-9]+")
 _EMPTY_NODE_ID = re.compile(r"[0-9]+\.[0-9]+")
 _SPACES = re.compile("[ \t]+")
 
@@ -82,14 +82,14 @@ class _SentenceReader:
                 where=str(where),
                 fix="Look for a missing tab, or set `word` and `tag` to existing columns.",
             )
-        if self.source.word > 1 and _MULTIWORD_ID.fullmatch(columns[0]):
+        if self.source.word > 1 and _RANGE_ID.fullmatch(columns[0]):
             self.defects.add("multiword token (1-2) left out, its words kept", where)
         elif self.source.word > 1 and _EMPTY_NODE_ID.fullmatch(columns[0]):
             self.defects.add("empty node (1.1) left out", where)
         else:
-            self._add_word(columns[self.source.word - 1], columns[self.source.tag - 1], where)
+            self._append_row(columns[self.source.word - 1], columns[self.source.tag - 1], where)
 
-    def _add_word(self, word: str, tag: str, where: Location) -> None:
+    def _append_row(self, word: str, tag: str, where: Location) -> None:
         if not word or not tag:
             missing_column = "word" if not word else "tag"
             raise CorpusError(

@@ -159,7 +159,7 @@ def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[i
 def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
     """Return for each token 1 + the tag of the word that begins with it, or 0 if no word does."""
     encoding = tokenizer.encode(example.source)
-    first_tokens, tags = first_token_of_words(example.source, encoding.offsets), example.tags or ()
+    first_tokens, tags = find_first_tokens(example.source, encoding.offsets), example.tags or ()
     if len(first_tokens) != len(tags):
         raise CorpusError(
             f"The sentence has {len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where)
@@ -175,17 +175,17 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
     return numbers.tolist()
 
 
-def first_token_of_words(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def find_first_tokens(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Return for every word the index of the first token that overlaps it; spaces separate words.
 
     >>> first_token_of_words("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
     array([0, 2])
     """
     ends = np.array([end for _, end in spans], np.int64)
-    return np.searchsorted(ends, _word_starts(text), side="right")
+    return np.searchsorted(ends, _start_offsets(text), side="right")
 
 
-def _word_starts(text: str) -> NDArray[np.int64]:
+def _start_offsets(text: str) -> NDArray[np.int64]:
     """Return where words begin: at characters after a space, or at the start."""
     return np.array(
         [i for i, character in enumerate(text) if character != " " and (i == 0 or text[i - 1] == " ")], np.int64

@@ -46,9 +46,9 @@ MIN_EPOCHS = 3  # with fewer in the available time, the model is too large
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
-MAX_WORD_CHARACTERS = 12  # mean characters up to which examples are words, split almost into letters
+MAX_ENTRY_CHARACTERS = 12  # mean characters up to which examples are words, split almost into letters
 FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters
-WORD_LIST_VOCABULARY = 512  # for words: letters and their most frequent groups
+LEXICON_VOCABULARY = 512  # for words: letters and their most frequent groups
 SPECIAL_TOKENS = 7  # in every vocabulary
 
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
@@ -236,13 +236,13 @@ class CorpusPlan:
         kind = self.changes.get("tokenizer.kind", "character" if recipe.vocabulary == CHARACTER_LEVEL else "")
         if kind == "character" and len(stats.source.alphabet | stats.target.alphabet) <= MAX_CHARACTER_VOCABULARY:
             return CHARACTER_LEVEL
-        if stats.content == "pairs" and stats.mean_length <= MAX_WORD_CHARACTERS:
-            return WORD_LIST_VOCABULARY
+        if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
+            return LEXICON_VOCABULARY
         return min(recipe.vocabulary or FALLBACK_VOCABULARY, self._max_useful_vocabulary)
 
     @property
     def _max_useful_vocabulary(self) -> int:
-        return max(512, 2 * self.stats.distinct_word_count)
+        return max(512, 2 * self.stats.distinct_count)
 
     def epoch_tokens(self, recipe: Recipe) -> float:
         """Estimate the tokens of one epoch, padding included."""
@@ -284,7 +284,7 @@ class CorpusPlan:
             reasons.append(f"Vocabulary: the {character_count} distinct characters of the text.")
             return CharacterLevel(), character_count + SPECIAL_TOKENS
         sides = ", shared by both sides" if stats.content == "pairs" else ""
-        if stats.content == "pairs" and stats.mean_length <= MAX_WORD_CHARACTERS:
+        if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
             reasons.append(
                 f"Vocabulary: {vocabulary_size} tokens of byte-level BPE{sides}: the examples are words "
                 f"({stats.mean_length:.0f} characters), and larger subwords would hide their spelling."
@@ -293,7 +293,7 @@ class CorpusPlan:
             only = "only " if vocabulary_size == self._max_useful_vocabulary else ""
             reasons.append(
                 f"Vocabulary: {vocabulary_size:,} tokens of byte-level BPE (no unknown tokens){sides}; "
-                f"the text has {only}{stats.distinct_word_count:,} distinct words."
+                f"the text has {only}{stats.distinct_count:,} distinct words."
             )
         return ByteBpe(vocabulary=vocabulary_size), vocabulary_size
 

@@ -12,7 +12,7 @@ from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
 Content = Literal["pairs", "text", "labels", "tags"]
-MAX_DISTINCT_WORDS = 1_000_000  # counted per side; more would change no setting
+MAX_DISTINCT = 1_000_000  # counted per side; more would change no setting
 SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -34,7 +34,7 @@ class SideStats:
         self.bytes += size
         self.max_bytes = max(self.max_bytes, size)
         self.alphabet.update(text)
-        if len(self.distinct_words) < MAX_DISTINCT_WORDS:
+        if len(self.distinct_words) < MAX_DISTINCT:
             self.distinct_words.update(text.split())
 
 
@@ -56,7 +56,7 @@ class CorpusStats:
         return self.source.characters / max(1, self.examples)
 
     @property
-    def distinct_word_count(self) -> int:
+    def distinct_count(self) -> int:
         """Number of distinct words on both sides together."""
         return len(self.source.distinct_words | self.target.distinct_words)
 

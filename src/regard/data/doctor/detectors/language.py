@@ -162,19 +162,19 @@ def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> Language
     is_wrong = [judgement.is_wrong & ~is_swapped for judgement in judgements]
     doubtful_rows = np.flatnonzero(is_wrong[0] | is_wrong[1])
     if len(doubtful_rows):
-        unshared_texts = [_remove_shared_words(sides[0][row], sides[1][row]) for row in doubtful_rows.tolist()]
+        unshared_texts = [_remove_shared(sides[0][row], sides[1][row]) for row in doubtful_rows.tolist()]
         for side in (0, 1):
             is_wrong[side][doubtful_rows] &= judge.judge(side, [texts[side] for texts in unshared_texts]).is_wrong
     return LanguageVerdict(is_swapped, tuple(is_wrong))
 
 
-def _remove_shared_words(source: str, target: str) -> tuple[str, str]:
+def _remove_shared(source: str, target: str) -> tuple[str, str]:
     """Remove the words that both texts share, unless they make up most of a text: then it is a copy."""
-    source_words, target_words = source.split(), target.split()
-    shared_words = set(source_words) & set(target_words)
+    source_set, target_set = source.split(), target.split()
+    shared = set(source_set) & set(target_set)
     remaining = (
-        " ".join(word for word in source_words if word not in shared_words),
-        " ".join(word for word in target_words if word not in shared_words),
+        " ".join(word for word in source_set if word not in shared),
+        " ".join(word for word in target_set if word not in shared),
     )
     is_mostly_shared = len(remaining[0]) < len(source) / 2 or len(remaining[1]) < len(target) / 2
     return (source, target) if is_mostly_shared else remaining

@@ -14,7 +14,7 @@ from regard.data.example import Example
 _MAX_DEVIATIONS = 5
 _NEVER_TOO_LONG = 500  # characters; a shorter text is never too long
 _SMOOTHING = 15  # characters added to both sides, so that "Ja." for "Yes, it is." is not an outlier
-_LONG_WORD = re.compile(r"\S{101,}")
+_LONG_RUN = re.compile(r"\S{101,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class LengthStatistics:
             f"usual ratio {self.ratio:.2f}, within a factor of {self.ratio_factor:.1f}",
         )
 
-    def check_long_word(self, example: Example) -> Finding | None:
+    def check_long_run(self, example: Example) -> Finding | None:
         """Find a word of more than 100 characters, in languages with spaces between words."""
         spans = []
         for text, has_spaces in zip((example.source, example.target or ""), self.has_spaces, strict=True):
             should_search = len(text) > 100 and has_spaces
-            spans.append(tuple(match.span() for match in _LONG_WORD.finditer(text)) if should_search else ())
+            spans.append(tuple(match.span() for match in _LONG_RUN.finditer(text)) if should_search else ())
         lengths = [end - start for side in spans for start, end in side]
         return Finding("long-word", f"{max(lengths):,} characters without a space", *spans) if lengths else None
 
