@@ -148,7 +148,7 @@ def probe_repetition(
 def select_repeated(sources: Sequence[str]) -> list[str]:
     """Return the 4 most frequent words, 4 words of the rarer half, and a nonsense syllable.
 
-    >>> select_words_to_repeat(["a dog and a cat ."])
+    >>> select_repeated(["a dog and a cat ."])
     ['a', 'and', 'cat', 'dog', 'ga']
     """
     counts = Counter({word: times for word, times in count_words(sources).items() if word.isalpha()})

@@ -127,7 +127,7 @@ def _links(translator: Translator, pair: Row, weights: Tensor) -> Links:
 def sum_subwords(weights: Tensor, word_ids: Sequence[int | None]) -> Tensor:
     """Sum rows of tokens (n, m) to rows of words (words, m); tokens that belong to no word are left out.
 
-    >>> sum_by_word(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
+    >>> sum_subwords(torch.tensor([[1.0], [2.0], [4.0], [8.0]]), [None, 0, 0, 1])
     tensor([[6.],
             [8.]])
     """

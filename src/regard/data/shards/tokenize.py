@@ -178,7 +178,7 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
 def find_first_tokens(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Return for every word the index of the first token that overlaps it; spaces separate words.
 
-    >>> first_token_of_words("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
+    >>> find_first_tokens("gone up", [(0, 2), (2, 4), (4, 7)])  # "go", "ne", " up"
     array([0, 2])
     """
     ends = np.array([end for _, end in spans], np.int64)
