@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 import pytest
 
@@ -21,7 +21,6 @@ from regard.data.readers import text_files
 from regard.data.shards.prepare import prepare
 from regard.data.shards.remote import RemoteShards
 from regard.store.run_folder import RunFolder
-from regard.text.tokenizer_pair import TokenizerPair
 from regard.train import data as module
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.data import RunData, check_corpus, prepare_data
@@ -49,30 +48,24 @@ def test_a_second_start_reuses_tokenizers_and_shards(tmp_path: Path) -> None:
     assert second.train.identity == first.train.identity
 
 
-@pytest.mark.parametrize("stage", ["learning", "saving"])
-def test_a_corpus_that_changes_while_it_is_read_is_detected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
-    """With statistics, the checksums are there before the vocabulary is learned; without, before it is saved."""
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_a_corpus_that_changes_while_it_is_read_is_detected(tmp_path: Path, has_statistics: bool) -> None:
+    """The checksums are saved before the text is used, whether the statistics computed them or not."""
     files = write_corpus(tmp_path / "corpus")
     run = make_small_run("translate", files)
 
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
+    def interrupt(_: Event) -> None:
+        raise KeyboardInterrupt  # learning the vocabulary
 
     (tmp_path / "run").mkdir()
-    folder, file_infos = RunFolder(tmp_path / "run"), collect_stats(run.data.train).file_infos
-    with monkeypatch.context() as patched:
-        if stage == "saving":
-            patched.setattr(TokenizerPair, "save", interrupt)
-        arguments = (interrupt, file_infos) if stage == "learning" else ((lambda _: None), None)
-        with pytest.raises(KeyboardInterrupt):
-            prepare_data(run, folder, *arguments)
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        prepare_data(run, folder, interrupt, collect_stats(run.data.train).file_infos if has_statistics else None)
     assert not folder.tokenizer.exists()
-    check_corpus(run, RunFolder(tmp_path / "run"))
+    check_corpus(run, folder)
     Path(files["all.en"]).write_text("something else\n" * 200)
     with pytest.raises(RegardError, match="other content"):
-        check_corpus(run, RunFolder(tmp_path / "run"))
+        check_corpus(run, folder)
 
 
 def test_tokenizers_are_saved_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,11 +232,11 @@ def test_regard_train_reads_a_corpus_three_times(
     check_corpus(run, folder)
 
 
-@pytest.mark.parametrize(("joint", "most"), [(True, 2), (False, 3)])
-def test_a_run_file_reads_a_corpus_twice(
+@pytest.mark.parametrize(("joint", "most"), [(True, 3), (False, 4)])
+def test_a_run_file_reads_a_corpus_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool, most: int
 ) -> None:
-    """The checksums are computed while the vocabulary is learned."""
+    """Checksums, vocabulary, shards with validation examples; one more for a second vocabulary."""
     files = write_corpus(tmp_path / "corpus", LARGE)
     changes: dict[str, object] = {"tokenizer.joint": joint}
     if not joint:

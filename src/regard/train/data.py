@@ -84,8 +84,7 @@ def prepare_data(
     corpus = _make_full_corpus(run)
     if not folder.corpus.is_file():
         corpus.check_regular_files()
-        if file_infos or folder.tokenizer.is_dir():  # before the text is used: a change from here on is detected
-            _save_file_infos(folder.corpus, corpus, file_infos or {})
+        _save_file_infos(folder.corpus, corpus, file_infos or {})  # first: any later change of a file is detected
     tokenizers = _make_tokenizers(run, folder, emit)
     shards = _make_shards(run, tokenizers, folder, emit)
     return RunData(tokenizers, shards["train"], shards.get("validation"), _read_examples(folder.examples))
@@ -133,11 +132,10 @@ def _make_tokenizers(run: Run, folder: RunFolder, emit: Listener) -> TokenizerPa
     train = Corpus(run.data.train)
     if _is_split(run):
         train, _ = train_validation_split(train, run.data.held_out, run.data.seed)
-    defects = Defects(hash_files=not folder.corpus.is_file())
 
     def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
         samplers = [(side, _Subsampler(emit)) for side in sides]
-        for _, example in train.examples(defects):
+        for _, example in train.examples(Defects()):
             for side, sampler in samplers:
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
@@ -149,8 +147,6 @@ def _make_tokenizers(run: Run, folder: RunFolder, emit: Listener) -> TokenizerPa
         tokenizers = TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     else:
         tokenizers = TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
-    if not folder.corpus.is_file():  # before the vocabulary is saved: later changes of the text are detected
-        _save_file_infos(folder.corpus, _make_full_corpus(run), defects.file_infos)
     with create_folder(folder.tokenizer) as path:
         tokenizers.save(path)
     return tokenizers
