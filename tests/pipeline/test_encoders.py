@@ -195,7 +195,7 @@ def test_encoders_want_lists_and_gaps_that_can_be_found(models: dict[str, Path])
         classifier.classify("good dog")
     with pytest.raises(RegardError, match="a list is expected"):
         fill_mask.fill("red dog ___")
-    with pytest.raises(RegardError, match="mark of a gap is empty"):
+    with pytest.raises(RegardError, match="marks a gap is empty"):
         fill_mask.fill(["red dog ___"], gap="")
     (filled,) = fill_mask.fill(["red dog ___"], n_best=100_000)
     assert len(filled.gaps[0]) == fill_mask.tokenizers.source.size

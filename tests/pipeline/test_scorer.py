@@ -151,7 +151,7 @@ def test_tags_of_languages_stand_before_the_source() -> None:
     with pytest.raises(RegardError, match="2 target languages for 1 text"):
         scorer.make_rows(["Zwei"], ["two"], target_language=["en", "de"])
     multilingual = Scorer(scorer.model, scorer.tokenizers, settings.model_copy(update={"languages": ()}))
-    with pytest.raises(RegardError, match="knows several languages"):
+    with pytest.raises(RegardError, match="has several target languages"):
         multilingual.make_rows(["Zwei"], ["two"])
 
 

@@ -96,7 +96,7 @@ def test_invalid_arguments_are_refused() -> None:
     for layer in (-1, 2):
         with pytest.raises(RegardError, match=f"no layer {layer}"):
             align_words(translator, ["two"], ["zwei"], layer=layer)
-    with pytest.raises(RegardError, match="no rows 'both'"):
+    with pytest.raises(RegardError, match="got 'both'"):
         align_words(translator, ["two"], ["zwei"], rows="both")  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="1 text but 2 sources"):
         align_words(translator, ["two", "men"], ["zwei"])

@@ -14,7 +14,7 @@ from regard.base import cpu_fast_path
 
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8000000000:glibc.malloc.hugetlb=1"
 TUNABLES_VARIABLE, RESTART_VARIABLE = "GLIBC_TUNABLES", "REGARD_STARTED_AGAIN"
-MIN_MEMORY = 4e9  # bytes that must be available: below, speed is not worth the memory
+MIN_MEMORY = 4e9  # bytes that must be available; with less, the higher memory use is not worth the speed
 NOTE = "Allocator: large tensors stay in the heap (glibc.malloc.mmap_max=0); off with --set device.allocator=plain."
 
 
@@ -25,7 +25,7 @@ def tune_allocator(*, is_enabled: bool) -> tuple[str, ...]:
         is_enabled: Whether the settings allow it (`device.allocator`, `device.cpu_fast_path`).
 
     Returns:
-        Lines for the log: empty without the tunables, else what is in effect and how to turn it off.
+        Lines for the log: a note about the tunables and how to turn them off; empty if they are not in effect.
     """
     if os.environ.pop(RESTART_VARIABLE, None) is not None:  # this is the restarted process
         os.environ.pop(TUNABLES_VARIABLE, None)  # glibc has read it, and child processes do not need it

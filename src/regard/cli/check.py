@@ -37,15 +37,15 @@ RuleNames = list[str] | None
 
 
 class RereadableCorpus:
-    """Examples of sources that can be read repeatedly; `defects` counts those of the first pass only."""
+    """A corpus that can be iterated repeatedly; `defects` counts only the defects of the first pass."""
 
     def __init__(self, *sources: AnySource) -> None:
         self.sources = sources
         self.defects = Defects()
-        self._is_first_reading = True
+        self._is_first_pass = True
 
     def __iter__(self) -> Iterator[Example]:
-        defects, self._is_first_reading = (self.defects if self._is_first_reading else Defects()), False
+        defects, self._is_first_pass = (self.defects if self._is_first_pass else Defects()), False
         for source in self.sources:
             yield from read(source, defects)
 

@@ -1,7 +1,7 @@
 """The events of a run as plain lines: on standard output without a terminal, and always in log.txt.
 
-12:01:33  update 1,200/8,000  epoch 19  loss 3.412  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
-12:01:40  validation at 1,200: loss 3.201, chrf 31.20, best so far
+12:01:33  update 1,200/8,000  epoch 19  loss 3.4120  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
+12:01:40  validation at 1,200: loss 3.2010, chrf 31.20, best so far
 12:01:40    source:    A man in a blue shirt.
 """
 
@@ -95,7 +95,7 @@ class LineLogger:
                 yield format_finished(event)
 
     def _format_signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
-        """Report how a score is computed, once: it never changes in a run."""
+        """Yield the signature of each score once: it never changes in a run."""
         for name, signature in signatures.items():
             if name not in self._printed_signatures:
                 self._printed_signatures.add(name)
@@ -123,7 +123,7 @@ class FileLog:
         self._logger = LineLogger(self._append, clock=clock)
 
     def __call__(self, event: Event) -> None:
-        """Handle an event; the sender has created and locked the folder."""
+        """Handle an event. The trainer has created and locked the folder before it sends one."""
         self._logger(event)
 
     def _append(self, line: str) -> None:

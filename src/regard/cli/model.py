@@ -15,7 +15,7 @@ from regard.config.toml_file import parse_settings
 
 app = typer.Typer(help="Inspect an architecture before training: settings, cost, export targets.", no_args_is_help=True)
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
+PresetArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. encoder.layers=2. Repeatable."),
@@ -39,14 +39,14 @@ def presets() -> None:
 
 
 @app.command()
-def show(model: ModelArgument, settings: SettingsOption = None) -> None:
+def show(model: PresetArgument, settings: SettingsOption = None) -> None:
     """Print the full configuration of a model as TOML."""
     typer.echo(codec.MODEL_FILES.dumps(_load_model(model, settings)), nl=False)
 
 
 @app.command()
-def exports(model: ModelArgument, settings: SettingsOption = None) -> None:
-    """List the engines that can represent this model exactly, and what prevents the others."""
+def exports(model: PresetArgument, settings: SettingsOption = None) -> None:
+    """List the engines that can represent this model exactly, and the obstacles to the others."""
     for verdict in exportable_to(_load_model(model, settings)):
         typer.echo(f"{'yes' if verdict.is_exact else 'no '}  {verdict.target}")
         for obstacle in verdict.obstacles:
@@ -55,7 +55,7 @@ def exports(model: ModelArgument, settings: SettingsOption = None) -> None:
 
 @app.command()
 def cost(
-    model: ModelArgument,
+    model: PresetArgument,
     settings: SettingsOption = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
     source: Annotated[int, typer.Option(min=0, help="Source length: encoder or prefix positions.")] = 100,

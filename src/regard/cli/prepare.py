@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def prepare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run file (TOML) with a `data` table.")],
-    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; good shards in it are reused.")],
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; its undamaged shards are reused.")],
     tokenizer: Annotated[Path, typer.Option(help="Folder with tokenizer.json, or source.json and target.json.")],
     workers: Annotated[int, typer.Option(min=1, help="Number of processes that tokenize.")] = 1,
     size: Annotated[float, typer.Option(min=0.001, help="Characters of text per shard, in millions.")] = 8.0,

@@ -66,7 +66,7 @@ def default_count(kind: SearchKind, n_best: int) -> int:
 def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
     """Raise an error for options that the search would ignore.
 
-    `--seed` is always accepted: it asks for the same text again, and a search without randomness keeps that promise.
+    `--seed` is always accepted: a search without randomness gives the same text with every seed.
     """
     for names, kinds, reason in (
         (SAMPLING_OPTIONS, SAMPLING_KINDS, "does not sample"),

@@ -1,4 +1,4 @@
-"""What the commands that run a model share: loading it, reading texts line by line, a progress bar."""
+"""Helpers of the commands that run a model: load it, read texts line by line, show a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +68,7 @@ def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterab
     if texts:
         return texts, len(texts), CHUNK_LINES
     if input_file is None:
-        is_interactive = sys.stdin.isatty()  # a person waits for the answer to every line
+        is_interactive = sys.stdin.isatty()  # a person waits for the output of every line
         return _decode_lines(sys.stdin.buffer), None, 1 if is_interactive else CHUNK_LINES
     from regard.data.example import Defects
     from regard.data.readers.text_files import iter_lines  # also reads .gz, .xz and .zst

@@ -82,7 +82,7 @@ class TrainOptions:
         if given_options:
             option = given_options[0]
             raise UsageError(
-                f"--resume takes {_describe_option(option)} from the run folder; {option} was given, too.",
+                f"--resume continues a run with its own {_describe_option(option)}; {option} cannot be given.",
                 fix=f"Leave out {option}, or start a new run with --out.",
             )
         if self.more is not None and self.updates is not None:
@@ -194,4 +194,4 @@ def _format_option(name: str) -> str:
 
 
 def _describe_option(option: str) -> str:
-    return {"--out": "its folder", "--preset": "the model"}.get(option, "corpus and settings")
+    return {"--out": "folder", "--preset": "model"}.get(option, "corpus and settings")

@@ -18,7 +18,7 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Constraints:
-    """What translations must begin with, contain, or not contain."""
+    """Prefixes, required phrases and forbidden phrases of translations."""
 
     prefixes: Sequence[str] | None = None
     """The beginning of each translation, one per text; "" leaves a text unconstrained."""

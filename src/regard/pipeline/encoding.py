@@ -35,7 +35,7 @@ class BatchLogits(NamedTuple):
 def check_list(values: Sequence[str], what: str, call: str) -> None:
     """Refuse a string where a list of strings is expected: iteration would take its characters as texts."""
     if isinstance(values, str):
-        raise RegardError(f"One {what} was given, where a list is expected.", fix=f"{call}([{values[:20]!r}])")
+        raise RegardError(f"A single {what} was given where a list is expected.", fix=f"{call}([{values[:20]!r}])")
 
 
 def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:
@@ -62,7 +62,7 @@ def encode_sources(
         tokenizers: Tokenizers of both sides.
         settings: The model's settings; they limit the length and name the languages.
         target_language: Language to translate into, one for all texts or one for each (multilingual models).
-        description: What error messages call a source ("Text 3 has 99 tokens").
+        description: Name of a source in error messages ("Text 3 has 99 tokens").
     """
     tokenizer = tokenizers.source
     tags = _encode_language_tags(len(texts), tokenizers, settings.languages, target_language)
@@ -81,7 +81,7 @@ def _encode_language_tags(
     if target_language is None and specials.languages:
         if len(languages) != 2:
             raise RegardError(
-                f"The model knows several languages: {', '.join(specials.languages)}.",
+                f"The model has several target languages: {', '.join(specials.languages)}.",
                 fix=f'Choose the target language: target_language="{next(iter(specials.languages))}" in Python, '
                 f"--into {next(iter(specials.languages))} on the command line.",
             )
@@ -157,7 +157,7 @@ def chunks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def chunk_seed(seed: int | None, chunk_index: int) -> int | None:
-    """Return the seed of a chunk: `seed` for the first, then counted up, so that no two chunks sample alike."""
+    """Return the seed of a chunk: `seed` + `chunk_index`, so that every chunk uses other random numbers."""
     return None if seed is None else seed + chunk_index
 
 

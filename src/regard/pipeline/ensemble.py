@@ -31,7 +31,7 @@ class EnsembleTranslator(Translator):
         weights: Sequence[float] | None = None,
     ) -> None:
         if not members:
-            raise RegardError("An ensemble needs at least one model.", fix="Give two or more.")
+            raise RegardError("An ensemble needs models, got none.", fix="Give two or more translators.")
         first_member = members[0]
         for number, member in enumerate(members[1:], 2):
             if member.tokenizers.fingerprint != first_member.tokenizers.fingerprint:

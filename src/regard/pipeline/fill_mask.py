@@ -54,14 +54,14 @@ class FillMask:
         Args:
             texts: Texts with at least one gap each.
             n_best: Number of candidates per gap.
-            gap: What marks a gap in the texts.
+            gap: String that marks a gap in the texts.
             batch_tokens: Maximum number of tokens in a batch, padding included.
         """
         check_list(texts, "text", "fill")
         if n_best < 1:
             raise RegardError(f"n_best must be at least 1, got {n_best}.", fix="Use 1 or more.")
         if not gap:
-            raise RegardError("The mark of a gap is empty.", fix=f'Use a mark such as "{GAP}".')
+            raise RegardError("The string that marks a gap is empty.", fix=f'Use a string such as "{GAP}".')
         n_best = min(n_best, self.tokenizers.source.size)
         rows = [self._encode_row(number, text, gap) for number, text in enumerate(texts, 1)]
         mask_id = self.tokenizers.source.specials.mask
@@ -84,7 +84,7 @@ class FillMask:
                 f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a token is missing."
             )
         # The space before a word belongs to its first token, so the space before a gap belongs to the token that fills
-        # it. If tokens have marks for spaces, the space after a gap is in the mark of that token or of the next one.
+        # it. If tokens have space marks (U+2581), the space after a gap is the mark of that token or of the next one.
         parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
         if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
             parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]

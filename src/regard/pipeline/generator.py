@@ -30,8 +30,9 @@ class TextGenerator:
         text_generator = regard.load("my-model")
         "".join(text_generator.stream("Once upon a time"))
 
-    The model reads [bos] + prompt, as in training. It may be in training: it is used in evaluation mode and the mode
-    of every module is restored. It never generates tokens that are not text (pad, mask, cls, sep, language tags).
+    The model reads [bos] + prompt, as in training. It may be in training mode: a generator uses it in evaluation mode
+    and restores the mode of every module. It never generates tokens that are not text (pad, mask, cls, sep, language
+    tags).
     """
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
@@ -55,7 +56,7 @@ class TextGenerator:
     ) -> Iterator[str]:
         """Sample a continuation and yield it as it is generated, without the prompt.
 
-        It ends with eos or after `max_new_tokens` tokens. The model computes a step only when the caller asks for
+        The text ends with eos or after `max_new_tokens` tokens. The model computes a step only when the caller asks for
         more text.
 
         Args:

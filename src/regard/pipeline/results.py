@@ -66,11 +66,11 @@ def make_result(
 
     Args:
         result_type: `Translation` or `GeneratedText`.
-        hypotheses: What a search found, best first.
+        hypotheses: Hypotheses of one text, best first.
         tokenizer: Tokenizer of the generated text.
         n_best: Number of hypotheses to keep.
         should_rerank: Rerank the hypotheses by minimum Bayes risk first.
-        prompt: Tokens that the text continues; they decide whether it begins with a space.
+        prompt: Tokens that the text continues; they determine whether it begins with a space.
     """
     results = [_to_result(result_type, hypothesis, tokenizer, prompt) for hypothesis in hypotheses]
     results = (rerank_mbr(results) if should_rerank else results)[:n_best]

@@ -99,7 +99,8 @@ class Scorer:
             )
         if not 0 < temperature < float("inf"):
             raise RegardError(
-                f"The temperature must be above 0 and finite, got {temperature}.", fix="Use 1.0 for none."
+                f"The temperature must be above 0 and finite, got {temperature}.",
+                fix="Use 1.0 to leave the probabilities unchanged.",
             )
         check_vocabulary_sizes(settings, tokenizers, where="Scorer")
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
@@ -179,10 +180,10 @@ class Scorer:
         window: int | None = None,
         batch_tokens: int = 4096,
     ) -> NllDerivatives:
-        """Return the derivatives of the negative log-likelihood of texts by the inverse temperature.
+        """Return the derivatives of the negative log-likelihood of texts with respect to the inverse temperature.
 
-        `regard.measure.fit_temperature` minimises with them. The scorer's own temperature has no influence. The model
-        reads the texts once; the last hidden state of each token stays in memory.
+        `regard.measure.fit_temperature` needs them for Newton's method. The scorer's own temperature has no influence.
+        The model reads the texts once; the last hidden state of each token stays in memory.
 
         Args:
             texts: Texts to score.

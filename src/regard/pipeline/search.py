@@ -50,7 +50,7 @@ class SearchInput:
     n_best: int = 1
     """Number of hypotheses per text."""
     required: Sequence[Sequence[Phrase]] = ()
-    """Phrases that each text must contain; empty: no text has any."""
+    """Phrases that each text must contain, one list per text; empty: no requirements."""
     trace: Trace | None = None
 
     @property
@@ -90,10 +90,10 @@ class Search(ABC):
         return 1
 
     def _check(self, inputs: SearchInput, max_count: int) -> None:
-        """Refuse what this strategy cannot do: required phrases, a trace, more than `max_count` hypotheses."""
+        """Refuse inputs that this strategy does not support: required phrases, a trace, `n_best` above `max_count`."""
         name = type(self).__name__
         if inputs.required:
-            raise RegardError(f"{name} cannot require phrases.", fix="Use Beam.")
+            raise RegardError(f"{name} does not support required phrases.", fix="Use Beam.")
         if inputs.trace is not None:
             raise RegardError(f"{name} cannot be traced.", fix="Use Beam.")
         if inputs.n_best > max_count:
@@ -166,7 +166,7 @@ class Sampling(Search):
 
 @dataclass(frozen=True)
 class DiverseBeam(Search):
-    """Diverse beam search (`regard.decode.diverse`): groups avoid each other's tokens; the best text of each group."""
+    """Diverse beam search (`regard.decode.diverse`): groups avoid tokens of earlier groups; one text per group."""
 
     groups: int = 5
     beam_size: int = 1

@@ -43,7 +43,7 @@ class Translator:
         translator = regard.load("my-model")
         translator.translate(["Good morning."])[0].text
 
-    The model may be in training: a translator uses it in evaluation mode and restores the mode of every module.
+    The model may be in training mode: a translator uses it in evaluation mode and restores the mode of every module.
     It never generates tokens that are not text (pad, bos, mask, cls, sep, language tags).
     """
 
@@ -79,7 +79,7 @@ class Translator:
             texts: Sources. An empty text, or one of white space, has an empty translation.
             search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
             n_best: Number of hypotheses per text: the best is the translation, the next ones its `alternatives`.
-            constraints: What the translations must begin with, contain, or not contain.
+            constraints: Prefixes, required phrases and forbidden phrases.
             max_length: Maximum number of target tokens, eos included. Default: `max_length_ratio * source_length +
                 50` (the ratio is in the model's settings), at most the number of learned positions.
             target_language: Language to translate into, one for all texts or one for each (multilingual models).
@@ -91,7 +91,7 @@ class Translator:
             One translation for each text, in their order.
 
         Raises:
-            RegardError: A text is too long for the model, or an argument has no valid value.
+            RegardError: A text is too long for the model, or an argument is invalid.
         """
         check_list(texts, "text", "translate")
         if batch_tokens < 1:
@@ -191,7 +191,7 @@ class Translator:
         return self.settings.decoder.max_positions
 
     def prepared(self) -> AbstractContextManager[None]:
-        """Return a context with the model in evaluation mode and its weights laid out for steps of one token."""
+        """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:

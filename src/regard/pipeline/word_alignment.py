@@ -1,12 +1,12 @@
 """Word alignment from cross-attention.
 
-Both sentences are given. The attention weights of one decoder layer are averaged over its heads and summed over the
-tokens of each word on both sides; a target word is aligned with the source word that has the largest weight. Special
-tokens (eos, language tags) are left out. Every target word gets exactly one link.
+The target is given, not generated. The attention weights of one decoder layer are averaged over its heads and summed
+over the tokens of each word on both sides; a target word is aligned with the source word that has the largest weight.
+Special tokens (eos, language tags) are left out. Every target word gets exactly one link.
 
-The decoder's row i reads target token i and predicts token i + 1. `rows` chooses whose weights count for a token: those
-of the row that predicts it ("output"), or of the row that reads it ("input"), which already knows the token (Chen et
-al. 2020).
+The decoder's row i reads target token i and predicts token i + 1. `rows` selects the row whose weights align a token:
+the row that predicts it ("output"), or the row that reads it ("input") and so already knows the token (Chen et al.
+2020).
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def align_words(
     if not 0 <= layer_index < layers:
         raise RegardError(f"The decoder has no layer {layer}.", fix=f"Use 0 to {layers - 1}.")
     if rows not in ("input", "output"):
-        raise RegardError(f"There are no rows '{rows}'.", fix="Use 'input' or 'output'.")
+        raise RegardError(f"rows must be 'input' or 'output', got '{rows}'.", fix="Use one of them.")
     pairs = Scorer.from_pipeline(translator).make_rows(targets, sources, target_language=target_language)
     links: list[Links] = [frozenset()] * len(pairs)
     with eval_mode(translator.model), torch.inference_mode():
