@@ -211,7 +211,7 @@ def _find_interpreter(module: str) -> Path | str:
 def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dict[str, Any]]:
     """Create Regard's loop in bfloat16 with autotuned settings, and the equivalent settings for the peers."""
     settings = to_dict(case.run("bfloat16"))
-    for setting in ("attention", "loss_rows"):
+    for setting in ("attention", "logit_rows"):
         settings["device"].pop(setting)
     run = RUN_FILES.parse(settings)
     data = read_corpus(run, case.corpus)
