@@ -1,9 +1,9 @@
 """Beam search: extend the best few hypotheses of each sentence at every step.
 
-At every step the `beam_size` open hypotheses of a sentence have beam_size x V continuations. The best `beam_size` of
-those that do not end with eos stay open. Those that end with eos and are among the best `beam_size` of all are
-finished. (So both lie among the best 2 x beam_size.) At the maximum length the best `beam_size` are finished as they
-are.
+At every step the `beam_size` open hypotheses of a sentence have beam_size x V continuations, the candidates. A candidate
+that ends with eos is finished if it is among the best `beam_size` candidates; otherwise it is dropped. The best
+`beam_size` candidates without eos stay open. (So it is enough to rank the best 2 x beam_size candidates.) At the
+maximum length the best `beam_size` candidates are finished, with or without eos.
 
 Finished hypotheses are compared by score(y) = log p(y) / |y|^alpha, where alpha is the length penalty. |y| includes
 eos, whose probability is in the sum (`regard.decode.length_penalty` also has GNMT's form). Without a penalty (alpha =
@@ -145,7 +145,7 @@ class _Search:
         self.rank_to_row = np.zeros((self.sentence_count, 1), np.int64)
         self.tokens = np.empty((self.sentence_count, 0), np.int64)  # (R, length)
         self.logprobs = np.empty((self.sentence_count, 0))  # (R, length)
-        self.scores = np.full((self.sentence_count, n_best), NEG_INF)  # (B, n_best) of finished ones, the worst first
+        self.scores = np.full((self.sentence_count, n_best), NEG_INF)  # (B, n_best) finished, worst first
         self.finished_counts = np.zeros(self.sentence_count, np.int64)  # (B)
         self.finished: list[_FinishedStep] = []
         self.trace = trace
@@ -175,7 +175,7 @@ class _Search:
         # (B, W') the candidates without eos, in their order
         open_columns = eos_mask.argsort(axis=1, kind="stable")[:, : self.beam_size]
         open_candidates = candidates.select(sentence_index, open_columns)  # (B, W')
-        open_candidates.totals[open_candidates.tokens == self.eos] = NEG_INF  # fewer than beam_size are left: empty
+        open_candidates.totals[open_candidates.tokens == self.eos] = NEG_INF  # too few candidates: an empty slot
         trace_numbers = (
             None
             if self.trace is None

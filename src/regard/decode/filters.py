@@ -9,7 +9,7 @@
     7  typical_p           keep the fewest tokens whose probabilities sum to this value, starting with those whose
                            surprise -log p is nearest to the expected one, the entropy (Meister et al. 2023)
 
-Each filter renormalises what it keeps, and the next one sees only that. The order is that of Hugging Face. There the
+Each filter renormalises the tokens that it keeps, and the next filter sees only these. The order is that of Hugging Face. There the
 repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts on log-probabilities,
 because logits have no natural zero: adding a constant to all of them does not change the distribution.
 """
@@ -64,11 +64,11 @@ class Filters:
 
     @property
     def needs_history(self) -> bool:
-        """Whether a filter depends on the tokens before."""
+        """Whether a filter depends on earlier tokens."""
         return self.no_repeat_ngram is not None or self.repetition_penalty != 1
 
     def apply_penalties(self, logprobs: Tensor, history: Tensor) -> Tensor:
-        """Apply the first two filters to log-probabilities (R, V); `history` (R, n) is all that was read before.
+        """Apply the first two filters to log-probabilities (R, V); `history` (R, n) holds all earlier tokens.
 
         >>> logprobs = torch.tensor([[0.5, 0.25, 0.25]]).log()
         >>> filters = Filters(repetition_penalty=2, no_repeat_ngram=2)

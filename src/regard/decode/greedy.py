@@ -94,7 +94,7 @@ def greedy(
 def _truncate(
     tokens: list[int], logprobs: list[float], eos: int, max_length: int, length_penalty: LengthPenalty
 ) -> Hypothesis:
-    """Make a hypothesis of the tokens up to eos or the maximum length; rows not yet removed have more behind it."""
+    """Make a hypothesis of the tokens up to eos or the maximum length; a finished row continues until it is removed."""
     length = tokens.index(eos) + 1 if eos in tokens[:max_length] else max_length
     return make_hypothesis(tokens[:length], logprobs[:length], eos, length_penalty)
 

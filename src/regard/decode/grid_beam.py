@@ -2,9 +2,9 @@
 
 Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favour of one that has not.
 So hypotheses compete only with those that have made equal progress: there is one beam of `beam_size` hypotheses for
-every number c of required tokens generated so far. Every token is a candidate, and always those that start or continue
-a missing phrase. Only hypotheses with all phrases may end. The rest is as in `regard.decode.beam`; without phrases it
-is beam search.
+every number c of required tokens generated so far. Candidates are the likeliest tokens, and always eos and the tokens of
+the phrases. Only hypotheses with all phrases may end. All else is as in `regard.decode.beam`; without phrases
+this is beam search.
 
 An incomplete phrase counts only while it is at the end of the hypothesis: a phrase that is broken off must start again.
 The model may generate a phrase unforced, and phrases may overlap.
@@ -75,11 +75,11 @@ def grid_beam(
         _Grid(phrases, beam_size, eos, max_length, length_penalty, n_best, row)
         for row, (phrases, max_length) in enumerate(zip(required, max_lengths, strict=True))
     ]
-    special_tokens = sorted({eos}.union(*(phrase for grid in grids for phrase in grid.trie.phrases)))
+    mandatory_tokens = sorted({eos}.union(*(phrase for grid in grids for phrase in grid.trie.phrases)))
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logprobs = next_logprobs(step, state, tokens, suppressed)  # (R, V)
-        candidate_tokens = _candidate_tokens(logprobs, special_tokens, beam_size)
+        candidate_tokens = _candidate_tokens(logprobs, mandatory_tokens, beam_size)
         for grid in grids:
             grid.extend(candidate_tokens, length)
         open_hypotheses = [hypothesis for grid in grids for hypothesis in grid.open_hypotheses]
@@ -92,15 +92,15 @@ def grid_beam(
     return [grid.collect_hypotheses() for grid in grids]
 
 
-def _candidate_tokens(logprobs: Tensor, special_tokens: list[int], beam_size: int) -> list[list[TokenLogprob]]:
-    """Return the tokens of each row that can enter a beam: the special ones, and enough others to fill it."""
-    k = min(beam_size + len(special_tokens), logprobs.size(1))
+def _candidate_tokens(logprobs: Tensor, mandatory_tokens: list[int], beam_size: int) -> list[list[TokenLogprob]]:
+    """Return the tokens of each row that can enter a beam: `mandatory_tokens`, and enough others to fill it."""
+    k = min(beam_size + len(mandatory_tokens), logprobs.size(1))
     values, tokens = topk(logprobs, k)  # (R, n)
-    special_index = torch.tensor(
-        [token for token in special_tokens if 0 <= token < logprobs.size(1)], dtype=torch.long, device=logprobs.device
+    mandatory_index = torch.tensor(
+        [token for token in mandatory_tokens if 0 <= token < logprobs.size(1)], dtype=torch.long, device=logprobs.device
     )
-    values = torch.cat((values, logprobs[:, special_index]), dim=1).double()
-    tokens = torch.cat((tokens, special_index.expand(logprobs.size(0), -1)), dim=1)
+    values = torch.cat((values, logprobs[:, mandatory_index]), dim=1).double()
+    tokens = torch.cat((tokens, mandatory_index.expand(logprobs.size(0), -1)), dim=1)
     packed = torch.stack((tokens.double(), values), dim=2).tolist()  # the only synchronization with the device
     check_not_nan(value for row in packed for _, value in row)
     return [list({int(token): value for token, value in row}.items()) for row in packed]

@@ -1,4 +1,4 @@
-"""Unfinished hypotheses as separate objects, for the searches that treat each of them differently."""
+"""Unfinished hypotheses as separate objects, for searches that rank them one by one (diverse, grid, stochastic)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -24,12 +24,12 @@ NEG_INF = float("-inf")  # the log-probability of an impossible token
 
 
 class State(Protocol):
-    """What a model carries from step to step, for instance `regard.nn.kv_cache.DecodingState`."""
+    """State of a model between two steps, for instance `regard.nn.kv_cache.DecodingState`."""
 
     def reorder(self, index: Tensor) -> None:
         """Replace row i by the old row index[i]; rows may be repeated, dropped or moved.
 
-        Searches pass an index on the CPU: the key-value cache reads it there, and no device has to be waited for.
+        Searches pass an index on the CPU: the KV cache reads it there without waiting for the device.
         """
 
     def crop(self, lengths: int | Sequence[int]) -> None:

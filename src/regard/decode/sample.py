@@ -38,7 +38,7 @@ def iter_sample(
         eos: The end-of-sequence token; it ends a row.
         max_lengths: Maximum number of generated tokens of each row, eos included.
         generator: Random number generator on the device of `prompt`.
-        filters: Changes to the distribution before a token is drawn; None: none.
+        filters: Changes to the distribution before a token is drawn; None: no filters.
         suppressed: Token ids (n) that are never generated.
 
     Yields:

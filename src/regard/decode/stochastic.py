@@ -1,7 +1,7 @@
 """Stochastic beam search: sample sequences without replacement (Kool, van Hoof and Welling 2019).
 
 Ordinary sampling returns the likeliest sequence again and again. This search returns `beam_size` different sequences,
-as if each were sampled from what the earlier ones left. The Gumbel-top-k trick: add independent Gumbel noise to the
+each sampled as if the earlier ones were impossible. The Gumbel-top-k trick: add independent Gumbel noise to the
 log-probability of every sequence; the `beam_size` largest sums are such a sample. There are too many sequences to
 perturb each, but the largest sum among the continuations of a prefix is Gumbel-distributed, too, around the prefix's
 log-probability. So a beam search works from the top down: it samples the sums of a prefix's continuations under the

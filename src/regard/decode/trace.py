@@ -5,7 +5,7 @@
     json.dumps(trace.to_dict())
 
 Every candidate has a number and the number of its parent, the candidate that it extends. The roots come first: number s
-is the empty hypothesis of sentence s. Without a trace a search records nothing and pays nothing.
+is the empty hypothesis of sentence s. A search without a trace has no overhead.
 
 A search sees logits only. To record attention as well, pass `read_attention`. The trace calls it after every step of
 the model; it returns the attention of each row, (R, ...), which is stored under the candidate that the row has read.
@@ -53,7 +53,7 @@ class Trace:
     """The record of one search."""
 
     candidates_per_step: int = 5
-    """Number of candidates per step that greedy search records, its choice first. Beam search records all it ranks."""
+    """Number of candidates per step that greedy search records, its choice first. Beam search records all that it ranks."""
     read_attention: AttentionReader | None = None
     """Returns the attention of each row in the last step of the model, (R, ...); None: attention is not recorded."""
     candidates: list[Candidate] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Trace:
         return number
 
     def mark_beaten(self, numbers: Iterable[int]) -> None:
-        """Set the status of those of these candidates that are open to "beaten"."""
+        """Set the status of the open ones among these candidates to "beaten"."""
         for number in numbers:
             if self.candidates[number].status == OPEN:
                 self.candidates[number].status = BEATEN

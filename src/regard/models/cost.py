@@ -128,12 +128,13 @@ def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, 
         return Parts()
     # The cost of a pass is a quadratic polynomial in the target length: three values determine the sum over all steps.
     at_0, at_1, at_2 = (_forward(settings, batch_size, source, length) for length in range(3))
-    first, second, third = target, target * (target + 1) // 2, (target + 1) * target * (target - 1) // 6
+    # Newton's forward differences, with the sums of C(m, 0), C(m, 1) and C(m, 2) over m = 1, ..., target.
+    sum_0, sum_1, sum_2 = target, target * (target + 1) // 2, (target + 1) * target * (target - 1) // 6
     return Parts(
         {
-            part: at_0[part] * first
-            + (at_1[part] - at_0[part]) * second
-            + (at_2[part] - 2 * at_1[part] + at_0[part]) * third
+            part: at_0[part] * sum_0
+            + (at_1[part] - at_0[part]) * sum_1
+            + (at_2[part] - 2 * at_1[part] + at_0[part]) * sum_2
             for part in at_2
         }
     )

@@ -82,7 +82,8 @@ class LazyCpuDecoder:
     def prepared(self) -> Iterator[None]:
         """Switch dropout off and pack the weights; `step` is available inside the block.
 
-        This does not disable gradients, because a generator must not: callers use `torch.inference_mode`.
+        This does not disable gradients: a generator that yields inside the block would disable them for its caller, too.
+        Callers use `torch.inference_mode`.
         """
         with self._lock:
             if self._users == 0:
@@ -101,7 +102,7 @@ class LazyCpuDecoder:
 
     @property
     def step(self) -> Callable[[Tensor, DecodingState], Tensor]:
-        """`model.step`, faster."""
+        """The `step` of the packed decoder: equal to `model.step`, but faster."""
         assert self._decoder is not None  # noqa: S101 - only inside `prepared`
         return self._decoder.step
 
@@ -178,7 +179,7 @@ class _Plan:
         return self.head(x)
 
     def _mask_bias(self, valid: Tensor, x: Tensor) -> Tensor:
-        """Return what is added to the scores of a memory, (B, 1, S): 0 for tokens, -inf for padding."""
+        """Return the bias on the scores of cross-attention, (B, 1, S): 0 for tokens, -inf for padding."""
         cached_bias = self._cached_mask_bias
         if cached_bias is None or cached_bias[0] is not valid:
             bias = torch.zeros(valid.shape, dtype=x.dtype).masked_fill_(~valid, -math.inf)[:, None]
@@ -294,7 +295,7 @@ class _FeedForward(_Sublayer):
         self.down = _pack((feedforward.down, 1.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        hidden = self.up(self.apply_pre_norm(x))  # (R, hidden), or twice that
+        hidden = self.up(self.apply_pre_norm(x))  # (R, hidden), or (R, 2 hidden) with a gate
         if self.is_gated:
             gate, up = hidden.chunk(2, dim=1)
             hidden = self.activation(gate) * up
@@ -313,7 +314,7 @@ class _PositionTable:
         self.length = 0
 
     def vector(self, position: int) -> Tensor | None:
-        """Return what is added to the embedding of a token at this position, (D)."""
+        """Return the vector to add to the embedding of a token at this position, (D); None if there is none."""
         self._extend(position)
         return None if self.vectors is None else self.vectors[position]
 

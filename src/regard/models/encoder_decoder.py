@@ -33,7 +33,7 @@ class EncoderDecoder(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.head = head
-        self.encoder_mask = encoder_mask  # everything, optionally within a window
+        self.encoder_mask = encoder_mask  # no mask, or a window
         self.decoder_mask = decoder_mask  # causal, optionally within a window
 
     def forward(

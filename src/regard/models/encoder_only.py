@@ -19,7 +19,7 @@ class EncoderOnly(nn.Module):
         self.source = source
         self.encoder = encoder
         self.head = head
-        self.mask = mask  # everything, optionally within a window
+        self.mask = mask  # no mask, or a window
 
     def forward(
         self,

@@ -48,7 +48,7 @@ def resolve_mask(
     """Resolve a mask into its cheapest form for the kernels.
 
     Args:
-        mask: What may attend to what.
+        mask: Which queries may attend to which keys.
         query_index: Index of each query in its row, (1|B, T).
         key_index: Index of each key in its row, (1, S).
         is_square: Whether queries and keys are the same tokens, so that "causal" is the kernel's lower triangle.

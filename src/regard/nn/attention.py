@@ -22,11 +22,11 @@ from regard.nn.scores import Score
 
 
 class Attention(nn.Module):
-    """What self- and cross-attention share. The number of heads follows from the size of the projections."""
+    """Base class of self- and cross-attention. The number of heads follows from the size of the projections."""
 
     def __init__(
         self,
-        name: str,  # its key in the cache and in the record
+        name: str,  # key of this module in the KV cache and in the record
         layer_index: int,
         query: nn.Linear,  # D -> H K
         key: nn.Linear,  # D -> G K
@@ -62,7 +62,7 @@ class Attention(nn.Module):
         return heads if norm is None else norm(heads)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, record: Record | None) -> Tensor:
-        """Attend with every head and project the joined heads: (B, T, D)."""
+        """Attend with every head and project the concatenated heads: (B, T, D)."""
         heads = self.weighted_sum(self.score.on_query(query), key, value, mask, record)  # (B, H, T, V)
         return self.output(heads.transpose(1, 2).flatten(-2))  # (B, T, H, V) -> (B, T, H V) -> (B, T, D)
 
@@ -92,7 +92,7 @@ class SelfAttention(Attention):
             key = context.position.on_heads(key, context.rotary)
         if context.kv_cache is not None:
             key, value = context.kv_cache.append(self.name, key, value)  # (B, G, S, K), (B, G, S, V)
-            if context.record is not None:  # a cropped cache overwrites what the record must keep
+            if context.record is not None:  # later steps may overwrite the cache, the record must not change
                 key, value = key.clone(), value.clone()
         mask = context.self_masks[self.layer_index % len(context.self_masks)]
         return self.attend(query, key, value, mask, context.record)
@@ -110,15 +110,15 @@ class CrossAttention(Attention):
         if context.memory is not None:
             key, value = self.project_key_value(context.memory)  # (B, G, S, K), (B, G, S, V)
         else:
-            assert context.kv_cache is not None  # noqa: S101 - a stack has a memory or a cached one
+            assert context.kv_cache is not None  # noqa: S101 - without a memory, the cache holds its keys
             key, value = context.kv_cache.memory(self.name)
-            if context.record is not None:  # as above: reordered rows are overwritten
+            if context.record is not None:  # as above: `reorder` overwrites rows
                 key, value = key.clone(), value.clone()
         assert context.cross_mask is not None  # noqa: S101
         rows_per_memory = query.size(0) // key.size(0)
         if rows_per_memory == 1:
             return self.attend(query, key, value, context.cross_mask, context.record)
-        if context.record is not None:  # a record shows every row by itself
+        if context.record is not None:  # a record has one attention matrix per row
             key, value = key.repeat_interleave(rows_per_memory, dim=0), value.repeat_interleave(rows_per_memory, dim=0)
             return self.attend(query, key, value, context.cross_mask.repeat_interleave(rows_per_memory), context.record)
         # Rows that share a memory become one row with W times as many queries: (B W, H, T, K) -> (B, H, W T, K).

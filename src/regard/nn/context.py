@@ -12,12 +12,15 @@ from regard.nn.record import Record
 
 @dataclass(frozen=True)
 class Context:
-    """What all layers of a stack share, computed once per pass. (Default factories would break `torch.compile`.)"""
+    """Inputs that all layers of a stack share, computed once per forward pass.
+
+    No field has a default: default factories would break `torch.compile`.
+    """
 
     position: Position
     rotary: Angles | None  # angles for `position.on_heads`
-    self_masks: tuple[ResolvedMask, ...]  # of self-attention: one for all layers, or one per layer
-    cross_mask: ResolvedMask | None  # of cross-attention
+    self_masks: tuple[ResolvedMask, ...]  # masks of self-attention: one for all layers, or one per layer
+    cross_mask: ResolvedMask | None  # mask of cross-attention
     memory: Tensor | None  # (B, S, D) encoder output for cross-attention; None if the cache holds its keys
     kv_cache: KVCache | None
     record: Record | None

@@ -2,7 +2,7 @@
 
 On a CPU, torch samples one float per element and compares it with the rate, which takes a tenth of a small model's
 training step. This module samples one 64-bit integer for four elements, 16 bits each. The rate is met to within
-1/131072, and the remaining elements are divided by the exact probability of remaining, so the expectation is exact.
+1/131072, and kept elements are divided by the exact probability of keeping one, so the expectation is exact.
 Other devices and `torch.compile` use torch's own dropout.
 """
 
@@ -39,7 +39,7 @@ class Dropout(nn.Module):
         __call__ = forward
 
     def extra_repr(self) -> str:
-        """Return what `print(model)` shows."""
+        """Return the arguments that `print(model)` shows."""
         return f"rate={self.rate}"
 
 

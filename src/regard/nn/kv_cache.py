@@ -1,7 +1,7 @@
 """The KV cache: keys and values of earlier tokens, one entry per attention module.
 
-A row is a sequence being generated. Rows usually have the same length, which is then a single number and needs no
-mask. After a per-row `crop` lengths differ, and each row continues from its own end.
+A row is a sequence being generated. Rows usually have the same length; the cache then stores a single number and needs
+no mask. After a per-row `crop` lengths differ, and each row continues from its own end.
 
 Rows that attend to the same memory (the beams of one sentence) share it: memory row m belongs to the
 `rows_per_memory` rows that start at m x rows_per_memory. So beams are reordered without copying their memory, which is
@@ -49,7 +49,7 @@ class KVCache:
             if self._device_lengths is None:
                 buffer[:, :, self.length : end] = new
             else:
-                buffer[:, :, self.length : end] = 0  # beyond short rows: a masked NaN times 0 would be NaN
+                buffer[:, :, self.length : end] = 0  # shorter rows end earlier: a masked NaN times 0 would be NaN
                 rows = torch.arange(buffer.size(0), device=buffer.device)[:, None]
                 buffer[rows, :, self.positions(count, buffer.device)] = new.transpose(1, 2)
         return buffers[0][:, :, :end], buffers[1][:, :, :end]  # (B, G, S, ...)
@@ -201,9 +201,9 @@ class _RowSelection:
 
 @dataclass
 class DecodingState:
-    """What a generating model carries from step to step: the cache, and which memory positions are valid.
+    """State of a model between two decoding steps: its KV cache and the padding mask of the memory.
 
-    Searches of `regard.decode` see its methods and nothing else.
+    Searches of `regard.decode` use its methods only, not its fields.
     """
 
     kv_cache: KVCache

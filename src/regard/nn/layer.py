@@ -1,4 +1,4 @@
-"""One Transformer layer: sublayers, each inside a residual connection. Only `Residual` knows where the norm is.
+"""One Transformer layer: sublayers, each inside a residual connection. Only `Residual` depends on pre- or post-norm.
 
 pre                       post
 x ---+                    x ---+
@@ -19,7 +19,7 @@ from regard.nn.feedforward import FeedForward
 
 
 class Sublayer(Protocol):
-    """Attention or feed-forward: all have the same signature."""
+    """Attention or feed-forward: both have the same signature."""
 
     def __call__(self, x: Tensor, context: Context) -> Tensor:
         """(B, T, D) -> (B, T, D)."""

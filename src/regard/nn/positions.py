@@ -1,4 +1,4 @@
-"""Position encodings. Each acts at one of three points, so attention needs no `if rotary`:
+"""Position encodings. Each acts at one of three points of the model:
 
     on_input   added to the vectors before the first layer      sinusoidal, learned
     on_heads   rotates queries and keys                         rotary
@@ -17,12 +17,12 @@ Angles = tuple[Tensor, Tensor]  # cosines and signed sines, (1|B, 1, T, K)
 
 
 class Position(nn.Module):
-    """No position encoding: does nothing at all three points."""
+    """Base class, and the model without position encoding: none of its methods changes anything."""
 
     max_positions: int | None = None  # number of positions; None: unlimited
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG002
-        """Add to the embeddings (B, T, D)."""
+        """Return the embeddings (B, T, D) with the position vectors added."""
         return x
 
     def angles(self, positions: Tensor) -> Angles | None:  # noqa: ARG002
@@ -151,7 +151,9 @@ class RelativeBias(Position):
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """Return a geometric series from 2^(-8/n) for n heads, n a power of two; others take values from the next series.
+    """Return a slope per head: for n heads, n a power of two, the geometric series that starts at 2^(-8/n).
+
+    For other n the remaining slopes are taken from the series of the next power of two.
 
     >>> alibi_slopes(4)
     [0.25, 0.0625, 0.015625, 0.00390625]

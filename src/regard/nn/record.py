@@ -30,7 +30,7 @@ class AttentionRecord:
 
 
 class Record:
-    """What a forward pass computed. `replace` maps attention names to functions that replace the heads (B, H, T, V).
+    """The recorded tensors of a forward pass. `replace` maps attention names to functions that replace the heads (B, H, T, V).
 
     Record(replace={"encoder.0.self": lambda heads: heads * 0})
     """

@@ -76,7 +76,7 @@ class Stack(nn.Module):
             and positions.device.type == "cpu"
             and not torch.compiler.is_compiling()
         ):
-            self._check_length(int(positions.max()) + 1)  # elsewhere this would force a synchronisation
+            self._check_length(int(positions.max()) + 1)  # on a GPU this would force a synchronisation
         context = Context(
             position=self.position,
             rotary=self.position.angles(positions),
@@ -111,7 +111,7 @@ class Stack(nn.Module):
         if torch.is_autocast_enabled(x.device.type):  # the residual stream is float32
             x = x.float()
         if self.training and self.token_dropout.rate:
-            x = x * self.token_dropout(torch.ones_like(x[..., :1]))  # one sample per vector
+            x = x * self.token_dropout(torch.ones_like(x[..., :1]))  # one random number per token
         x = self.position.on_input(x, positions)
         if self.input_norm is not None:
             x = self.input_norm(x)
