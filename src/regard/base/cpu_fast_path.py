@@ -1,7 +1,7 @@
-"""The switch of the CPU fast path: faster code for what other modules compute plainly (docs/cpu.md).
+"""The switch of the CPU fast path: faster implementations beside the plain reference code (docs/cpu.md).
 
-The fast path is on. It is off in a process that starts with REGARD_CPU_FAST_PATH=0, and during a run whose settings
-have `device.cpu_fast_path = false`.
+The fast path is on by default. REGARD_CPU_FAST_PATH=0 turns it off for a whole process, and
+`device.cpu_fast_path = false` in the settings of a run turns it off for that run.
 """
 
 import os

@@ -12,7 +12,7 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
     Args:
         module: The module to import.
         extra: The extra of Regard that installs it.
-        purpose: What needs the module; the error starts with it.
+        purpose: The feature that needs the module; the error message starts with it.
 
     Raises:
         RegardError: If the module is not installed.

@@ -44,11 +44,11 @@ def read_regular_file(path: Path, max_bytes: int) -> bytes:
         raise
     except OSError as error:
         what = f"The file cannot be read: {error.strerror}."
-        raise DamagedError(what, where=str(path), fix="Replace it by a regular file with read permission.") from error
+        raise DamagedError(what, where=str(path), fix="Replace it with a regular file with read permission.") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise DamagedError("This is not a regular file.", where=str(path), fix="Replace it by the file itself.")
+            raise DamagedError("This is not a regular file.", where=str(path), fix="Replace it with the file itself.")
         content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
     if max(status.st_size, len(content)) > max_bytes:
         what = f"The file has {status.st_size:,} bytes; the limit is {max_bytes:,}."
@@ -61,7 +61,7 @@ def read_json(path: Path, fix: str = "Restore an intact copy.") -> Any:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        DamagedError: If it is not JSON; `fix` is its advice.
+        DamagedError: If it is not JSON; the error gives `fix` as its advice.
     """
     content = read_regular_file(path, limits.DOCUMENT)
     try:
@@ -99,7 +99,7 @@ def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     with create_folder(Path("my-model")) as folder:
         (folder / "model.toml").write_text(...)
 
-    With `replace` it replaces an older folder, which `recover` restores if the process is killed in between.
+    With `replace`, the new folder replaces an older one; `recover` restores the older one after a kill in between.
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
@@ -218,7 +218,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
 
 
 def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
-    """Yield every entry except folders with its size, None if it is not a regular file; links are not followed."""
+    """Yield the name and size of every entry that is not a folder; the size of a link, pipe or device is None."""
     pending, count = [(folder, "")], 0
     while pending:
         directory, prefix = pending.pop()
@@ -236,8 +236,8 @@ def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
             if entry.is_dir(follow_symlinks=False):
                 pending.append((directory / entry.name, f"{prefix}{entry.name}/"))
             else:
-                is_plain = entry.is_file(follow_symlinks=False)
-                yield prefix + entry.name, entry.stat(follow_symlinks=False).st_size if is_plain else None
+                is_regular = entry.is_file(follow_symlinks=False)
+                yield prefix + entry.name, entry.stat(follow_symlinks=False).st_size if is_regular else None
 
 
 def _shorten_name(name: str) -> str:

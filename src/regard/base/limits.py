@@ -15,7 +15,7 @@ DEPTH = 64  # nesting of tables, lists and dotted keys
 FILES = 1_000  # files in a sealed folder
 MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 
-LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each is an object, however small its tensors are
+LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each one is a Python object (or a thread), even if its tensors are tiny
 SIZE = 1 << 40  # any other size in the settings
 
 

@@ -1,4 +1,4 @@
-"""Numbers with their nouns."""
+"""Counts with nouns in the singular or plural, for messages."""
 
 
 def pluralize(count: int, singular: str, plural: str | None = None) -> str:

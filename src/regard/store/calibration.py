@@ -1,6 +1,6 @@
-"""A fitted temperature, stored in a model folder as `calibration.json`.
+"""Confidence calibration: a fitted softmax temperature, stored in a model folder as `calibration.json`.
 
-A model folder is sealed, so the temperature is not added to it: the model is copied to a new folder with the file.
+A model folder is sealed, so the file is not added to it: `write_temperature` copies the model to a new folder.
 """
 
 import json
@@ -21,7 +21,7 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
         model: The model folder, or the folder of a run (its best model).
         path: The new folder.
         temperature: The fitted temperature.
-        tokens: The number of tokens that it was fitted on.
+        tokens: The number of tokens that the temperature was fitted on.
     """
     model = find_model(model)
     verify(model)
@@ -43,7 +43,7 @@ def read_temperature(folder: Path) -> float:
     try:
         temperature = read_json(path)["temperature"]
     except (DamagedError, KeyError, TypeError) as error:
-        raise DamagedError("The file holds no temperature.", where=str(path), fix="Fit it again.") from error
+        raise DamagedError("The file has no valid temperature.", where=str(path), fix="Fit it again.") from error
     if not isinstance(temperature, float) or not 0 < temperature < float("inf"):
         raise DamagedError(f"A temperature must be above 0, got {temperature!r}.", where=str(path), fix="Fit it again.")
     return temperature

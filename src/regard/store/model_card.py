@@ -13,7 +13,7 @@ class Card:
     settings: AnyModel
     parameters: int
     vocabulary: str
-    data: Mapping[str, int | str]  # what the model was trained on, by name
+    data: Mapping[str, int | str]  # for example {"training samples": 29000}
     training: Mapping[str, int | float | str]
     scores: Mapping[str, float]
     signatures: Mapping[str, str] = field(default_factory=dict)

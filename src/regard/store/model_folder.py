@@ -1,4 +1,4 @@
-"""The model folder: everything that turns raw text into raw text.
+"""The model folder: a model with its tokenizers, so that it reads and writes raw text.
 
 model.toml          the architecture
 model.safetensors   the weights
@@ -114,7 +114,7 @@ def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, whe
 
 
 def _check_parameter_count(settings: Settings, weights: Path) -> None:
-    """Compare the number of parameters with the file before building: a small settings file may ask for much memory."""
+    """Compare the number of parameters with the weights file before building the model, which may need much memory."""
     expected, stored = count_parameters(settings), count_elements(weights)
     if expected != stored:
         raise RegardError(

@@ -1,6 +1,6 @@
 """The folder of a run: its settings, its tokens, its metrics and its checkpoints.
 
-run.toml          every setting, with no default left open
+run.toml          every setting, defaults included
 corpus.json       size and sha256 of every corpus file
 tokenizer/        the tokenizers of the run
 shards/           training and validation data as tokens
@@ -10,7 +10,7 @@ timing.jsonl      speed
 checkpoints/      step-N: weights, optimizer state and position in the data, sealed
 best/             the best model so far; `regard translate` opens it
 average/          the mean of the last checkpoints
-log.txt           the lines that the command printed
+log.txt           the output of `regard train`
 """
 
 import json
@@ -44,7 +44,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against other processes, and clean up what a killed run left unfinished."""
+        """Lock the folder against other processes, and clean up unfinished files of a killed run."""
         self.path.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.path), explain_full_disk(self.path):
             self._check_no_links()
@@ -62,11 +62,11 @@ class RunFolder:
         ]
         for path in (*files, *_iter_tree(self.tokenizer, self.shards, self.checkpoints, *folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
-                fix = "Replace it by the file or folder itself; only the run folder as a whole may be a link."
+                fix = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
                 raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)
         for path in (self.metrics, self.timing, self.log):
             if path.exists() and path.stat().st_nlink > 1:
-                fix = "Replace it by a copy: the run appends to this file, and would change the other one, too."
+                fix = "Replace it with a copy: the run appends to this file, which would also change the linked one."
                 raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
 
 
@@ -98,7 +98,7 @@ class Journal:
         return self._path.stat().st_size
 
     def truncate(self, size: int) -> None:
-        """Remove what was written after a checkpoint: the resumed run writes it again."""
+        """Remove the lines that were written after a checkpoint: the resumed run writes them again."""
         if self._path.stat().st_size < size:
             raise RegardError(
                 f"The file has lost lines: it has {self._path.stat().st_size} bytes; at the checkpoint it had {size}.",

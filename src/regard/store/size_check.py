@@ -18,7 +18,7 @@ BYTES_PER_PARAMETER = 4  # float32
 
 
 def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
-    """Count the parameters on the meta device; all layers of a stack are equal, so one of each is built."""
+    """Count the parameters on the meta device. One layer per stack is built: all layers of a stack are alike."""
     stacks: dict[str, Any] = {
         name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
     }

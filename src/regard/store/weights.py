@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 
-PICKLE_PREFIXES = (b"\x80", b"PK")  # of a pickle, and of a zip archive that contains one
+PICKLE_PREFIXES = (b"\x80", b"PK")  # first bytes of a pickle, and of a zip archive (torch.save)
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # in messages of safetensors, for example of a full disk
 
 
@@ -47,7 +47,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 def count_elements(path: Path) -> int:
     """Count the elements of all tensors of a file, reading its header only."""
     with _check_file(path), safe_open(path, "pt") as file:
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - it is no dict
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - not a dict
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def describe_mismatch(
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) -> None:
-    """Copy weights into a model; raise `RegardError` unless names, shapes and types match exactly."""
+    """Copy weights into a model; raise `RegardError` unless names and shapes match and dtypes are floating-point."""
     parameters = dict(model.named_parameters())
     dtype_faults = [
         f"{name} has dtype {tensor.dtype}, not a floating-point one"
