@@ -389,7 +389,7 @@ def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> Non
     before = (paused_copy / "run.toml").read_bytes()
     with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
         resume(paused_copy, changes={"model.width": 32}, accept={"config"})
-    with pytest.raises(RegardError, match="settings of their order have changed"):
+    with pytest.raises(RegardError, match="settings that decide its order, have changed"):
         resume(paused_copy, changes={"data.seed": 2}, accept={"config"})
     assert (paused_copy / "run.toml").read_bytes() == before
 

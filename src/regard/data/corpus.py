@@ -22,7 +22,7 @@ __all__ = ["Corpus", "FileInfo", "detect_source"]
 
 
 class Corpus:
-    """Sources in the order of the settings. A source's index and an example's place in it identify the example."""
+    """The sources of a corpus, in the order of the settings; a source is known by its index."""
 
     def __init__(self, sources: Sequence[AnySource]) -> None:
         self.sources = tuple(sources)
@@ -57,7 +57,7 @@ class Corpus:
             _check_regular(file)
 
     def fingerprint(self) -> str:
-        """Return one sha256 over the files' content and how it is read; names, folders and weights do not count."""
+        """Return one sha256 over all files and their reader settings; names, paths and weights do not change it."""
         infos, ignored_fields = self.hash_files(), {"name", "weight", "path"}
         parts = []
         for source in self.sources:
@@ -100,7 +100,7 @@ def _hash_file(path: str) -> FileInfo:
 
 
 def _unique_names(sources: Sequence[AnySource]) -> tuple[str, ...]:
-    """Return the given names, or the paths. A path that occurs twice (in both directions, say) gets a number."""
+    """Return the name of each source, by default its path; a path that occurs again gets a number: "a.en (2)"."""
     names: list[str] = []
     for source in sources:
         name = source.name or source.paths[0]

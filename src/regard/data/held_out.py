@@ -2,7 +2,7 @@
 
 A hash of the source text decides which part an example belongs to. A sentence that occurs twice is therefore never in
 both parts, and the choice stays the same when the corpus grows. Of running text the end is held out, cut at a line
-break; of many short documents whole documents are held out, like examples.
+break; of many short documents, whole ones are held out.
 """
 
 import hashlib
@@ -15,10 +15,8 @@ from regard.config.run import Documents
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 
-CUT_DOCUMENTS = (
-    50  # the first documents of a source, each of which is cut, so that the smallest corpus has a held-out part
-)
-MIN_HELD_OUT_CHARACTERS = 100  # after those documents, a document is cut only if more characters than this are held out
+CUT_DOCUMENTS = 50  # this many first documents of a source are always cut: even a tiny corpus has a held-out part
+MIN_HELD_OUT_CHARACTERS = 100  # later documents are cut only if more than this is held out, else held out whole or not
 
 
 class SplitCorpus(Corpus):
@@ -70,7 +68,7 @@ def is_held_out(source: str, share: float, seed: int) -> bool:
 def find_end_cut(text: str, share: float) -> int:
     r"""Return where the held-out end of a text begins: after the last line break before it, or else after a space.
 
-    Lines may be whole paragraphs, so a break is used only if at most twice the share is held out.
+    A line may be a whole paragraph: a break is used only if it holds out at most twice the share.
 
     >>> find_end_cut("one\ntwo\nthree\nfour\n", 0.3)
     8

@@ -18,13 +18,13 @@ class StoredSamples:
 
     tokens: NDArray[np.integer]  # of all samples, flat
     lengths: IntArray  # (streams, samples)
-    samples: IntArray
+    samples: IntArray  # sample numbers
     draws: IntArray  # how often each sample was drawn before: at weight 1, the epoch
     languages: IntArray  # of each sample, an index into the corpus' `languages`
     labels: IntArray  # of each sample; -1 means none
-    starts: IntArray | None = None  # packed: where in its document a segment begins,
-    document_lengths: IntArray | None = None  # how long the document is,
-    rows: IntArray | None = None  # and in which row the segment is
+    starts: IntArray | None = None  # packed: offset of each segment in its document
+    document_lengths: IntArray | None = None  # packed: tokens of each segment's whole document
+    rows: IntArray | None = None  # packed: the row of each segment
     shapes: BatchShapes | None = None  # allowed shapes of a batch; None allows any
 
     def padded_width(self, length: int) -> int:

@@ -1,8 +1,8 @@
 """Counter-based random numbers: each is a function of its keys, never of the numbers drawn before.
 
-Process, time and machine then make no difference: the noise of a sample is the same for any number of ranks and in any
-batch. `splitmix64` is the finaliser of SplitMix64 (Steele et al. 2014). It is written out here because
-NumPy promises the same stream for a generator only within a version, and has none that takes a key for each element.
+So the noise of a sample is the same in any process, on any machine, with any number of ranks and in any batch.
+`splitmix64` is the finaliser of SplitMix64 (Steele et al. 2014). It is written out here because NumPy promises the
+same stream for a generator only within a version, and has no generator that takes a key for each element.
 It is a bijection, so sorting by it is a shuffle without ties.
 
 >>> permutation(make_key(1, 0), 5)

@@ -1,4 +1,4 @@
-"""The data loader: batches in their order, for one of any number of ranks, from any position.
+"""The data loader: yields the batches of one rank in their order, from any position.
 
 loader = Loader(shards, task, OrderSettings(seed=1, max_tokens=4096), rank=0, world_size=1)
 for update in loader.updates(position):     # epoch after epoch, without end
@@ -28,7 +28,7 @@ N_PROBE_LENGTHS = 2048  # sample lengths whose row lengths identify a task in th
 
 @dataclass(frozen=True)
 class Update:
-    """The batches of a rank between two optimiser steps; every rank has the same number of batches."""
+    """The batches of a rank between two optimizer steps; every rank has the same number of batches."""
 
     batches: tuple[Batch, ...]
     next_position: DataPosition
@@ -43,7 +43,7 @@ class Loader:
         settings: Seed, token budget and maximum length.
         rank: The rank of this process.
         world_size: Number of ranks.
-        accumulate: Global batches per update, whatever the number of ranks.
+        accumulate: Global batches per update, summed over all ranks.
         resegment: Adds subword noise to the stored tokens (`subword_noise.resegmenter`).
 
     Raises:
@@ -64,7 +64,7 @@ class Loader:
         if shards.streams[: len(task.needs)] != task.needs:
             raise RegardError(
                 f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
-                fix="Choose another task, or sources with these streams.",
+                fix="Choose another task, or a corpus with the fields that the task needs.",
             )
         if resegment is not None and task.packed:
             raise RegardError(
@@ -121,7 +121,7 @@ class Loader:
             raise self._no_batch_error()
 
     def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
-        """Yield the expected output of an epoch sample by sample: whole texts, however rows are cut from them."""
+        """Yield the target tokens of every sample of an epoch; a packed document is yielded whole, not row by row."""
         stream, offsets = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
         for _, _, batch_samples in self.order.batches(number):
             sample_numbers = (

@@ -4,7 +4,7 @@
         -> cut batches by the token budget -> spread the batches of the window
 
 Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. Nothing here depends on
-W, on what was read before, or on the machine: `{epoch, next_global_batch, fingerprint}` suffices to continue after a
+W, on earlier batches, or on the machine: `{epoch, next_global_batch, fingerprint}` suffices to continue after a
 stop, with any number of ranks. Windows are planned one at a time, so the plan of a corpus of any size takes the memory
 of one window.
 """
@@ -86,7 +86,7 @@ class Window:
     samples: Indices
     draws: Draws
     boundaries: NDArray[np.int64]  # where each batch (packed: each row) begins, and the end
-    batch_order: Indices  # batches (packed: rows) in the order in which they come
+    batch_order: Indices  # batches (packed: rows) in training order
     rows_per_batch: int = 1  # if packed
     starts: Indices | None = None  # packed only, as is `lengths`
     lengths: Indices | None = None
@@ -115,7 +115,7 @@ class Order:
         counts: Number of samples of each shard.
         lengths: Returns the row lengths (sides, samples) of a shard's samples; called window by window.
         settings: Seed, token budget and lengths.
-        weights: Of each shard: how often an epoch draws its samples.
+        weights: For each shard, how often an epoch draws each of its samples.
         identity: The sha256 of the shards' content; together with the settings it gives the fingerprint.
 
     >>> order = Order([4], lambda shard: np.array([[5, 9, 5, 2]]), OrderSettings(max_tokens=10))
@@ -200,7 +200,7 @@ class Order:
             starts = cut_by_tokens(longer_side, settings.shapes)
             shortest_lengths.append(longer_side[starts])
             boundaries += [start + boundary for boundary in starts]
-        # An update of a few neighbouring batches then has both short and long sentences, and converges faster.
+        # Spread lengths: an update of a few neighbouring batches has short and long sentences, and converges faster.
         length_ranking = (
             np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
         )
@@ -219,12 +219,12 @@ class Order:
                 yield offset + sample, int(longer_side[sample])
 
     def resume(self, position: DataPosition) -> DataPosition:
-        """Return the position; raise RegardError if it belongs to another order."""
+        """Return the same position; raise RegardError if its fingerprint differs from that of this order."""
         if position.fingerprint != self.fingerprint:
             raise RegardError(
-                "The data or the settings of their order have changed since this position was saved.",
+                "The data, or settings that decide its order, have changed since this position was saved.",
                 where=f"epoch {position.epoch}, batch {position.next_global_batch}",
-                fix="Restore the corpus, the vocabulary and the [data] settings, or start a new run.",
+                fix="Restore the corpus, the tokenizers and the [data] settings, or start a new run.",
             )
         return position
 
@@ -249,7 +249,7 @@ class Order:
 def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[int | None]:
     """List a rank's share of the global batches from `start` to `stop`: batch b goes to rank b mod world_size.
 
-    None stands for an empty batch: all ranks get the same number, so that none waits for another.
+    None stands for an empty batch: all ranks get equally many batches, so that no rank waits for another.
 
     >>> batches_of_rank(0, 5, rank=0, world_size=3), batches_of_rank(0, 5, rank=2, world_size=3)
     ([0, 3], [2, None])
@@ -259,7 +259,7 @@ def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[i
 
 
 def _draw_stride(draws: Draws) -> int:
-    """Return a stride that gives every (sample, draw) a number of its own."""
+    """Return a stride for which sample * stride + draw is unique."""
     return int(draws.max()) + 1 if draws.size else 1
 
 

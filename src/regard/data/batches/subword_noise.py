@@ -2,7 +2,7 @@
 
 Shards hold the deterministic segmentation. It is decoded to text and segmented again at random, as a function of
 (seed, draw, sample, side): the same on any number of ranks and after any stop. A segmentation longer than `max_length`
-is discarded for the stored one, unless that is too long, too (a labelled text, which its task truncates).
+is discarded and the stored one is used, unless the stored one is too long as well (`Classify` truncates it anyway).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
 def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
-    """Return a function that segments stored samples anew, or None if the settings ask for no noise."""
+    """Return a function that segments stored samples again at random; None if the settings have no subword noise."""
     sides = [
         (tokenizer, make_subword_sampler(tokenizer, settings)) for tokenizer in (tokenizers.source, tokenizers.target)
     ]

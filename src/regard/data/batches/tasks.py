@@ -28,7 +28,7 @@ from regard.data.batches.truncation import text_budget, truncate, truncated_leng
 from regard.text.specials import SpecialIds
 from regard.text.tokenizer_pair import TokenizerPair
 
-MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # purpose of a key
+MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # purpose of a random key
 
 
 class Task(Protocol):
@@ -120,10 +120,10 @@ class LanguageModelling:
         ends = np.cumsum(sizes + 1)  # n positions have n inputs and n labels, shifted by one: n + 1 tokens
         tokens = np.empty(int(ends[-1]), np.int64)
         is_stored = np.ones(tokens.size, np.bool_)
-        bos_places = (ends - sizes - 1)[records.starts == 0]
-        eos_places = ends[records.starts + sizes == records.document_lengths + 1] - 1
-        is_stored[bos_places] = is_stored[eos_places] = False
-        tokens[bos_places], tokens[eos_places] = self.specials.bos, self.specials.eos
+        bos_indices = (ends - sizes - 1)[records.starts == 0]
+        eos_indices = ends[records.starts + sizes == records.document_lengths + 1] - 1
+        is_stored[bos_indices] = is_stored[eos_indices] = False
+        tokens[bos_indices], tokens[eos_indices] = self.specials.bos, self.specials.eos
         tokens[is_stored] = records.tokens
         is_input, is_label = np.ones(tokens.size, np.bool_), np.ones(tokens.size, np.bool_)
         is_input[ends - 1] = False  # all but the last of a segment
@@ -171,9 +171,9 @@ class MaskedLM(EncoderTask):
     """Masked language modelling: predict masked tokens.
 
     Every token is masked with `mask_probability`, and at least one per sample. `masking` "mask" replaces all of them by
-    the mask token, as in the lectures; "bert" replaces 80 % by the mask token, 10 % by a random token, and leaves 10 %
-    unchanged. `word_boundaries` masks whole words: for each id, whether it starts a word, and whether it ends one
-    (`Tokenizer.token_bytes`).
+    the mask token; "bert" replaces 80 % by the mask token, 10 % by a random token, and leaves 10 %
+    unchanged. With `boundaries`, whole words are masked: two arrays say for each token id whether it starts a word, and
+    whether it ends one (`Tokenizer.token_bytes`).
     """
 
     seed: int
@@ -389,7 +389,7 @@ def build_task(
 
     Args:
         kind: The name of the task.
-        tokenizers: Of source and target.
+        tokenizers: Tokenizers of source and target.
         seed: Seed of masking and span corruption.
         languages: "translate": `Shards.languages`, to put a target-language tag before every source.
         masking: "fill": replace by the mask token only, or as BERT does.
@@ -429,7 +429,8 @@ def _random_partition(keys: Bits, lengths: IntArray, counts: IntArray) -> IntArr
     rows, offsets = row_and_offset(n_slots)
     slot_order = np.lexsort((derive(keys[rows], offsets), rows))
     is_cut = np.zeros(rows.size, np.bool_)
-    is_cut[slot_order] = offsets < np.maximum(counts - 1, 0)[rows]  # the first counts - 1 of each row's shuffled slots
+    # Cut at the first counts - 1 slots of each row, in random order.
+    is_cut[slot_order] = offsets < np.maximum(counts - 1, 0)[rows]
     has_parts = counts > 0
     starts = np.cumsum(lengths[has_parts]) - lengths[has_parts]  # every row starts a part, and every cut another
     row_starts = np.zeros(lengths.size, np.int64)

@@ -17,8 +17,8 @@ class TooLong:
     """The samples that are too long: location in the corpus, and tokens of the longer side."""
 
     max_length: int
-    samples: tuple[tuple[int, Location, int], ...]  # number, location, length
-    status: str = "excluded"
+    samples: tuple[tuple[int, Location, int], ...]  # sample number, location, length
+    status: str = "excluded"  # or "truncated"
 
     @classmethod
     def excluded(cls, order: Order, shards: Shards) -> "TooLong":

@@ -1,4 +1,4 @@
-"""Truncate labelled texts that are too long for a row; of a pair both texts."""
+"""Truncate labelled texts, or pairs of texts, that are too long for a row."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ def text_budget(max_length: int, n_texts: int) -> int:
 
 
 def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray:
-    """Return how many tokens of each text (texts, n) remain if a sample may have `max_tokens`.
+    """Return how many tokens of each text (texts, n) remain if a sample may have `max_tokens` in all.
 
     Of a pair the longer text is truncated first; if both are long, each gets half:
 

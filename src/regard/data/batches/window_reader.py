@@ -12,7 +12,7 @@ from regard.data.shards.shard import Shard, Shards
 
 
 class WindowReader:
-    """Reads samples of a few shards. It holds their tables in memory; tokens stay memory-mapped."""
+    """Reads samples of a few shards. It holds their lengths and labels in memory; tokens stay memory-mapped."""
 
     def __init__(self, shards: Shards, shard_numbers: Sequence[int], streams: int) -> None:
         window = [shards.shards[number] for number in shard_numbers]
@@ -20,7 +20,8 @@ class WindowReader:
         self._sample_offsets = shards.sample_offsets
         self._tokens: list[memoryview] = [memoryview(b"")] * len(shards.shards)
         self._dtype: np.dtype[Any] = shards.shards[0].tokens.dtype
-        self._shift = np.zeros(len(shards.shards), np.int64)  # sample number + shift = column in the tables here
+        # A sample's number + the shift of its shard is its index in the arrays below.
+        self._shift = np.zeros(len(shards.shards), np.int64)
         offset = 0
         for number, shard in zip(shard_numbers, window, strict=True):
             self._tokens[number] = shards.load_tokens(number).data
@@ -82,7 +83,7 @@ class WindowReader:
 
 
 def _renumber_column(shard: Shard, column: str, corpus_names: Sequence[object]) -> IntArray:
-    """Return a column of a shard with the numbers of the corpus in place of the shard's."""
+    """Return a column of a shard, converted from the shard's numbering of names to that of the corpus."""
     shard_names: Sequence[object] = shard.languages if column == "languages" else (None, *shard.labels)
     return _make_renumbering(shard_names, corpus_names)[shard.column(column)]
 

@@ -1,9 +1,10 @@
 """Prepare a corpus on many machines: steps for a datatrove pipeline (extra `cluster`).
 
-A task of the pipeline reads some of the sources and writes their shards. Tasks are independent: they run as local
+Each task of the pipeline reads some of the sources and writes their shards. Tasks are independent: they run as local
 processes, as a Slurm array, or on Ray. Any of datatrove's filters may stand between `ReadSources` and `WriteShards`.
 Shards are named after their source, so the folder is byte-identical to that of `regard prepare`, whatever the number of
-tasks. `SealCorpus` runs once at the end, when every source has its receipt.
+tasks. For every finished source, `WriteShards` leaves a file `receipt-N.json` that lists its shards. `SealCorpus` runs
+once at the end: it checks that every source has its receipt and writes `corpus.json`.
 
 Steps are callables, which datatrove accepts like its own classes. Only `ReadSources` imports datatrove, for its
 document class.

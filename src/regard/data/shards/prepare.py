@@ -93,8 +93,8 @@ def prepare(
 
     Args:
         corpus: The text; its files are read once.
-        tokenizers: Encode source and target.
-        folder: Created if missing. Shards in it that are still right are reused.
+        tokenizers: Tokenizers of source and target.
+        folder: Created if missing. Its undamaged shards of the same text and tokenizers are reused.
         defects: Counts the defects that the readers tolerate.
         workers: Number of processes that tokenize; 1 tokenizes in this process.
         shard_size: Characters of text per shard.
@@ -118,7 +118,7 @@ def prepare_parts(
 
     Args:
         examples: Each with the folder of its part (one of `folders`) and the index of its source in `corpus`.
-        corpus: Gives the names and weights of the sources.
+        corpus: The corpus of the examples; only names and weights of its sources are used.
         folders: One per part; a part may be without examples.
         tokenizers, workers, shard_size, report: As in `prepare`.
     """
@@ -153,7 +153,7 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
 
     Args:
         folder: A folder that `prepare` finished.
-        weights: By source name; they replace those of the preparation.
+        weights: Weights by source name; they replace the stored ones.
         verify: Read everything and compare the sha256, instead of sizes only.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Shards in an object store: each is downloaded when its window comes, and cached on disk up to a capacity.
+"""Shards in an object store: downloaded when they are needed, and cached on disk up to a capacity.
 
-Lengths are downloaded at once, because the order of batches is planned from them. Tokens are downloaded window by
-window, those of the next window in the background. fsspec opens the URL (s3:// and gs:// need its extra packages).
-Every file is verified by its sha256.
+The lengths of all samples are downloaded first, because the order of batches depends on them. Tokens are downloaded
+window by window, those of the next window in the background. fsspec opens the URL (s3:// and gs:// need
+its extra packages). Every file is verified by its sha256.
 """
 
 import hashlib
@@ -64,9 +64,9 @@ class RemoteShards(Shards):
     Args:
         url: The folder that holds `corpus.json`.
         cache: A local folder for downloaded files; one per corpus.
-        capacity: Maximum bytes of tokens in the cache. A window that is larger is cached whole all the same, because
-            training needs all of it at once.
-        weights: By source name; they replace those of the preparation.
+        capacity: Maximum bytes of tokens in the cache. A larger window is cached nevertheless, because training needs
+            all of it at once.
+        weights: Weights by source name; they replace the stored ones.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ def load_shard(
         folder: Where the three files are.
         name: The file name without suffix.
         expected_sha256: The sha256 that `.json` must have.
-        verify: Read `.bin` and `.idx` and compare their sha256, too.
+        verify: Also read `.bin` and `.idx` and compare their sha256.
         without_tokens: Do not open `.bin`; `tokens` is empty.
 
     Raises:
@@ -176,8 +176,8 @@ def load_shard(
 def _check_table(shard: Shard, count: int, path: Path) -> None:
     """Check that the lengths add up to the number of tokens, and that every index is within its list."""
     bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
-    wrong = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
-    if wrong or int(shard.lengths.sum(dtype=np.int64)) != count:
+    invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
+    if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
         raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
 
 
@@ -197,7 +197,7 @@ def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
 
 
 def split_long(shard: Shard, max_length: int) -> Shard:
-    """Return the same text as samples of at most `max_length` tokens, for tasks that do not pack documents."""
+    """Split samples into several of at most `max_length` tokens, for tasks that do not pack documents."""
     if shard.streams != ("source",):
         raise RegardError(
             "Only samples with a single stream can be split.", where=shard.name, fix="Exclude long samples."
@@ -269,7 +269,7 @@ class Shards:
         self.labels = labels
 
     def split_long(self, max_length: int) -> Self:
-        """Return the same corpus with samples of at most `max_length` tokens; tokens are loaded from where they are."""
+        """Return the corpus with samples split into several of at most `max_length` tokens; no token is copied."""
         weights = {shard.source: weight for shard, weight in zip(self.shards, self.weights, strict=True)}
         result = copy(self)
         Shards.__init__(result, [split_long(shard, max_length) for shard in self.shards], weights)
@@ -289,7 +289,7 @@ def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
 
 
 def _content_fingerprint(shard: Shard) -> str:
-    """Return the sha256 of a shard; one in memory has none yet and is hashed here."""
+    """Return the sha256 of a shard; a shard in memory is hashed now."""
     if shard.sha256:
         return shard.sha256
     digest = hashlib.sha256(json.dumps([shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]).encode())

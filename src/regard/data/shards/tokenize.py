@@ -28,7 +28,7 @@ def tokenize_examples(
     """Tokenize examples of one kind (all pairs, all tagged, or neither) into one shard.
 
     Args:
-        examples: All from the same source of the corpus.
+        examples: Examples of one source of the corpus.
         source: Tokenizer of the source side.
         target: Tokenizer of the target side.
         name: The shard's name.
@@ -138,13 +138,13 @@ def _batch_texts(texts: list[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _check_all_or_none(examples: Sequence[Example], what: str, has: Callable[[Example], bool]) -> bool:
-    """Return whether the examples have a target (or tags); raise at the first that differs from those before it."""
+def _check_all_or_none(examples: Sequence[Example], field: str, has: Callable[[Example], bool]) -> bool:
+    """Return whether the examples have a field; raise CorpusError if some have it and others do not."""
     for example in examples:
         if has(example) != has(examples[0]):
             kind = "has no" if has(examples[0]) else "has"
             raise CorpusError(
-                f"This example {kind} {what}, unlike those before it.",
+                f"This example {kind} {field}, unlike those before it.",
                 where=str(example.where),
                 fix="Give all examples of a source the same fields.",
             )
