@@ -119,7 +119,12 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--out folder of a run",
     ),
     "resuming nothing": (["--resume", "nowhere"], 1, "There is no such folder", "--out folder of a run"),
-    "resuming with a corpus": (["--resume", "full", *PAIR_OPTIONS], 2, "--source cannot be given", "Leave out --source"),
+    "resuming with a corpus": (
+        ["--resume", "full", *PAIR_OPTIONS],
+        2,
+        "--source cannot be given",
+        "Leave out --source",
+    ),
     "resuming elsewhere": (
         ["--resume", "full", *OUT_OPTIONS],
         2,
