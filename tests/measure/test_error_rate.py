@@ -9,7 +9,7 @@ import sacrebleu
 from regard.base.errors import RegardError
 from regard.measure import bleu, chrf, exact_match, ter, wer
 from regard.measure.error_rate import levenshtein
-from regard.measure.score import reference_lists, reference_streams
+from regard.measure.metric import reference_lists, reference_streams
 
 HYPOTHESES = ["the mat sat on", "a dog runs fast today and tomorrow", "nothing alike"]
 REFERENCES = ["sat on the mat", "a dog ran fast today", "completely different words here"]

@@ -12,7 +12,7 @@ from rich.text import Text  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.files import write_atomic
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules

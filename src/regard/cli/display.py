@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
-from regard.base.times import format_duration
+from regard.base.formatting import format_duration
 from regard.cli.event_lines import (
     Speed,
     escape_control_characters,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import LengthExponent, TargetLanguage, Window, file_option, option, takes_options
 from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, show_progress

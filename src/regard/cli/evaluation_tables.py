@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 from rich.markup import escape  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 
 LEFT_ALIGNED = ("signature", "description", "output", "flags")  # columns of text, not of numbers
 TableRows = list[tuple[str, ...]]

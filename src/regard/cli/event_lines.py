@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from regard.base.plural import pluralize
-from regard.base.times import format_duration
+from regard.base.formatting import format_duration, pluralize
 from regard.train.events import (
     Event,
     Finished,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.cli.options import InputFile, ModelArgument, file_option, option
 from regard.cli.text_input import check_paths, load_as, read_lines, zip_file
 

@@ -8,7 +8,7 @@ from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.parts import Frozen
 from regard.config.run import Data
 from regard.config.toml_file import SettingsFile, read_toml

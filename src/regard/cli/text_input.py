@@ -10,7 +10,7 @@ from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
 Pipeline = TypeVar("Pipeline")

@@ -10,7 +10,7 @@ from rich.console import Console  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.config.toml_file import parse_settings
 from regard.data.example import Defects, Location

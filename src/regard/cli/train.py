@@ -16,7 +16,7 @@ from rich.console import Console  # noqa: TID251
 
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
-from regard.base.times import format_duration
+from regard.base.formatting import format_duration
 from regard.cli.allocator import tune_allocator
 from regard.cli.options import StringList, takes_options
 from regard.cli.train_options import TrainOptions, UsageError

@@ -8,7 +8,7 @@ from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.diversity import distinct, self_bleu
 from regard.measure.error_rate import ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
-from regard.measure.score import Score
+from regard.measure.metric import Score
 
 __all__ = [
     "Score",

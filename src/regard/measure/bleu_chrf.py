@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.base.errors import RegardError
-from regard.measure.score import References, Score, check_pairs, reference_lists, reference_streams
+from regard.measure.metric import References, Score, check_pairs, reference_lists, reference_streams
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

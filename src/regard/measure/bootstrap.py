@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.measure.bleu_chrf import make_bleu_metric, make_chrf_metric
 from regard.measure.error_rate import make_ter_metric
-from regard.measure.score import References, check_pairs, reference_streams
+from regard.measure.metric import References, check_pairs, reference_streams
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

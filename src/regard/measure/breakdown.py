@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 from regard.measure.bleu_chrf import bleu, chrf, exact_match
-from regard.measure.score import References, check_pairs, reference_lists
+from regard.measure.metric import References, check_pairs, reference_lists
 
 LENGTH_EDGES = (1, 6, 11, 21, 31, 51)
 FREQUENCY_EDGES = (0, 1, 10, 100, 1000)

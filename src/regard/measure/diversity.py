@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from regard.base.errors import RegardError
-from regard.measure.score import Score, check_is_list
+from regard.measure.metric import Score, check_is_list
 
 
 def distinct(texts: Sequence[str], size: int = 2) -> Score:

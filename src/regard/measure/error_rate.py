@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from regard.base.errors import RegardError
 from regard.measure.bleu_chrf import score_corpus
-from regard.measure.score import References, Score, check_pairs, reference_lists
+from regard.measure.metric import References, Score, check_pairs, reference_lists
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.decode.constraints import constrain
 from regard.pipeline.search import Phrase, SearchInput
 from regard.text.tokenizer import Tokenizer

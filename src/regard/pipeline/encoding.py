@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.decode.protocol import nan_error
 from regard.models.cpu_decoder import eval_mode

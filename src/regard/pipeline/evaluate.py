@@ -10,7 +10,7 @@ from regard.measure.breakdown import FrequencyBucket, LengthBucket, count_words,
 from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.error_rate import ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
-from regard.measure.score import References, Score
+from regard.measure.metric import References, Score
 from regard.pipeline.scorer import ScoredText, Scorer
 
 BINS = 10

@@ -7,7 +7,7 @@ from itertools import groupby
 import torch
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.decode.filters import Filters
 from regard.decode.speculative import SpeculativeResult, speculative

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.decode.beam import beam
 from regard.decode.diverse import diverse_beam
 from regard.decode.filters import Filters

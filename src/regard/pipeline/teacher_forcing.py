@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.pipeline.encoding import TargetLanguage, check_length, encode_sources
 from regard.text.tokenizer_pair import TokenizerPair

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base import cpu_fast_path
-from regard.base.times import format_duration
+from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.batches.arrays import IGNORE_INDEX

@@ -19,7 +19,7 @@ from typing import Any, get_args
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import Run
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings

@@ -17,7 +17,7 @@ import torch
 from regard.base import cpu_fast_path, limits
 from regard.base.errors import RegardError
 from regard.base.files import is_leftover
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
 from regard.config.run import Run

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.data.doctor.detectors.sentence_alignment import Alignment
 from regard.data.doctor.statistics import Histogram
 

@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 from unicodedata import category
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.data.doctor import charts
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import FlaggedExample

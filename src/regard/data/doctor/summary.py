@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import describe_shift
 

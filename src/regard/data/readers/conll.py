@@ -8,7 +8,7 @@ them out and counts them.
 import re
 from collections.abc import Iterator
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import Conll
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files

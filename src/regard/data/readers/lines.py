@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import Lines
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import Block, count_odd_characters, iter_lines, list_files, strip_compression

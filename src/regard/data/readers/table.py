@@ -9,7 +9,7 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.run import Table
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defects, iter_lines, list_files

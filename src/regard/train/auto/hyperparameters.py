@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import log10
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config.training import (
     Adam,
     AdamW,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from html.entities import html5
 
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.data.doctor.rules.rule import Finding, Span, shorten
 from regard.data.example import Example
 

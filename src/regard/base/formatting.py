@@ -1,4 +1,4 @@
-"""Durations, formatted for display."""
+"""Durations and counts, formatted for display."""
 
 
 def format_duration(seconds: float) -> str:
@@ -15,3 +15,12 @@ def format_duration(seconds: float) -> str:
     if total_seconds < 86400:
         return f"{total_seconds // 3600} h {total_seconds % 3600 // 60:02} min"
     return f"{total_seconds // 86400} d {total_seconds % 86400 // 3600:02} h"
+
+
+def pluralize(count: int, singular: str, plural: str | None = None) -> str:
+    """Format a count and its noun in the right number.
+
+    >>> pluralize(1, "line"), pluralize(1200, "line"), pluralize(2, "batch", "batches")
+    ('1 line', '1,200 lines', '2 batches')
+    """
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
