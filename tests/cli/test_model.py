@@ -48,7 +48,7 @@ def test_faults_are_shown_without_a_traceback() -> None:
 
 def test_exports_and_schema() -> None:
     assert "yes  huggingface:MarianMTModel" in run_regard("model", "exports", "tiny")
-    assert "encoder.placement is post (it has pre)" in run_regard("model", "exports", "tiny")
+    assert "encoder.placement is post (it requires pre)" in run_regard("model", "exports", "tiny")
     assert json.loads(run_regard("model", "schema"))["discriminator"]["propertyName"] == "family"
 
 

@@ -21,7 +21,7 @@ def test_the_page_is_what_the_command_prints() -> None:
 def test_a_part_is_shown() -> None:
     shown = run_settings("train.schedule")
     assert '[train.schedule]  kind = "linear"' in shown
-    assert "peak (must be given)" in shown
+    assert "peak (required)" in shown
     assert "clip" not in shown
     assert "clip = 1.0" in run_settings("train.clip")
     assert "[device]" in run_settings()

@@ -120,7 +120,7 @@ def test_a_setting_of_another_kind_is_not_a_key() -> None:
 def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
     found = preset_faults("tiny", "encoder.attention.heads=3", "decoder.cross.key_value_heads=3", "width=127")
     assert (
-        found["encoder.attention.heads"] == "is 3, which does not divide the width 127. Change heads, or say key_dim."
+        found["encoder.attention.heads"] == "is 3, which does not divide the width 127. Change heads, or set key_dim."
     )
     assert found["decoder.cross.key_value_heads"] == "is 3, which does not divide 4 heads. Use one of [1, 2, 4]."
     assert "encoder.position" in found

@@ -149,7 +149,7 @@ def test_heads_and_inputs_of_encoder_only_models() -> None:
 
 
 def test_dot_is_a_scaled_dot_with_scale_one() -> None:
-    expected = "encoder.attention.score multiplies by 1 (it does by 0.1768)"
+    expected = "encoder.attention.score multiplies by 1 (it requires 0.1768)"
     for setting in ("encoder.attention.score.kind=dot", "encoder.attention.score.scale=1.0"):
         verdict = exportable_to(preset("tiny", parse_settings([setting])))[1]
         assert verdict.obstacles == (expected,)

@@ -41,7 +41,7 @@ def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     assert clip.description.startswith("Maximum norm of the gradient")
     assert settings["train.optimizer"].values == "table: adamw, adam, adafactor, muon"
     assert settings["train.optimizer"].default == "adamw"
-    assert settings["train.updates"].default == "(must be given)"
+    assert settings["train.updates"].default == "(required)"
     assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."
     assert settings["data.max_length"].values == "whole number (above 0)"  # what only guards against damage is not told
 

@@ -1,14 +1,14 @@
-"""Which engines can hold a model exactly, or why not; known before training starts.
+"""Which engines can represent a model exactly, and why others cannot. The settings decide it, before training.
 
 >>> from regard.config.codec import preset
 >>> [verdict.target for verdict in exportable_to(preset("tiny")) if verdict.is_exact]
 ['ctranslate2', 'huggingface:MarianMTModel']
 >>> print(exportable_to(preset("tiny", {"encoder.window": 8}))[1])
-huggingface:MarianMTModel: no, encoder.window has no place
+huggingface:MarianMTModel: no, encoder.window is not supported
 
-"Exactly" means equal logits up to rounding, and nothing learned on one side only: what they keep as a table and we
-compute (a sinusoid), or keep as zeros and we leave out, counts as nothing. Every architecture here has a table of
-names in `regard.exchange` and models that prove it in `tests/exchange`. No torch is needed to answer.
+"Exactly" means equal logits up to rounding, and the same learned weights on both sides. A table that they store and
+Regard computes (a sinusoid), or zeros that they store and Regard omits, are not learned weights. Every architecture
+here has a weight map in `regard.exchange`, which `tests/exchange` checks with models. This module needs no torch.
 """
 
 from collections.abc import Iterator
@@ -43,14 +43,14 @@ from regard.config.parts import (
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of one engine: no obstacles if it can hold the model."""
+    """Whether one engine can represent the model; it can if there are no obstacles."""
 
     target: str
     obstacles: tuple[str, ...]
 
     @property
     def is_exact(self) -> bool:
-        """Whether the engine can hold this model exactly."""
+        """Whether the engine can represent this model exactly."""
         return not self.obstacles
 
     def __str__(self) -> str:
@@ -59,24 +59,24 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ArchitectureRules:
-    """What a Hugging Face architecture fixes in its stacks; None leaves it free."""
+    """Settings that a Hugging Face architecture requires of its stacks; None: any value."""
 
     placement: Literal["pre", "post"]
     norm: Literal["layer", "rms"]
     input_norm: bool
     positions: tuple[str, ...]
     feedforwards: tuple[str, ...]
-    bias: tuple[str, ...]  # which of the projections' biases it can have
+    bias: tuple[str, ...]  # sets of projections that may have a bias
     feedforward_bias: bool | None
     eps: float | None = None
     grouped: bool = False
     free_key_dim: bool = False
     query_key_norm: bool = False
-    scale: float | None = None  # what scores are multiplied with; None: 1/sqrt(d_k)
+    scale: float | None = None  # scale of the scores; None: 1/sqrt(d_k)
 
 
 ALL_BIASES = "query key value output"
-POSITION_TABLES = ("sinusoidal/halves", "sinusoidal/interleaved")  # where positions are a table, a formula fits into it
+POSITION_TABLES = ("sinusoidal/halves", "sinusoidal/interleaved")  # learned tables can store them
 MARIAN = ArchitectureRules("post", "layer", False, ("sinusoidal/halves",), ("plain",), (ALL_BIASES,), True, eps=1e-5)
 PEGASUS = replace(MARIAN, placement="pre")
 BART = replace(MARIAN, input_norm=True, positions=("learned+2", *POSITION_TABLES))
@@ -125,7 +125,7 @@ ENCODER_ONLY_MODELS = {
     NoHead: "BertModel",
 }
 ARCHITECTURES = {**ENCODER_DECODERS, **DECODER_ONLY_MODELS, **dict.fromkeys(ENCODER_ONLY_MODELS.values(), BERT)}
-"""The Hugging Face architectures that are checked, and their rules."""
+"""The supported Hugging Face architectures and their rules."""
 
 
 def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
@@ -153,11 +153,11 @@ def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: 
     yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
     yield from _find_attention_obstacles(rules, "decoder.cross", model.decoder.cross, model.width)
     if not isinstance(model.source, Tokens):
-        yield f"source is {model.source.kind} (it has tokens)"
+        yield f"source is {model.source.kind} (it requires tokens)"
     if not isinstance(model.target, Shared) and name != "MarianMTModel":
-        yield "target has a table of its own"
+        yield "target has its own embeddings (it shares those of the source)"
     if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
-        yield "only one of the tables is scaled"
+        yield "source.scale is not target.scale"
     if model.encoder.position != model.decoder.position:
         yield "encoder and decoder have different positions"
     if model.encoder.feedforward.activation != model.decoder.feedforward.activation:
@@ -173,52 +173,52 @@ def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: 
 def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
     """Yield the obstacles of T5, whose config holds most settings once for both stacks."""
     if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
-        yield "it has one attention shape for all"
+        yield "it requires the same attention settings everywhere"
     if model.encoder.norm != model.decoder.norm:
-        yield "it has one eps for both stacks"
+        yield "it requires the same norm in both stacks"
     if model.encoder.feedforward != model.decoder.feedforward:
-        yield "it has one feed-forward shape for both stacks"
+        yield "it requires the same feed-forward settings in both stacks"
     if model.target_tokens.scale:
-        yield "source.scale has no place"
+        yield "source.scale is not supported"
     if model.head.bias:
-        yield "head.bias has no place"
+        yield "head.bias is not supported"
 
 
 def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -> Iterator[str]:
     yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
     if model.prefix is not None:
-        yield f"prefix of {model.prefix.kind} has no place"
+        yield f"prefix of {model.prefix.kind} is not supported"
     if model.tokens.scale:
-        yield "tokens.scale has no place"
+        yield "tokens.scale is not supported"
     if not isinstance(model.head, LMHead):
-        yield f"head is {model.head.kind} (it has words)"
+        yield f"head is {model.head.kind} (it requires lm)"
     elif model.head.bias:
-        yield "head.bias has no place"
+        yield "head.bias is not supported"
 
 
 def _find_encoder_only_obstacles(rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
     yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
     if not isinstance(model.source, Tokens):
-        yield f"source is {model.source.kind} (it has tokens)"
+        yield f"source is {model.source.kind} (it requires tokens)"
     elif model.source.scale:
-        yield "source.scale has no place"
+        yield "source.scale is not supported"
     if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
-        yield "its classifier reads the first vector through a hidden layer"
+        yield "its classifier has a hidden layer over the first vector"
     if isinstance(model.head, MLMHead):
         if model.head.activation != model.encoder.feedforward.activation:
-            yield "it has one activation for feed-forward and head"
+            yield "it requires the same activation in feed-forward and head"
         if not model.head.tied:
-            yield "head.tied is false"  # untied, it has a second bias that nothing reads
+            yield "head.tied is false"  # untied, it has a second bias that its output does not use
 
 
 def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, width: int) -> Iterator[str]:
-    """Yield what an architecture cannot hold of a stack."""
+    """Yield the settings of a stack that an architecture does not support."""
     if stack.placement != rules.placement:
-        yield f"{path}.placement is {stack.placement} (it has {rules.placement})"
+        yield f"{path}.placement is {stack.placement} (it requires {rules.placement})"
     if stack.norm.kind != rules.norm:
-        yield f"{path}.norm is {stack.norm.kind} (it has {rules.norm})"
+        yield f"{path}.norm is {stack.norm.kind} (it requires {rules.norm})"
     elif rules.eps is not None and stack.norm.eps != rules.eps:
-        yield f"{path}.norm.eps is {stack.norm.eps} (it has {rules.eps})"
+        yield f"{path}.norm.eps is {stack.norm.eps} (it requires {rules.eps})"
     if stack.norm.kind == "layer" and not stack.norm.bias:
         yield f"{path}.norm has no bias"
     if stack.input_norm != rules.input_norm:
@@ -226,29 +226,30 @@ def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, wid
     if stack.final_norm != (rules.placement == "pre"):
         yield f"{path}.final_norm is {str(stack.final_norm).lower()}"
     if (position := describe_position(stack.position)) not in rules.positions:
-        yield f"{path}.position is {position} (it has {' or '.join(rules.positions)})"
+        yield f"{path}.position is {position} (it requires {' or '.join(rules.positions)})"
     if "sinusoidal/halves" in rules.positions[:1] and getattr(stack.position, "base", 10000.0) != 10000.0:
         yield f"{path}.position.base is not 10000"
     kind = stack.feedforward.kind
     if kind not in rules.feedforwards and f"{kind} {stack.feedforward.activation}" not in rules.feedforwards:
-        yield f"{path}.feedforward is {kind} {stack.feedforward.activation} (it has {' or '.join(rules.feedforwards)})"
+        required = " or ".join(rules.feedforwards)
+        yield f"{path}.feedforward is {kind} {stack.feedforward.activation} (it requires {required})"
     if rules.feedforward_bias is not None and stack.feedforward.bias != rules.feedforward_bias:
         yield f"{path}.feedforward.bias is {str(stack.feedforward.bias).lower()}"
     if stack.window is not None:
-        yield f"{path}.window has no place"
+        yield f"{path}.window is not supported"
     yield from _find_attention_obstacles(rules, f"{path}.attention", stack.attention, width)
     if stack.attention.query_key_norm is not None and stack.attention.query_key_norm != stack.norm:
         yield f"{path}.attention.query_key_norm is not the stack's norm"
 
 
 def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: Attention, width: int) -> Iterator[str]:
-    """Yield what an architecture cannot hold of an attention."""
+    """Yield the settings of an attention that an architecture does not support."""
     key_dim, value_dim = attention.dims(width)
     scale = _score_scale(attention, key_dim)
     if scale is None:
-        yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
+        yield f"{path}.score is {attention.score.kind} (it requires scaled_dot)"
     elif scale != (rules.scale or key_dim**-0.5):
-        yield f"{path}.score multiplies by {scale:.4g} (it does by {rules.scale or key_dim**-0.5:.4g})"
+        yield f"{path}.score multiplies by {scale:.4g} (it requires {rules.scale or key_dim**-0.5:.4g})"
     if attention.groups != attention.heads and not rules.grouped:
         yield f"{path}.key_value_heads is not heads"
     if key_dim * attention.heads != width and not rules.free_key_dim:
@@ -258,11 +259,11 @@ def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: At
     if (attention.query_key_norm is not None) != rules.query_key_norm:
         yield f"{path}.query_key_norm is {'set' if attention.query_key_norm else 'not set'}"
     if (bias := describe_bias(attention)) not in rules.bias:
-        yield f"{path}.bias is on {bias} (it has {' or on '.join(rules.bias)})"
+        yield f"{path}.bias is on {bias} (it requires {' or '.join(rules.bias)})"
 
 
 def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
-    """Yield the obstacles of CTranslate2: everything that no test has shown it to hold."""
+    """Yield the obstacles of CTranslate2: every setting that no test has shown to be equal."""
     stacks: dict[str, Stack] = {}
     if isinstance(model, EncoderDecoder | EncoderOnly):
         stacks["encoder"] = model.encoder
@@ -273,18 +274,18 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
     if isinstance(model, DecoderOnly) and model.prefix is not None:
         yield f"prefix is {model.prefix.kind}: it reads tokens"
     if isinstance(model.head, MLMHead | Classes | Tags):
-        yield f"head is {model.head.kind}: it returns vectors, the head stays outside"
+        yield f"head is {model.head.kind}: it returns hidden states without a head"
     if isinstance(model.head, NoHead) and isinstance(model, DecoderOnly):
-        yield "head is vectors: its generator has words only"
+        yield "head is none: its generator requires lm"
     if len({stack.norm.eps for stack in stacks.values()}) > 1:
-        yield "it has one eps for all norms"
+        yield "it requires the same eps in all norms"
     for path, stack in stacks.items():
         if stack.position.kind == "alibi" and not isinstance(model, DecoderOnly):
             yield f"{path}.position is alibi: only its decoder-only models have it"
         if isinstance(stack.position, Relative) and not stack.position.shared:
-            yield f"{path}.position has a table for each layer"
+            yield f"{path}.position has one bias table per layer (it requires a shared one)"
         if stack.window is not None:
-            yield f"{path}.window was not shown to be equal"
+            yield f"{path}.window is not supported"
         yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
     if isinstance(model, EncoderDecoder):
         yield from _find_ctranslate2_attention_obstacles("decoder.cross", model.decoder.cross, model.width)
@@ -294,15 +295,15 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
             self_attention.groups,
             self_attention.dims(model.width),
         ):
-            yield "decoder.cross has other heads than decoder.attention"
+            yield "decoder.cross and decoder.attention differ in heads"
         if cross.query_key_norm is not None:
-            yield "decoder.cross.query_key_norm is applied before the heads are split"
+            yield "decoder.cross.query_key_norm is not supported: it normalises before it splits heads"
 
 
 def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width: int) -> Iterator[str]:
     key_dim, value_dim = attention.dims(width)
     if _score_scale(attention, key_dim) is None:
-        yield f"{path}.score is {attention.score.kind} (it has scaled_dot)"
+        yield f"{path}.score is {attention.score.kind} (it requires scaled_dot)"
     if value_dim != key_dim:
         yield f"{path}.value_dim is not key_dim"
 

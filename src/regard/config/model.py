@@ -155,7 +155,7 @@ class Model(Consistent):
     """Settings common to the three families."""
 
     format: Literal[1] = 1
-    """The version of this file's layout."""
+    """Version of the file format."""
     width: Size
     """Size of the hidden states (d_model)."""
     initial: Initial = SmallEmbedding()
@@ -182,7 +182,7 @@ class EncoderDecoder(Model):
     def target_tokens(self) -> Tokens:
         """The embeddings of the target: its own, or those of the source."""
         tokens = self.source if isinstance(self.target, Shared) else self.target
-        assert isinstance(tokens, Tokens)  # noqa: S101 - `faults` refuses a shared table without tokens
+        assert isinstance(tokens, Tokens)  # noqa: S101 - `find_faults` rejects a shared target without tokens
         return tokens
 
     def find_faults(self) -> Iterator[Fault]:
@@ -250,7 +250,7 @@ def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
     if position.kind == "relative" and position.distance <= position.buckets // 2:
         yield Fault(
             f"{path}.position.distance",
-            f"is {position.distance}, but half of {position.buckets} buckets already reach that far exactly.",
+            f"is {position.distance}, but half of {position.buckets} buckets already cover all distances up to it.",
             f"Use more than {position.buckets // 2}.",
         )
     if position.kind == "sinusoidal" and width % 2:
@@ -271,7 +271,7 @@ def find_attention_faults(path: str, attention: Attention, width: int) -> Iterat
         yield Fault(
             f"{path}.heads",
             f"is {attention.heads}, which does not divide the width {width}.",
-            "Change heads, or say key_dim.",
+            "Change heads, or set key_dim.",
         )
 
 

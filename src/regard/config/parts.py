@@ -17,7 +17,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
-    """A settings table: immutable; unknown keys are faults."""
+    """A settings table: immutable; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -54,11 +54,11 @@ class Sinusoidal(Frozen):
 
 
 class Learned(Frozen):
-    """One learned vector per position, added to the input; nothing beyond `length`."""
+    """One learned vector per position, added to the input; longer sequences than `length` are errors."""
 
     kind: Literal["learned"] = "learned"
     length: Size
-    """How many positions there are."""
+    """Number of positions."""
     offset: Annotated[int, Field(ge=0)] = 0
     """Rows of the table before the first position (BART keeps 2)."""
 
@@ -109,7 +109,7 @@ class ScaledDot(Frozen):
 
 
 class Dot(Frozen):
-    """q.k as it is."""
+    """q.k without a scale."""
 
     kind: Literal["dot"] = "dot"
 
@@ -121,11 +121,11 @@ class General(Frozen):
 
 
 class Concat(Frozen):
-    """v.tanh(W[q; k]): one layer over query and key side by side (Luong et al. 2015)."""
+    """v.tanh(W[q; k]): one layer over the concatenated query and key (Luong et al. 2015)."""
 
     kind: Literal["concat"] = "concat"
     hidden: Size
-    """The width of that layer, per head."""
+    """Size of the hidden layer, per head."""
 
 
 class Additive(Frozen):
@@ -133,7 +133,7 @@ class Additive(Frozen):
 
     kind: Literal["additive"] = "additive"
     hidden: Size
-    """The width of that layer, per head."""
+    """Size of the hidden layer, per head."""
 
 
 Score = Annotated[ScaledDot | Dot | General | Concat | Additive, Field(discriminator="kind")]
@@ -154,7 +154,7 @@ class Attention(Frozen):
     heads: Heads
     """Query heads."""
     key_value_heads: Heads | None = None
-    """Key and value heads: as many as heads (MHA), fewer (GQA) or one (MQA)."""
+    """Key and value heads: as many as query heads (MHA, the default), fewer (GQA) or one (MQA)."""
     key_dim: Size | None = None
     """d_k, the size of a head's queries and keys; width / heads if not given."""
     value_dim: Size | None = None
@@ -162,10 +162,10 @@ class Attention(Frozen):
     bias: ProjectionBias = ProjectionBias()
     score: Score = ScaledDot()
     query_key_norm: Norm | None = None
-    """Normalise each head's queries and keys before they meet (Qwen3)."""
+    """Normalise each head's queries and keys before the scores are computed (Qwen3)."""
 
     def dims(self, width: int) -> tuple[int, int]:
-        """(d_k, d_v) in a model of this width."""
+        """Return (d_k, d_v) in a model of this width."""
         key_dim = self.key_dim or width // self.heads
         return key_dim, self.value_dim or key_dim
 
@@ -209,7 +209,7 @@ class Dropout(Frozen):
     embedding: Rate = 0.0
     """The sum of embeddings and positions."""
     sublayer: Rate = 0.0
-    """What attention or feed-forward adds to the residual."""
+    """The output of each sublayer (attention or feed-forward), before it is added to the residual."""
     attention: Rate = 0.0
     """Attention weights."""
     feedforward: Rate = 0.0
@@ -226,7 +226,7 @@ class Stack(Frozen):
     input_norm: bool = False
     """Normalise the sum of embeddings and positions (BERT, BART)."""
     final_norm: bool
-    """Normalise what leaves the last layer; pre-norm stacks need it."""
+    """Normalise the output of the last layer; pre-norm stacks need it."""
     position: Position
     attention: Attention
     feedforward: FeedForward

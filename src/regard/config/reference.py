@@ -1,7 +1,7 @@
 """The settings reference: values, default and description of every setting, derived from the settings classes.
 
->>> next(one for table in iter_tables() for one in table.settings if one.path == "train.clip").default
-'1.0'
+>>> [setting.default for table in iter_tables() for setting in table.settings if setting.path == "train.clip"]
+['1.0']
 """
 
 import types
@@ -17,7 +17,7 @@ from regard.config.run import Run
 
 BOUND_PHRASES = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
-OMITTED_KEYS = ("kind", "family", "format")  # what tells tables apart is said once, above each
+OMITTED_KEYS = ("kind", "family", "format")  # they select the table's type; its heading shows them
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class SettingsTable:
 
 @dataclass
 class _Described:
+    """Tables (with their paths) and settings that have been described already."""
+
     tables: dict[type[BaseModel], str] = field(default_factory=dict)
     settings: set[Setting] = field(default_factory=set)
 
@@ -131,7 +133,7 @@ def _describe_bounds(field_info: FieldInfo) -> str:
 
 def _describe_default(field_info: FieldInfo) -> str:
     if field_info.is_required():
-        return "(must be given)"
+        return "(required)"
     value = field_info.default
     if isinstance(value, BaseModel):
         return format_tag(type(value)).partition(" = ")[2].strip('"')

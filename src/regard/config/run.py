@@ -180,7 +180,7 @@ class TokenizerSettings(Frozen):
     specials: Specials = Specials()
     normalise: Normalise = Normalise()
     joint: bool = True
-    """One vocabulary for source and target, or one for each side."""
+    """One tokenizer for source and target (true), or one for each side (false)."""
 
 
 class ByteBpe(TokenizerSettings):
@@ -235,10 +235,10 @@ METRIC_TASKS = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte":
 
 
 class Run(Consistent):
-    """All settings of a training run; the run's own `run.toml` states every one of them."""
+    """All settings of a training run; the `run.toml` in the run folder lists every one of them."""
 
     format: Literal[1] = 1
-    """The version of this file's layout."""
+    """Version of the file format."""
     seed: int = 1
     """Random seed of the initial weights and of dropout; `data.seed` is that of the data."""
     data: Data
@@ -271,26 +271,26 @@ class Run(Consistent):
         if self.data.prepared and self.data.held_out:
             yield Fault("data.held_out", "is set, but data.prepared is split already.", "Remove it.")
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
-            what = "is false, but the model has one table for the words of both sides."
+            what = "is false, but the model has one embedding table for the tokens of both sides."
             yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
         for name in ("encoder", "decoder"):
             position = getattr(getattr(self.model, name, None), "position", None)
             if isinstance(position, Learned) and position.length < self.data.max_length:
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
-                fix = f"Make it {position.length} at most: longer texts are set aside, or read to there."
+                fix = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
                 yield Fault("data.max_length", what, fix)
         yield from self._find_validation_faults()
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
-            what = f"is {self.data.max_length}, but a batch has room for {self.data.batch_tokens} tokens."
+            what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
             yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric
         if task not in METRIC_TASKS.get(metric, (task,)):
-            what = f"is '{metric}', which the task '{task}' is not scored by."
+            what = f"is '{metric}', which is not a metric of the task '{task}'."
             yield Fault("validation.metric", what, "Use loss, perplexity or accuracy.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):
-            what = "is given, but nothing is kept for validation."
-            yield Fault("validation.patience", what, "Give data.validation or data.held_out.")
+            what = "is set, but there is no validation data."
+            yield Fault("validation.patience", what, "Set data.validation or data.held_out.")

@@ -160,7 +160,7 @@ def with_changes(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
             node[_parse_index(node, key, path)] = value
             continue
         if not isinstance(node, dict):
-            raise ConfigError([Fault(path, f"'{parents[-1]}' is a value and has no keys.")])
+            raise ConfigError([Fault(path, f"'{parents[-1]}' is a value, not a table: it has no keys.")])
         if key in DISCRIMINATORS and node.get(key, value) != value:
             node.clear()
         node[key] = value
@@ -171,7 +171,7 @@ def _descend(node: Any, parent: str, path: str) -> Any:
     if isinstance(node, list):
         return node[_parse_index(node, parent, path)]
     if not isinstance(node, dict):
-        raise ConfigError([Fault(path, f"'{parent}' is a key of a value, which has no keys.")])
+        raise ConfigError([Fault(path, f"'{parent}' cannot be set: the key before it holds a value, not a table.")])
     return node.setdefault(parent, {})
 
 

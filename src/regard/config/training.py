@@ -68,7 +68,7 @@ class InverseSqrt(Frozen):
     peak: Positive
     """The highest learning rate."""
     warmup: Size
-    """Updates until it is reached."""
+    """Updates until the peak."""
 
 
 class Noam(Frozen):
@@ -78,7 +78,7 @@ class Noam(Frozen):
     factor: Positive = 1.0
     """Factor on the learning rate of the paper."""
     warmup: Size = 4000
-    """Updates until it is reached."""
+    """Updates until the highest learning rate."""
 
 
 class Cosine(Frozen):
@@ -88,9 +88,9 @@ class Cosine(Frozen):
     peak: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until it is reached."""
+    """Updates until the peak."""
     end: Share = 0.1
-    """What is left of the peak in the end."""
+    """Final learning rate, as a fraction of the peak."""
 
 
 class Linear(Frozen):
@@ -100,9 +100,9 @@ class Linear(Frozen):
     peak: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until it is reached."""
+    """Updates until the peak."""
     end: Share = 0.0
-    """What is left of the peak in the end."""
+    """Final learning rate, as a fraction of the peak."""
 
 
 class WarmupStableDecay(Frozen):
@@ -112,11 +112,11 @@ class WarmupStableDecay(Frozen):
     peak: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until it is reached."""
+    """Updates until the peak."""
     decay: Size
     """Updates of the decay."""
     end: Share = 0.0
-    """What is left of the peak in the end."""
+    """Final learning rate, as a fraction of the peak."""
 
 
 class Constant(Frozen):
@@ -126,7 +126,7 @@ class Constant(Frozen):
     peak: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until it is reached."""
+    """Updates until the peak."""
 
 
 Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | Constant, Field(discriminator="kind")]
@@ -135,11 +135,12 @@ Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | 
 class SpikePolicy(Frozen):
     """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` updates.
 
-    Far means `sigmas` standard deviations, each at least a twelfth of the mean: a hard batch is not a spike.
+    Far means `sigmas` standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a
+    hard batch is not a spike.
     """
 
     sigmas: Positive = 6.0
-    """Threshold in standard deviations above the mean (each at least a twelfth of the mean)."""
+    """Threshold above the mean, in standard deviations."""
     window: Annotated[int, Field(ge=8)] = 128
     """Number of updates over which the mean is taken."""
     max_spikes: Count = 10
@@ -163,6 +164,7 @@ class Rewind(SpikePolicy):
 
     kind: Literal["rewind"] = "rewind"
     back: Size = 50
+    """Minimum number of updates to go back."""
 
 
 Spikes = Annotated[Stop | Skip | Rewind, Field(discriminator="kind")]
@@ -176,7 +178,7 @@ class Training(Frozen):
     update_tokens: Size = 8192
     """Tokens per update, padding included: `data.batch_tokens` times the batches per update."""
     accumulate: Size | None = None
-    """Batches per update (gradient accumulation): update_tokens / data.batch_tokens; the run's own file states it."""
+    """Batches per update (gradient accumulation): computed as update_tokens / data.batch_tokens."""
     schedule: Schedule
     optimizer: Optimizer = AdamW()
     label_smoothing: Rate = 0.0
@@ -189,7 +191,7 @@ class Training(Frozen):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Data type of matrix products; weights, norms, softmax and loss stay float32."""
     compile: bool = False
-    """Compile the layers with torch.compile: a slow start; faster afterwards on GPUs, not on the CPU we measured."""
+    """Compile the layers with torch.compile: a slow start; afterwards faster on GPUs, but not on the measured CPU."""
     checkpoint_activations: bool = False
     """Recompute activations in the backward pass instead of storing them: less memory, a third more work."""
     ema: Rate = 0.0
@@ -235,6 +237,6 @@ class Device(Frozen):
     logit_rows: Count | None = None
     """Rows of logits to compute at a time, which bounds memory; 0 computes all at once."""
     cpu_fast_path: bool = True
-    """Use the faster CPU code of docs/cpu.md; false uses the reference code (other dropout masks, other batches)."""
+    """Use the faster CPU code of docs/cpu.md; false uses the reference code (different dropout masks and batches)."""
     allocator: Literal["tuned", "plain"] = "tuned"
     """ "tuned" restarts the command with glibc settings that keep large tensors in the heap (Linux)."""

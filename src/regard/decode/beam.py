@@ -1,8 +1,8 @@
 """Beam search: extend the best few hypotheses of each sentence at every step.
 
-At every step the `beam_size` open hypotheses of a sentence have beam_size x V continuations, the candidates. A candidate
-that ends with eos is finished if it is among the best `beam_size` candidates; otherwise it is dropped. The best
-`beam_size` candidates without eos stay open. (So it is enough to rank the best 2 x beam_size candidates.) At the
+At every step the `beam_size` open hypotheses of a sentence have beam_size x V continuations, the candidates. A
+candidate that ends with eos is finished if it is among the best `beam_size` candidates; otherwise it is dropped. The
+best `beam_size` candidates without eos stay open. (So it is enough to rank the best 2 x beam_size candidates.) At the
 maximum length the best `beam_size` candidates are finished, with or without eos.
 
 Finished hypotheses are compared by score(y) = log p(y) / |y|^alpha, where alpha is the length penalty. |y| includes

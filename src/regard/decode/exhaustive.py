@@ -1,8 +1,9 @@
 """Exhaustive search: score every possible sequence and return the best. The tests compare the other searches with it.
 
 A vocabulary of K tokens has K^N sequences of length N. A usual vocabulary is out of reach: K = 10,000 and N = 10 give
-10^40. (One of the tokens is eos, after which nothing follows, so that there are slightly fewer: sequences that
-end after 1, 2, ..., N tokens, and sequences that are cut off.) Greedy search considers K N tokens, a beam of B at most B K N.
+10^40. (One of the tokens is eos, after which nothing follows, so that there are slightly fewer: sequences that end
+after 1, 2, ..., N tokens, and sequences that are cut off.) Greedy search considers K N tokens, a beam of B at most
+B K N.
 """
 
 from collections.abc import Sequence

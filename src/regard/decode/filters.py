@@ -9,9 +9,10 @@
     7  typical_p           keep the fewest tokens whose probabilities sum to this value, starting with those whose
                            surprise -log p is nearest to the expected one, the entropy (Meister et al. 2023)
 
-Each filter renormalises the tokens that it keeps, and the next filter sees only these. The order is that of Hugging Face. There the
-repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts on log-probabilities,
-because logits have no natural zero: adding a constant to all of them does not change the distribution.
+Each filter renormalises the tokens that it keeps, and the next filter sees only these. The order is that of Hugging
+Face. There the repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts on
+log-probabilities, because logits have no natural zero: adding a constant to all of them does not change the
+distribution.
 """
 
 from dataclasses import dataclass

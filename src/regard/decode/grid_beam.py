@@ -2,9 +2,9 @@
 
 Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favour of one that has not.
 So hypotheses compete only with those that have made equal progress: there is one beam of `beam_size` hypotheses for
-every number c of required tokens generated so far. Candidates are the likeliest tokens, and always eos and the tokens of
-the phrases. Only hypotheses with all phrases may end. All else is as in `regard.decode.beam`; without phrases
-this is beam search.
+every number c of required tokens generated so far. Candidates are the likeliest tokens, and always eos and the tokens
+of the phrases. Only hypotheses with all phrases may end. All else is as in `regard.decode.beam`; without phrases this
+is beam search.
 
 An incomplete phrase counts only while it is at the end of the hypothesis: a phrase that is broken off must start again.
 The model may generate a phrase unforced, and phrases may overlap.

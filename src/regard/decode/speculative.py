@@ -145,7 +145,7 @@ def _propose(
     suppressed: Tensor | None,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Return the draft's tokens (R, count) and distributions (R, count + 1, V); the draft model reads all its tokens."""
+    """Return the draft's tokens (R, count) and distributions (R, count + 1, V); the draft reads all its tokens."""
     draft_tokens, draft_probabilities = tokens[:, :0], []
     for _ in range(count):
         q = _sampling_distribution(step(tokens, state)[:, -1:].float(), filters, suppressed)  # (R, 1, V)

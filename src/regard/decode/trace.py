@@ -53,7 +53,7 @@ class Trace:
     """The record of one search."""
 
     candidates_per_step: int = 5
-    """Number of candidates per step that greedy search records, its choice first. Beam search records all that it ranks."""
+    """Number of candidates per step that greedy search records, its choice first; beam search records all."""
     read_attention: AttentionReader | None = None
     """Returns the attention of each row in the last step of the model, (R, ...); None: attention is not recorded."""
     candidates: list[Candidate] = field(default_factory=list)

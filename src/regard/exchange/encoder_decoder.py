@@ -166,8 +166,8 @@ T5_RELATIVE_BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight
 def t5(*, tied: bool, gated: bool) -> WeightMap:
     """Map `T5ForConditionalGeneration` with `tie_word_embeddings = false`.
 
-    With that setting T5 does not scale its output. The published 1.0 checkpoints have it true, so Regard cannot hold
-    them.
+    With that setting T5 does not scale its output. The published 1.0 checkpoints set it to true, so
+    Regard cannot represent them.
 
     Args:
         tied: Whether embedding and output projection are one tensor.

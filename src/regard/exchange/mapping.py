@@ -82,10 +82,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Constant:
-    """One of their tensors that is no weight of ours, and the reason.
+    """One of their tensors that corresponds to no weight of ours, and the reason.
 
-    With `make`, `to_theirs` computes it from our tensors and `to_ours` checks it. Without, some files contain it but
-    no model needs it: `to_ours` ignores it and `to_theirs` omits it.
+    With `make`, `to_theirs` computes the tensor from ours and `to_ours` checks it. Without `make`, some files contain
+    the tensor but no model needs it: `to_ours` ignores it and `to_theirs` omits it.
     """
 
     theirs: str

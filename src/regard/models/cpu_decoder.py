@@ -82,8 +82,8 @@ class LazyCpuDecoder:
     def prepared(self) -> Iterator[None]:
         """Switch dropout off and pack the weights; `step` is available inside the block.
 
-        This does not disable gradients: a generator that yields inside the block would disable them for its caller, too.
-        Callers use `torch.inference_mode`.
+        This does not disable gradients: a generator that yields inside the block would disable them for its caller,
+        too. Callers use `torch.inference_mode`.
         """
         with self._lock:
             if self._users == 0:

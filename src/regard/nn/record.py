@@ -30,9 +30,11 @@ class AttentionRecord:
 
 
 class Record:
-    """The recorded tensors of a forward pass. `replace` maps attention names to functions that replace the heads (B, H, T, V).
+    """The recorded tensors of a forward pass.
 
-    Record(replace={"encoder.0.self": lambda heads: heads * 0})
+    `replace` maps attention names to functions that replace the heads (B, H, T, V):
+
+        Record(replace={"encoder.0.self": lambda heads: heads * 0})
     """
 
     def __init__(self, replace: Mapping[str, Callable[[Tensor], Tensor]] | None = None) -> None:

@@ -1,7 +1,8 @@
 """Token ids to text: the bytes of each token, and decoding of a whole sequence or of a stream.
 
-The bytes of a character may be spread over tokens, and a space mark at the end of the text stands for nothing. So the
-streaming decoder holds back what the next token could still change; its outputs, joined, equal `TokenBytes.decode`.
+The bytes of a character may be spread over tokens, and a space mark at the end of the text is not a space. So the
+streaming decoder holds back the characters that the next token could still change; its outputs, joined, equal
+`TokenBytes.decode`.
 """
 
 import codecs
@@ -38,7 +39,7 @@ class TokenBytes:
             self.bytes[token] = b""
         self.bytes[specials.unk] = vocabulary[specials.unk].encode()
         self.unk = specials.unk
-        self.control -= {self.unk}  # it stands for unknown text
+        self.control -= {self.unk}  # unk stands for unknown text
 
         has_leading_space, has_trailing_space = join_style not in ("words", "marks_after"), join_style == "marks_after"
         self.is_start = [
@@ -90,7 +91,7 @@ class StreamingDecoder:
             raise token_bytes.make_id_error([token])
         content = token_bytes.bytes[token]
         if token in token_bytes.extra and token_bytes.join_style in ("marks_before", "marks_after"):
-            self._pending_space, self._is_start = "", True  # the space marks beside an extra token stand for nothing
+            self._pending_space, self._is_start = "", True  # space marks beside an extra token are not spaces
             return content.decode()
         text = self._decoder.decode(content)
         if not content or token_bytes.join_style in ("bytes", "characters"):

@@ -5,11 +5,11 @@
 Memory grows with the number of distinct words, not with the length of the text. The same text gives a byte-identical
 file, whatever the order of its lines and the number of threads:
 
-- BPE merges the most frequent pair. Ties go to the pair whose left token has the smallest id, then whose right token
-  has. Single characters get ids by code point, merged tokens in the order of the merges. (The trainer's
+- BPE merges the most frequent pair. Ties go to the smallest id of the left token, then of the right token. Single
+  characters get ids by code point, merged tokens in the order of the merges. (The trainer's
   `end_of_word_suffix` assigns ids in the order of a hash table, which differs between processes and changes the
   merges. A mark that is a character of its own avoids this.)
-- The word level takes words by frequency, then by code point.
+- The word-level trainer sorts words by frequency, then by code point.
 - The unigram trainer finds the same subwords each time, but sums in the order of a hash table: the last digits of
   scores differ, and the scores of rare characters are assigned at random. `_stabilise_scores` corrects both.
 """

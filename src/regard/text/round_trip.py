@@ -14,7 +14,7 @@ BATCH_SIZE = 1000  # lines encoded at a time
 
 @dataclass
 class LineTally(Generic[Location]):
-    """Number of lines with some property, and the first of them."""
+    """Number of lines with one property (changed, unknown, normalised), and the first such line."""
 
     lines: int = 0
     tokens: int = 0

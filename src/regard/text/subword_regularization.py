@@ -53,7 +53,7 @@ def make_subword_sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> Subwor
 
 
 def make_keyed_random(seed: int, epoch: int, sample: int, side: int = 0) -> Random:
-    """Make the random numbers of one text; they are the same on every machine.
+    """Make the random generator of one text; its numbers are the same on every machine.
 
     >>> first, second, other = [make_keyed_random(*key).random() for key in ((1, 2, 3), (1, 2, 3), (1, 3, 2))]
     >>> first == second != other

@@ -5,7 +5,8 @@
     tokenizer.decode([17, 4])
 
 The file is Hugging Face's `tokenizer.json`, and its library `tokenizers` does the encoding. A `Tokenizer` is immutable
-and equal to another one if their files are byte-identical. `specials` explains how the file stores roles.
+and equal to another one if their files are byte-identical. `regard.text.specials` explains how it
+stores the roles of special tokens.
 """
 
 import hashlib
@@ -98,7 +99,7 @@ class Tokenizer:
             return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
 
     def encode_with_offsets(self, texts: list[str]) -> list[tokenizers.Encoding]:
-        """Return the encodings of `tokenizers`, whose words are its (finer) pre-tokens."""
+        """Return the encodings of `tokenizers`; their `word_ids` number pre-tokens, which are finer than words."""
         with _translate_errors(texts, self._where):
             return self.backend.encode_batch(texts, add_special_tokens=False)
 
@@ -195,7 +196,7 @@ def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Token
 
 
 def _is_panic(error: BaseException) -> bool:
-    """Whether Rust code panicked: its exception is no `Exception`, and its class cannot be imported."""
+    """Whether Rust code panicked: its exception is not an `Exception`, and its class cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 

@@ -1,8 +1,9 @@
 """Safety check of a `tokenizer.json` before the library `tokenizers` parses it.
 
-The library trusts the file: it panics at a prefix that is longer than a token, allocates two gigabytes because a map
-requests them, or expands one letter to a billion, and the process dies. So only listed parts are accepted: those that
-Regard writes, and harmless ones of other programs. Ids must be 0, 1, 2, ...: they index the embedding table.
+The library trusts the file: it panics at a prefix that is longer than a token, allocates two gigabytes because a
+character map declares that size, or expands one letter to a billion, and the process dies. So this check accepts only
+the parts listed here: the parts that Regard writes, and harmless parts that other programs write. Ids must be
+0, 1, 2, ...: they index the embedding table.
 """
 
 import re
@@ -25,10 +26,10 @@ PRE_TOKENIZERS = (
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
 MAX_PATTERN_LENGTH = 2000  # characters
 MAX_REPEATS = 2  # repetitions in one alternative
-# A pattern with nested repetitions or references to itself can take exponential time; no published tokenizer needs
+# A pattern with nested repetitions or back references can take exponential time; no published tokenizer needs
 # one.
 _ATOM = re.compile(r"\\[pP]\{[^{}]*\}|\\[^gk1-9]|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
-_REFERENCE = re.compile(r"\\|\(\?(?!i?:|<?[=!]|>)")  # to a group, or a flag that changes the meaning of the pattern
+_REFERENCE = re.compile(r"\\|\(\?(?!i?:|<?[=!]|>)")  # a back reference, or a flag that changes the pattern's meaning
 _REPETITION = r"(?:[*+]|\{\d+,\}|\{\d*,?\d{2,}\})"
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 
