@@ -139,7 +139,7 @@ class Consistent(Frozen):
     """A settings table with checks across its fields."""
 
     def find_faults(self) -> Iterator[Fault]:
-        """Yield the faults between fields that are valid by themselves."""
+        """Yield inconsistencies between fields, each of which is valid alone."""
         yield from ()
 
     @model_validator(mode="after")
@@ -186,7 +186,7 @@ class EncoderDecoder(Model):
         return tokens
 
     def find_faults(self) -> Iterator[Fault]:
-        """Yield the faults between fields that are valid by themselves."""
+        """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         yield from find_stack_faults("decoder", self.decoder, self.width)
         yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
@@ -209,7 +209,7 @@ class DecoderOnly(Model):
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 
     def find_faults(self) -> Iterator[Fault]:
-        """Yield the faults between fields that are valid by themselves."""
+        """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("decoder", self.decoder, self.width)
         yield from find_type_faults("tokens", self.tokens)
         if self.task == "caption" and self.prefix is None:
@@ -231,7 +231,7 @@ class EncoderOnly(Model):
     head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
 
     def find_faults(self) -> Iterator[Fault]:
-        """Yield the faults between fields that are valid by themselves."""
+        """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")

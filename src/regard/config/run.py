@@ -254,7 +254,7 @@ class Run(Consistent):
         return max(1, round(self.train.update_tokens / self.data.batch_tokens))
 
     def find_faults(self) -> Iterator[Fault]:
-        """Yield the faults between fields that are valid by themselves."""
+        """Yield inconsistencies between fields, each of which is valid alone."""
         update_tokens, batch_tokens, accumulate = (
             self.train.update_tokens,
             self.data.batch_tokens,

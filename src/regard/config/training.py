@@ -226,7 +226,7 @@ class Validation(Frozen):
 
 
 class Device(Frozen):
-    """Device-dependent settings. `regard train` measures those that are not set, and saves them in the run's file."""
+    """Device-dependent settings. `regard train` tunes those that are not set and saves them in `run.toml`."""
 
     name: str = "auto"
     """ "cpu", "cuda", "cuda:1", "mps"; "auto" uses an NVIDIA or AMD GPU (cuda) if there is one."""

@@ -11,8 +11,8 @@ quadratic cost of a step linear. This module gives the exact numbers.
 >>> tiny.kv_cache["cross"], tiny.kv_cache["self"]  # 4 layers x (keys + values) x 20 tokens x 128 x 4 bytes
 (81920, 81920)
 
-FLOPs are those of matrix products, counting a multiplication and an addition as two; causal and windowed attention
-count in full, because dense kernels compute them in full. Bytes are those of float32 by default.
+Only matrix products count as FLOPs, a multiplication and an addition as two. Causal and windowed attention count in
+full, because dense kernels compute them in full. Bytes assume float32 by default.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Parts = Counter[str]  # one number per part; `.total()` is their sum
 
 @dataclass(frozen=True)
 class Cost:
-    """Costs by part. FLOPs and bytes are those of the whole batch."""
+    """Costs by part. FLOPs and bytes are totals over the batch."""
 
     parameters: Parts
     forward: Parts  # FLOPs of one forward pass over all tokens

@@ -114,7 +114,7 @@ class KVCache:
         return kept_rows
 
     def crop(self, lengths: int | Sequence[int]) -> None:
-        """Drop all tokens beyond these lengths: one for all rows (shorter rows stay as they are), or one per row."""
+        """Drop all tokens beyond these lengths: one for all rows (shorter rows do not change), or one per row."""
         current_lengths = self.lengths or [self.length] * self.rows
         if isinstance(lengths, int):
             if not 0 <= lengths <= self.length:

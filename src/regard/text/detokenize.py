@@ -106,7 +106,7 @@ class StreamingDecoder:
         return text.removesuffix(" ")
 
     def finish(self) -> str:
-        """Return what is left at the end: U+FFFD for bytes that do not complete a character."""
+        """Return the rest of the text: U+FFFD for bytes that do not complete a character, else nothing."""
         self._pending_space = ""
         return self._decoder.decode(b"", final=True)
 

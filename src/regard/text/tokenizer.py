@@ -184,7 +184,7 @@ def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Token
     try:
         document = parse_json(content)
         tokenizer_check.check_tokenizer_json(document)
-        return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # exactly what was checked
+        return document, tokenizers.Tokenizer.from_buffer(to_json(document))  # parses exactly the checked document
     except BaseException as error:
         if not isinstance(error, Exception) and not _is_panic(error):
             raise
