@@ -34,7 +34,7 @@ def test_one_text_passes_through_few_files(traced_files: list[str]) -> None:
 
 def test_the_documentation_names_every_file_of_the_path(traced_files: list[str]) -> None:
     page = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
-    section = page.partition("## Where a sentence goes\n")[2].partition("\n## ")[0]
+    section = page.partition("## The path of a sentence\n")[2].partition("\n## ")[0]
     documented = set(re.findall(r"`(\w+/\w+\.py)`", section))
     assert {file for file in traced_files if file.startswith(PACKAGES)} <= documented
     assert all((ROOT / "src" / "regard" / file).is_file() for file in documented)
@@ -42,7 +42,7 @@ def test_the_documentation_names_every_file_of_the_path(traced_files: list[str])
 
 def test_the_documentation_names_files_of_training_that_exist() -> None:
     page = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
-    section = page.partition("## Where a batch goes\n")[2].partition("\n## ")[0]
+    section = page.partition("## The path of a batch\n")[2].partition("\n## ")[0]
     documented = re.findall(r"`(\w+(?:/\w+)+\.py)`", section)
     assert len(documented) > 8
     assert all((ROOT / "src" / "regard" / file).is_file() for file in documented)
