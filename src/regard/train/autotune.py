@@ -2,8 +2,8 @@
 
 `StepTimer` times forward, backward and optimizer step of a throw-away copy of the model. Two callers use it:
 
-    autotune            before a run: picks the fastest [device] settings on a real batch; the run file records them, so
-                        that a resumed run computes as it began
+    autotune            before a run: picks the fastest [device] settings on a batch of the corpus; the run file records
+                        them, so that a resumed run keeps them
     seconds_per_update  before the corpus is tokenized: forecasts the time of an update on a synthetic batch, for
                         `--minutes` and for the forecast that the user sees
 
@@ -101,7 +101,7 @@ class StepTimer:
     Args:
         run: Settings of model, optimizer, precision and device.
         batch: The batch to time.
-        share: The share of a full batch that `batch` is; times are scaled up to a full batch.
+        share: The size of `batch` as a share of a full batch; times are scaled up to a full batch.
         max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
     """
 
@@ -197,7 +197,7 @@ class StepTimer:
         self._share = self._full_share * self._batch.labels.size(0) / rows
 
     def _vocabulary_size(self) -> int:
-        """Rows of the output matrix; 0 for a head over labels."""
+        """Return the rows of the output matrix; 0 for a classification or tagging head."""
         head = self.model.head
         head = head.lm_head if isinstance(head, MLMHead) else head
         return int(head.projection.weight.size(0)) if isinstance(head, LMHead) else 0
@@ -242,7 +242,7 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
 
 
 def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
-    """Labels: the tokens themselves (all, or the masked ones), the first tag everywhere, or the first class per row."""
+    """Return labels: the tokens themselves (all, or the masked ones), the first tag everywhere, or the first class."""
     kind = run.model.head.kind
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)

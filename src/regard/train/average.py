@@ -73,7 +73,7 @@ class Ema:
 
 
 def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the mean of several checkpoints' weights, summed in float64; an iterator is read one at a time.
+    """Return the mean of several checkpoints' weights, summed in float64; reads one checkpoint at a time.
 
     >>> average_checkpoints([{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}])
     {'w': tensor([1.5000, 3.0000])}

@@ -48,7 +48,7 @@ class Checkpoints:
     Args:
         folder: Where they are stored; created if missing.
         warn: Called with a text for every checkpoint that cannot be used.
-        weight_bytes: Size of the model's weights; larger checkpoints than it allows are refused as damaged.
+        weight_bytes: Size of the model's weights; files that are too large for such a model are refused as damaged.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None], weight_bytes: int | None = None) -> None:
@@ -108,11 +108,11 @@ class Checkpoints:
         return load_tensors(self.path(step) / TENSOR_FILES["weights"])
 
     def load_newest(self, steps: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
-        """Load the newest intact checkpoint (of `steps`, or of all); warns of damaged ones. None if there are none."""
+        """Load the newest intact checkpoint (of `steps`, or of all), warn of damaged ones; None without any."""
         return self._read_newest(self.load, self.steps() if steps is None else sorted(steps))
 
     def load_newest_state(self) -> dict[str, Any] | None:
-        """Load only the state of the newest intact checkpoint; None if there are none."""
+        """Load only the state of the newest intact checkpoint; None without any."""
         newest = self._read_newest(self.load_state, self.steps())
         return None if newest is None else newest[1]
 
@@ -121,7 +121,7 @@ class Checkpoints:
         return [step for step in steps if self._read_if_intact(self.load_state, step) is not None]
 
     def set_aside_after(self, step: int) -> None:
-        """Rename later checkpoints, which are damaged: they must not count as the newest ones to keep."""
+        """Rename the later checkpoints, which are damaged, to step-N.damaged: rotation must not count them."""
         for later in self.steps():
             if later > step:
                 path = self.path(later)
@@ -150,7 +150,7 @@ class Checkpoints:
             return None
 
     def remove(self, step: int) -> None:
-        """Remove a checkpoint; a kill half-way leaves none that looks intact."""
+        """Remove a checkpoint; it is renamed first, so that a kill leaves no incomplete checkpoint under its name."""
         path = self.path(step)
         removed_path = path.with_name(f"{path.name}.gone")
         shutil.rmtree(removed_path, ignore_errors=True)

@@ -1,10 +1,10 @@
-"""Prepare what a run reads: tokenizers, token shards, validation examples, batches.
+"""Prepare the data of a run: tokenizers, token shards, validation examples, batches.
 
 `prepare_data` writes them into the run's folder. Every step can be killed and repeated: files that an earlier start
 finished from the same text are reused, so a resumed run opens its shards and reads no text.
 
-A fresh run reads a corpus at most three times with a joint vocabulary, four times with two: once for the statistics
-and checksums (`regard.train.auto.corpus_stats`), once per vocabulary, and once for all shards and validation examples.
+A fresh run reads a corpus at most three times with a joint tokenizer, four times with two: once for the statistics
+and checksums (`regard.train.auto.corpus_stats`), once per tokenizer, and once for all shards and validation examples.
 A run from a run file has no statistics; it computes the checksums while it learns the vocabulary.
 """
 
@@ -37,8 +37,8 @@ from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import Listener, Message, Stage
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
-MAX_LINE_BYTES = 2 * limits.DOCUMENT  # bytes of one of them
-MAX_TEXT_CHARACTERS = 10_000  # characters of a running text that are kept
+MAX_LINE_BYTES = 2 * limits.DOCUMENT  # bytes of a line of validation.jsonl
+MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
 SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
 MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
 
@@ -73,8 +73,8 @@ def prepare_data(
     Args:
         run: The run's settings.
         folder: The run's folder.
-        emit: Hears which stage begins, and of defects in the text.
-        file_infos: Size and sha256 of corpus files, if something has computed them already.
+        emit: Called with an event for every stage, and for defects in the text.
+        file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
 
     Raises:
         RegardError: If a part of the corpus is empty, or the shards do not belong to the tokenizers.
@@ -91,7 +91,7 @@ def prepare_data(
 
 
 def check_corpus(run: Run, folder: RunFolder) -> None:
-    """Raise CorpusError unless the files of the corpus are those that the run began with."""
+    """Raise CorpusError if a corpus file has changed since the run began."""
     if run.data.prepared is None and folder.corpus.is_file():
         _make_full_corpus(run).check_unchanged(_read_file_infos(folder.corpus))
 
@@ -161,7 +161,7 @@ def _get_target(example: Example) -> str | None:
 
 
 class _Subsampler:
-    """Keeps all of the first SAMPLE_CHARACTERS, every second text of as many again, then every fourth, and so on."""
+    """Keeps all texts up to SAMPLE_CHARACTERS, then every second text for as many characters, then every fourth..."""
 
     def __init__(self, emit: Listener) -> None:
         self._emit = emit
@@ -212,7 +212,7 @@ def _write_parts(
     defects: Defects,
     emit: Listener,
 ) -> None:
-    """Write the missing parts of a corpus as shards, and its validation examples, in one pass; read nothing if none."""
+    """Write missing shards and validation examples in one pass over the corpus; if none is missing, read nothing."""
     missing = [name for name in names if not (folder.shards / name / CORPUS_FILE).is_file()]
     needs_examples = "validation" in names and not examples.path.is_file()
     if not missing and not needs_examples:
@@ -314,9 +314,9 @@ def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair, where: str) -> 
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         if made_from.get(side, tokenizer.fingerprint) != tokenizer.fingerprint:
             raise RegardError(
-                f"The shards were made with another vocabulary for the {side}.",
+                f"The shards were made with another {side} tokenizer.",
                 where=where,
-                fix="Restore the vocabulary that they were made with.",
+                fix="Restore the tokenizers that they were made with.",
             )
 
 
@@ -332,7 +332,7 @@ def _count_cores() -> int:
 
 
 def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
-    """Open the output of `regard prepare`, a folder or a URL. Its text is gone: examples are decoded from tokens."""
+    """Open the output of `regard prepare`, a folder or a URL. It has no text: examples are decoded from tokens."""
     corpus = Corpus(run.data.train)
     weights = dict(zip(corpus.names, corpus.weights, strict=True))
     train: Shards
@@ -367,7 +367,7 @@ def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[Vali
 
 
 def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: Any) -> Loader:
-    """Make the loader of a part of the corpus for the run's task and token budget; `options` are those of `Loader`."""
+    """Make the loader of a part of the corpus for the run's task and token budget; `options` are passed to `Loader`."""
     data = run.data
     shards, task = make_task(run, shards, tokenizers)
     order_settings = OrderSettings(
@@ -381,7 +381,7 @@ def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: 
 
 
 def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shards, Task]:
-    """Make the run's task, and the shards that it reads: masked-token tasks split long texts into rows.
+    """Make the run's task and its shards: for "fill" and "restore", long texts are split into several samples.
 
     Raises:
         RegardError: If the model's task cannot be trained, or not on this corpus.
@@ -399,7 +399,7 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
     has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
     if has_language_tags and not all(shards.languages):
         raise RegardError(
-            "The vocabulary has language tags, but a source does not declare its languages.",
+            "The tokenizer has language tags, but a source does not declare its languages.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
     task = build_task(

@@ -2,7 +2,7 @@
 
 The random generator is seeded from (seed, epoch, global batch) before every batch: results depend neither on the
 process that computes a batch, nor on the batches before it, nor on a stop in between. The loss is divided by the tokens
-of the whole update, so that results do not depend on how it is split into batches.
+of the whole update, so that results do not depend on how the update is split into batches.
 """
 
 import math
@@ -109,7 +109,7 @@ class Updater:
                 self.scaler.scale(loss_sums.total / max(tokens, 1)).backward()
                 loss += loss_sums.total.detach().cpu().double()  # to the CPU first: not every device has float64
                 negative_log_likelihood += loss_sums.negative_log_likelihood.cpu().double()
-        is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # at 1 or less the scale is not the cause
+        is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # a scale of 1 or less cannot cause an overflow
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
         gradient_norm = self._clip_gradients()
@@ -126,7 +126,7 @@ class Updater:
 
 
 def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
-    """Seed torch's random generators for this batch."""
+    """Seed torch's random generators for a part of a batch; an empty batch (None) needs no seed."""
     if batch is None:
         return
     batch_seed = int(make_key(seed, DROPOUT_KEY, epoch, batch, part)[0] >> 1)

@@ -3,7 +3,7 @@
 fit(run, Path("my-model"))        # a new run
 resume(Path("my-model"))          # the same run, from its last checkpoint
 
-Both reuse what an earlier start left in the folder: vocabulary, shards, tuned device settings, checkpoints.
+Both reuse the finished files of an earlier start: tokenizers, shards, tuned device settings, checkpoints.
 """
 
 import math
@@ -60,7 +60,7 @@ def fit(
         folder: The run folder; it must be empty or missing.
         listeners: Called with every event.
         pause_at: Save and stop after this update; `resume` continues.
-        file_infos: Size and sha256 of corpus files, if something has computed them already.
+        file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
 
     Returns:
         How and where the run ended.
@@ -93,7 +93,7 @@ def resume(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
 ) -> Finished:
-    """Resume a run exactly where its newest checkpoint is.
+    """Resume a run exactly from its newest checkpoint.
 
     Args:
         folder: The run folder.
@@ -179,7 +179,7 @@ def _run(
         run = autotune(run, run_data, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
-            raise  # with a stop request, the signal also ended the worker processes
+            raise  # unless a stop was requested: the signal also ends the worker processes
         emit(
             Message(f"{stop_request.signal_name}: the run stops before its first update; finished preparation is kept.")
         )
@@ -209,7 +209,7 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
 
 
 def _resolve(run: Run, run_data: RunData) -> Run:
-    """Fill in what depends on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
+    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
     sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     table = to_dict(run)
     model = table["model"]
@@ -218,10 +218,9 @@ def _resolve(run: Run, run_data: RunData) -> Run:
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
     if model["head"]["kind"] in ("classes", "tags"):
-        held_out = (
-            () if run_data.validation is None else run_data.validation.labels
-        )  # a rare label may occur only there
-        changes["model.head.labels"] = sorted({*run_data.train.labels, *held_out})
+        # A rare label may occur only in the validation part.
+        validation_labels = () if run_data.validation is None else run_data.validation.labels
+        changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
         changes["model.max_length_ratio"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
     if not run.model.languages and len(run_data.train.languages) == 1:

@@ -74,7 +74,7 @@ def run_pass(chunked_pass: "ChunkedPass", x: Tensor, weight: Tensor, bias: Tenso
 
 
 def _full_logits_loss(logits: Tensor, labels: Tensor, label_smoothing: float, scratch: Tensor) -> LossSums:
-    """Compute the loss of logits (N, V); `scratch` holds the same values and is changed temporarily."""
+    """Compute the loss of logits (N, V); `scratch`, a tensor with the same values, is changed and restored."""
     logprobs = logits.log_softmax(dim=-1, dtype=_accumulation_dtype(logits.dtype))  # (N, V)
     negative_log_likelihood = F.nll_loss(logprobs, labels, ignore_index=IGNORE_INDEX, reduction="sum")
     valid = labels != IGNORE_INDEX  # (N)
@@ -130,22 +130,20 @@ class ChunkedPass:
     @torch.no_grad()
     def compute(self) -> LossSums:
         """Process all rows and return the sums."""
-        log_sums, label_logit_sum = self.x_sum.new_zeros(2)
+        log_sum_exp, label_logit_sum = self.x_sum.new_zeros(2)
         correct = self.labels.new_zeros(())
         with torch.autocast(self.x.device.type, enabled=False):
             for rows, logits, buffer in self._iter_logits():
-                log_sum, label_logit, hit_count = self._process_rows(rows, logits, buffer)
-                log_sums, label_logit_sum, correct = (
-                    log_sums + log_sum,
-                    label_logit_sum + label_logit,
-                    correct + hit_count,
-                )
+                chunk_log_sum_exp, chunk_label_logit_sum, chunk_correct = self._process_rows(rows, logits, buffer)
+                log_sum_exp = log_sum_exp + chunk_log_sum_exp
+                label_logit_sum = label_logit_sum + chunk_label_logit_sum
+                correct = correct + chunk_correct
             # The sum of all logits of all positions, without holding all rows at once.
             logit_sum = self.x_sum @ self.weight_sum
             if self.bias is not None:
                 logit_sum = logit_sum + self.x.size(0) * self.bias.sum(dtype=self.accumulation_dtype)
-        negative_log_likelihood = log_sums - label_logit_sum
-        uniform = log_sums - logit_sum / self.vocabulary_size
+        negative_log_likelihood = log_sum_exp - label_logit_sum
+        uniform = log_sum_exp - logit_sum / self.vocabulary_size
         return LossSums(
             (1 - self.label_smoothing) * negative_log_likelihood + self.label_smoothing * uniform,
             negative_log_likelihood,
@@ -187,22 +185,22 @@ class ChunkedPass:
         """Return the sums of log-sum-exp, of the labels' logits and of correct rows; overwrites the logits."""
         labels = self.labels[rows]  # (n, 1)
         label_logits, max_other_logits, is_correct = label_vs_rest(logits, labels)
-        peak = torch.maximum(label_logits, max_other_logits)  # (n, 1)
-        exponentials = logits.sub_(peak).exp_()  # (n, V)
+        max_logits = torch.maximum(label_logits, max_other_logits)  # (n, 1)
+        exponentials = logits.sub_(max_logits).exp_()  # (n, V)
         sums = exponentials.sum(dim=1, keepdim=True)  # (n, 1)
         if self.gradients is not None:
             exponentials.scatter_add_(1, labels, (self.label_smoothing - 1) * sums)
             self.gradients.add(rows, exponentials, sums, buffer)
-        return (peak + sums.log()).sum(), label_logits.sum(), is_correct.sum()
+        return (max_logits + sums.log()).sum(), label_logits.sum(), is_correct.sum()
 
 
 class _Gradients:
-    """Gradients of the total to `x`, to the matrix (a third of the work; skipped if frozen) and to the bias."""
+    """Gradients of the total to `x`, to the output matrix (a third of the work; skipped if frozen) and to the bias."""
 
     def __init__(self, chunked_pass: ChunkedPass, needs_weight_grad: bool) -> None:
         self.chunked_pass = chunked_pass
         count, vocabulary_size = chunked_pass.x.size(0), chunked_pass.vocabulary_size
-        # Smoothing subtracts s / V from every logit gradient: the same vector for all rows, so they start with it.
+        # Smoothing subtracts s / V from the gradient of every logit, in all rows: the sums start with this share.
         share = chunked_pass.label_smoothing / vocabulary_size
         self.grad_x = (-share * chunked_pass.weight_sum).to(chunked_pass.x.dtype).repeat(count, 1)  # (N, D)
         self.grad_weight = (

@@ -1,12 +1,13 @@
 """Parameter groups, optimizers, and an optimizer state that safetensors can store.
 
-    matrices    weights of Linears and of scores      weight decay; Muon orthogonalizes the updates of those in layers
+    matrices    weights of nn.Linear and of           weight decay; Muon orthogonalizes the updates of the nn.Linear
+                attention scores                      weights inside layers
     tables      embeddings, positions                 no decay: a rare token's row has no gradient in most updates,
                                                       so decay alone would shrink it to zero
     vectors     biases, norms                         no decay: pulling a norm's scale to zero disables its layer
 
-An embedding that is tied to the output is a table. A separate output matrix decays as a matrix, but Muon leaves it to
-AdamW as it does tables: its rows are tokens, each with its own frequency, not one map from a space to a space.
+An embedding that is tied to the output is a table. A separate output matrix has weight decay, but Muon leaves it to
+AdamW, like tables: each of its rows belongs to one token with its own frequency, and Muon treats a matrix as one map.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +30,7 @@ NamedParameters = dict[str, nn.Parameter]
 class ParameterGroups:
     """The trainable parameters, each in exactly one group."""
 
-    layers: NamedParameters  # the matrices of Linears inside the layers
+    layers: NamedParameters  # the weights of nn.Linear inside the layers
     matrices: NamedParameters  # all other matrices
     no_decay: NamedParameters  # tables and vectors
 
@@ -63,7 +64,7 @@ class Optimizers:
 
     def __init__(self, *optimizers: torch.optim.Optimizer, names: Mapping[int, str]) -> None:
         self.optimizers = optimizers
-        self._names = names  # by the parameter's id
+        self._names = names  # parameter names by id(parameter)
         self._learning_rate: float | None = None
 
     def set_learning_rate(self, learning_rate: float) -> None:
@@ -110,7 +111,7 @@ class Optimizers:
         Raises:
             RegardError: If the state belongs to other parameters or another optimizer.
         """
-        self._check(state)
+        self._check_state(state)
         for optimizer in self.optimizers:
             states: dict[int, dict[str, Tensor]] = {}
             for owner, index, parameter in self._parameters():
@@ -127,7 +128,7 @@ class Optimizers:
             for index, parameter in enumerate(parameters):
                 yield optimizer, index, parameter
 
-    def _check(self, state: Mapping[str, Tensor]) -> None:
+    def _check_state(self, state: Mapping[str, Tensor]) -> None:
         if not state:
             return
         expected, wrong_dtypes = dict[str, torch.Size](), list[str]()
@@ -150,8 +151,8 @@ class Optimizers:
 
 def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
     """Build the configured optimizer over the trainable parameters of a model."""
-    group = group_parameters(model)
-    decayed, not_decayed = group.layers | group.matrices, group.no_decay
+    groups = group_parameters(model)
+    decayed, not_decayed = groups.layers | groups.matrices, groups.no_decay
     optimizers: list[torch.optim.Optimizer]
     match settings:
         case config.AdamW(betas=betas, eps=eps, weight_decay=decay):
@@ -163,13 +164,13 @@ def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
             optimizers = [torch.optim.Adafactor(_make_param_groups((decayed, decay), (not_decayed, 0.0)), lr=0.0)]
         case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
             muon = torch.optim.Muon(
-                [*group.layers.values()],
+                [*groups.layers.values()],
                 lr=0.0,
                 momentum=momentum,
                 weight_decay=decay,
-                adjust_lr_fn="match_rms_adamw",  # one learning rate suits both
+                adjust_lr_fn="match_rms_adamw",  # the learning rate of AdamW suits Muon, too
             )
-            optimizers = [muon, _make_adamw((group.matrices, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
+            optimizers = [muon, _make_adamw((groups.matrices, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
         case _:
             assert_never(settings)
     return Optimizers(*optimizers, names={id(parameter): name for name, parameter in (decayed | not_decayed).items()})

@@ -1,4 +1,4 @@
-"""Progress of a run as plain values: what a checkpoint stores besides tensors."""
+"""Progress of a run as plain values, which a checkpoint stores beside tensors and settings."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -11,7 +11,7 @@ from regard.data.batches.order import DataPosition
 
 @dataclass
 class Progress:
-    """The state of a run outside its tensors and settings; together they determine all later updates."""
+    """The state of a run; with the tensors and settings of a checkpoint it determines all later updates."""
 
     update: int = 0  # optimizer steps so far
     tokens: int = 0  # target tokens seen so far

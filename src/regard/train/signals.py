@@ -27,7 +27,7 @@ class StopRequest:
 
 @contextmanager
 def handle_signals() -> Iterator[StopRequest]:
-    """Handle SIGTERM and Ctrl-C inside this block; outside the main thread Python cannot, and nothing changes."""
+    """Handle SIGTERM and Ctrl-C inside this block; does nothing outside the main thread, where Python forbids it."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

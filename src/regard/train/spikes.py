@@ -21,7 +21,7 @@ from regard.config.training import Skip, SpikePolicy
 # Relative to the mean. Batches differ (short texts have a higher loss per token), and late in a run the loss is nearly
 # constant: below 1.5 times the mean (with 6 sigmas) a batch is merely hard, and the model must train on it.
 MIN_RELATIVE_DEVIATION = 1 / 12
-# In nats. Near zero loss, a single wrong label is many times the mean loss, and no spike.
+# In nats. If the mean loss is near zero, a single wrong label costs many times the mean, but is not a spike.
 MIN_DEVIATION = 0.05
 
 
@@ -34,7 +34,7 @@ class SpikeDetector:
         self.spikes = spikes
 
     def check(self, loss: float, gradient_norm: float) -> str | None:
-        """Return why an update is a spike, or None; without a spike, the loss joins the window."""
+        """Return why an update is a spike, or None; without a spike, the loss is added to the window."""
         for name, value in (("loss", loss), ("gradient", gradient_norm)):
             if not math.isfinite(value):
                 return f"the {name} is {value}"

@@ -2,7 +2,7 @@
 
 A resumed run and an uninterrupted one produce byte-identical weights and `metrics.jsonl`: everything that an update
 depends on is in the settings, the checkpoint or the position in the data, and lines that were written after the last
-checkpoint are truncated and written again.
+checkpoint are removed and written again.
 """
 
 import time
@@ -121,8 +121,8 @@ class Trainer:
             self.checkpoints.set_aside_after(step)
             if checkpoint.state["run"] != self.model_writer.run_dict:
                 if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
-                    self._validate()  # the total was lowered: this is the last update now
-                self._save()  # accepted changes need not be accepted again after a kill
+                    self._validate()  # the total was lowered, so this update is now the last
+                self._save()  # after a kill, the user need not accept the changed settings again
 
     def _update(self, update: Update) -> bool:
         """Make one update, or handle its spike; return False to end the run."""
@@ -130,7 +130,7 @@ class Trainer:
         stats = self.updater.compute_gradients(update.batches, epoch)
         if stats.has_overflowed:  # the float16 scale is still adapting: neither an update nor a spike
             self.updater.discard()
-            self.journal.write(**self._skipped(update), overflow="the loss scale of float16 was too large")
+            self.journal.write(**self._skipped_record(update), overflow="the loss scale of float16 was too large")
             self.progress.position = update.next_position
             return True
         fault = self.spike_detector.check(stats.loss, stats.gradient_norm)
@@ -172,7 +172,7 @@ class Trainer:
     def _handle_spike(self, fault: str, update: Update) -> bool:
         """Apply the spike policy; return False to end the run."""
         policy, spiked_update = self.run.train.spikes, self.progress.update + 1
-        line = self._skipped(update) | {"spike": fault}
+        line = self._skipped_record(update) | {"spike": fault}
         self.spike_detector.spikes += 1
         if isinstance(policy, Stop) or self.spike_detector.is_out_of_patience:
             self.spike_detector.spikes -= 1  # the checkpoint is from before the spike
@@ -189,15 +189,16 @@ class Trainer:
         self.emit(Spiked(spiked_update, fault, action))
         return True
 
-    def _skipped(self, update: Update) -> dict[str, Any]:
+    def _skipped_record(self, update: Update) -> dict[str, Any]:
+        """Return the fields that identify a skipped update in metrics.jsonl."""
         batches = [batch.number for batch in update.batches]
         return {"update": self.progress.update + 1, "epoch": self._current_epoch(), "batches": batches}
 
     def _rewind(self, policy: Rewind) -> int | None:
         """Restore a checkpoint from well before the spike, if there is one; the data continues after the spike.
 
-        Only regular checkpoints count: an uninterrupted run has no others. Later ones lead to the spike and are
-        removed, newest first, so that a run that is killed meanwhile meets the spike again and decides the same.
+        Only regular checkpoints count: an uninterrupted run has no others. Later checkpoints lead to the spike and are
+        removed, newest first: a run that is killed meanwhile reaches the same spike again and rewinds the same way.
         """
         newest = self.checkpoints.load_newest(self._regular_steps(at_most=self.progress.update - policy.back))
         if newest is None:
@@ -298,10 +299,10 @@ class Trainer:
             },
         )
         path = self.checkpoints.save(progress.update, checkpoint)
-        self.checkpoints.rotate(self._to_keep())
+        self.checkpoints.rotate(self._steps_to_keep())
         self.emit(Saved(progress.update, path))
 
-    def _to_keep(self) -> set[int]:
+    def _steps_to_keep(self) -> set[int]:
         """Return the checkpoints to keep: the last regular ones, the one to rewind to, and all later ones."""
         settings = self.run.train
         steps = set(self._regular_steps()[-max(settings.keep, settings.average) :])
@@ -322,16 +323,16 @@ class Trainer:
         load_into(self.model, checkpoint.weights, where="the checkpoint")
         self.updater.optimizers.load_state_dict(checkpoint.optimizer)
         if self.ema is not None:
-            self.ema.load(checkpoint.ema or checkpoint.weights)  # the checkpoint has no EMA: it starts here
+            self.ema.load(checkpoint.ema or checkpoint.weights)  # a new EMA starts from the weights
         self.progress = Progress.from_state(checkpoint.state, where=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
-        self._rescore(checkpoint.state["run"]["train"])
+        self._adapt_progress(checkpoint.state["run"]["train"])
         self.spike_detector = SpikeDetector(self.run.train.spikes, self.progress.losses, self.progress.spikes)
         self.updater.scaler.load_state_dict(self.progress.scaler)
 
-    def _rescore(self, previous: dict[str, Any]) -> None:
-        """Adapt restored progress to changed settings: another metric has another best, another loss another scale."""
+    def _adapt_progress(self, previous: dict[str, Any]) -> None:
+        """Adapt restored progress to changed settings: the best score of another metric, no history of another loss."""
         progress, settings = self.progress, self.run.train
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)

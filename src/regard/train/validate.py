@@ -152,7 +152,7 @@ class Validator:
         return Scores(values, samples, {name: score.signature for name, score in scores.items()})
 
     def _fits_batch(self, pair: ValidationExample) -> bool:
-        """Whether a pair is short enough for training; longer ones are not translated."""
+        """Whether a pair is short enough for a training batch; longer pairs are not translated."""
         if pair.target is None:
             return False
         sides = ((self._tokenizers.source, pair.source), (self._tokenizers.target, pair.target))
@@ -162,8 +162,8 @@ class Validator:
     def _sample_continuations(self, text_generator: TextGenerator) -> Scores:
         samples = []
         limit = text_generator.settings.decoder.max_positions
-        for pair in self._examples[: self._settings.samples]:
-            prompt, rest = pair.source[:PROMPT_CHARACTERS], pair.source[PROMPT_CHARACTERS:]
+        for example in self._examples[: self._settings.samples]:
+            prompt, rest = example.source[:PROMPT_CHARACTERS], example.source[PROMPT_CHARACTERS:]
             prompt_length = 1 + len(self._tokenizers.source.encode_ids([prompt])[0])
             tokens = CONTINUATION_TOKENS if limit is None else min(CONTINUATION_TOKENS, limit - prompt_length)
             text = "".join(text_generator.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""

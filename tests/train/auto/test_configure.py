@@ -513,7 +513,7 @@ def test_binary_files_are_no_text(tmp_path: Path) -> None:
 def test_an_empty_side_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one\ntwo\n", encoding="utf-8")
     (tmp_path / "b").write_text("\n\n", encoding="utf-8")
-    with pytest.raises(RegardError, match="All 2 lines of the target side are empty") as caught:
+    with pytest.raises(RegardError, match="Every line of the target side is empty") as caught:
         collect_stats([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
     assert caught.value.where == str(tmp_path / "b")
 

@@ -12,6 +12,7 @@ from math import inf, log, log10
 from typing import Any
 
 from regard.base.errors import RegardError
+from regard.base.plural import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
@@ -42,13 +43,13 @@ MIN_CHARACTERS = 2000  # the same for running text
 BATCH_TOKENS = 4096  # tokens per batch
 MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are used
 MIN_UPDATES, MAX_UPDATES = 200, 300_000
-MIN_EPOCHS = 3  # with fewer in the available time, the model is too large
+MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
-MAX_ENTRY_CHARACTERS = 12  # mean characters up to which examples are words, split almost into letters
-FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters
-LEXICON_VOCABULARY = 512  # for words: letters and their most frequent groups
+MAX_ENTRY_CHARACTERS = 12  # mean length up to which the examples are single words (a lexicon), not sentences
+FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters for a character-level model
+LEXICON_VOCABULARY = 512  # for a lexicon: letters and frequent letter groups
 SPECIAL_TOKENS = 7  # in every vocabulary
 
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
@@ -111,7 +112,7 @@ def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: Upd
     )
     for recipe in recipes:
         full_run = corpus_plan.make_run(recipe)
-        is_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
+        is_size_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
         seconds = timer(full_run.run, min(full_run.typical_length, full_run.run.data.max_length))
         validation_seconds = (
             FEW_VALIDATIONS
@@ -119,7 +120,7 @@ def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: Upd
             * corpus_plan.validation_tokens(recipe, full_run)
             / full_run.run.train.update_tokens
         )
-        budget = _fit_budget(full_run.run, minutes, seconds, validation_seconds, is_fixed)
+        budget = _fit_budget(full_run.run, minutes, seconds, validation_seconds, is_size_fixed)
         if budget is None:
             return full_run
         epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
@@ -328,7 +329,7 @@ class CorpusPlan:
         if task in ("classify", "tag"):
             labels = sorted(self.stats.labels)
             if len(labels) < 2:
-                what = f"All {self.stats.examples:,} examples have the same label, {labels[0]!r}."
+                what = f"Every example has the same label, {labels[0]!r}."
                 raise RegardError(what, fix="Give examples with at least two labels.")
             kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
             changes["head"] = {**kind, "labels": labels}
@@ -351,7 +352,7 @@ class CorpusPlan:
             amount, method = f"{format_count(share * self.stats.source.characters)} characters", "the end of the text"
         else:
             amount, method = (
-                f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}",
+                f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}s",
                 "chosen at random; equal sources stay in one part",
             )
         reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
@@ -366,8 +367,9 @@ class CorpusPlan:
                 raise RegardError(what, fix=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
             return _held_out_fraction(500_000, stats.source.characters, 0.1)
         if stats.examples < MIN_EXAMPLES:
+            verb = "is" if stats.examples == 1 else "are"
             raise RegardError(
-                f"{stats.examples:,} {_unit_name(stats)} are too few to hold some out for validation.",
+                f"{_count_examples(stats)} {verb} too few to hold some out for validation.",
                 fix=f"Give at least {MIN_EXAMPLES}, or validation data: {_validation_options(stats)}.",
             )
         target_examples = 1000 if stats.examples < 1_000_000 else 2000
@@ -401,17 +403,19 @@ def _explain_updates(
     return f"{amount}; small corpora need many epochs." if epochs >= 100 else f"{amount}."
 
 
-def _fit_budget(run: Run, minutes: float, seconds: float, validation_seconds: float, is_fixed: bool) -> Budget | None:
+def _fit_budget(
+    run: Run, minutes: float, seconds: float, validation_seconds: float, is_size_fixed: bool
+) -> Budget | None:
     """Fit the updates into the minutes beside validation; None if the full run fits.
 
-    If few updates fit, they get fewer tokens unless their size is fixed: more steps train better.
+    If few updates fit, each gets fewer tokens, unless the user fixed this size: more updates train better.
     """
     full_updates, update_tokens = run.train.updates, run.train.update_tokens
     available_seconds = 0.95 * 60 * minutes  # the rest is for checkpoints
     affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds
     if affordable_updates >= full_updates:
         return None
-    while not is_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
+    while not is_size_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
         update_tokens, affordable_updates = update_tokens // 2, affordable_updates * 2
     return Budget(max(1, int(affordable_updates)), update_tokens, is_time_limited=True)
 
@@ -441,9 +445,14 @@ def bytes_per_token(vocabulary_size: int) -> float:
 def _describe_size(stats: CorpusStats) -> str:
     if stats.content == "text":
         return f"{format_count(stats.source.characters)} characters"
-    return f"{stats.examples:,} {_unit_name(stats)}"
+    return _count_examples(stats)
+
+
+def _count_examples(stats: CorpusStats) -> str:
+    return pluralize(stats.examples, _unit_name(stats))
 
 
 def _unit_name(stats: CorpusStats) -> str:
-    names = {"pairs": "pairs", "labels": "labelled texts", "tags": "tagged sentences", "text": "lines"}
+    """Return the name of one example, in the singular."""
+    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line"}
     return names[stats.content]

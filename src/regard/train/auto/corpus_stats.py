@@ -12,7 +12,7 @@ from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
 Content = Literal["pairs", "text", "labels", "tags"]
-MAX_DISTINCT = 1_000_000  # counted per side; more would change no setting
+MAX_DISTINCT = 1_000_000  # distinct words that are counted per side; more would change no setting
 SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -25,7 +25,7 @@ class SideStats:
     bytes: int = 0
     max_bytes: int = 0  # bytes of the longest example
     alphabet: set[str] = field(default_factory=set)  # distinct characters
-    distinct_words: set[str] = field(default_factory=set)  # at most about MAX_DISTINCT_WORDS
+    distinct_words: set[str] = field(default_factory=set)  # at most about MAX_DISTINCT
 
     def add(self, text: str) -> None:
         """Count a text."""
@@ -46,7 +46,7 @@ class CorpusStats:
     examples: int = 0
     source: SideStats = field(default_factory=SideStats)
     target: SideStats = field(default_factory=SideStats)
-    labels: set[str] = field(default_factory=set)  # of whole examples, or the tags of words
+    labels: set[str] = field(default_factory=set)  # classes of examples, or tags of words
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
 
@@ -116,13 +116,13 @@ def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
     for name, side in sides.items():
         if not side.characters:
             paths = _list_paths(sources)
-            what = f"All {stats.examples:,} lines of the {name} side are empty."
+            what = f"Every line of the {name} side is empty."
             where = paths[-1] if name == "target" else paths[0]
             raise RegardError(what, where=where, fix="Give a file with text on every line.")
 
 
 def _check_not_binary(source: AnySource) -> None:
-    """Reject images, spreadsheets and archives before their first line passes for a sentence."""
+    """Reject images, spreadsheets and archives, whose bytes would otherwise be read as sentences."""
     for path in source.paths:
         for file in list_files(path, Defects()):
             head = next(read_decompressed(file), b"")[:SNIFF_BYTES]
@@ -136,5 +136,5 @@ def _list_paths(sources: Sequence[AnySource]) -> list[str]:
 
 
 def is_running_text(stats: CorpusStats, sources: Sequence[AnySource]) -> bool:
-    """Return whether the text is documents, not one short text per line."""
+    """Return whether the corpus consists of documents, not of one short text per line."""
     return stats.content == "text" and all(isinstance(source, Documents) for source in sources)

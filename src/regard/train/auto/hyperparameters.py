@@ -23,9 +23,9 @@ from regard.config.training import (
 )
 from regard.train.auto.recipes import Recipe, TaskKind
 
-VALIDATIONS, FEW_VALIDATIONS = 32, 12  # validations per run, about; FEW where time is short
+VALIDATIONS, FEW_VALIDATIONS = 32, 12  # approximate validations per run; FEW_VALIDATIONS if time is short
 PATIENCE = 10  # validations without a better score that end a run
-AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # number, by preset
+AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # how many, by preset
 STACKS = ("model.encoder", "model.decoder")
 EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
@@ -91,7 +91,7 @@ def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: li
     peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
     warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'update')}"
     if is_inverse_sqrt:
-        reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), which does not depend on the last update.")
+        reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), independent of the total number of updates.")
         return InverseSqrt(peak=peak, warmup=warmup)
     if task == "continue":
         reasons.append(f"{warmup_text}, then cosine decay to a tenth, as in nanoGPT.")
@@ -101,7 +101,7 @@ def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: li
 
 
 def validation_settings(task: TaskKind, budget: Budget, validation_pairs: int, reasons: list[str]) -> Validation:
-    """Choose the [validation] settings and append their reason; `validation_pairs` can be translated."""
+    """Choose the [validation] settings and append their reason; at most `validation_pairs` are translated."""
     metrics: dict[TaskKind, Metric] = {"translate": "chrf", "classify": "accuracy", "tag": "accuracy"}
     metric = metrics.get(task, "loss")
     every, patience = _choose_interval(budget), 0 if budget.is_time_limited else PATIENCE
@@ -141,7 +141,7 @@ def _overlaps(path: str, explained: Sequence[str]) -> bool:
 
 
 def round_digits(number: float, digits: int = 2) -> int:
-    """Round a number to its first digits.
+    """Round a number to a few significant digits.
 
     >>> round_digits(7985.3), round_digits(123), round_digits(7)
     (8000, 120, 7)
