@@ -1,4 +1,4 @@
-"""A trainer over a small corpus, ready to make its first update."""
+"""Create trainers over a small corpus, ready for the first update."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.train.runs import make_small_run, write_corpus
 def make_trainer(
     task: str, folder: Path, changes: dict[str, Any] | None = None, events: list[Event] | None = None
 ) -> Trainer:
-    """Of a small run, with changes to its settings."""
+    """Create the trainer of a small run, with changes to its settings."""
     run = make_small_run(task, write_corpus(folder / "corpus"), changes)
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()

@@ -1,4 +1,4 @@
-"""Small runs of each family over small corpora made here: seconds, not minutes."""
+"""Small runs of each model family over small synthetic corpora: they take seconds, not minutes."""
 
 import hashlib
 import json
@@ -18,18 +18,18 @@ _PAIRS = {
 
 
 def make_sentences(count: int, seed: int = 1) -> list[str]:
-    """Sentences of three to nine words."""
+    """Return random sentences of three to nine words."""
     rng = random.Random(seed)
     return [" ".join(rng.choices(list(_PAIRS), k=rng.randint(3, 9))) for _ in range(count)]
 
 
 def translate_sentence(sentence: str) -> str:
-    """Word by word, in reverse order: something that only attention can learn."""
+    """Translate word by word, in reverse order: only attention can learn this."""
     return " ".join(_PAIRS[word] for word in reversed(sentence.split()))
 
 
 def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
-    """Files of pairs and of running text."""
+    """Write files of pairs and of running text; return their paths by name."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = make_sentences(count)
     (folder / "all.en").write_text("".join(f"{line}\n" for line in lines))
@@ -39,7 +39,7 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
 
 
 def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
-    """A run with everything on that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
+    """Return a run with all that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
     stack: dict[str, Any] = {
         "layers": 1, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
         "attention": {"heads": 2}, "feedforward": {"kind": "plain", "hidden": 16},
@@ -74,7 +74,7 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
 
 
 def compute_fingerprints(folder: Path) -> dict[str, str]:
-    """The sha256 of everything that a resumed run must make as an undisturbed one does."""
+    """Return the sha256 of every file that must be the same after a resumed and an uninterrupted run."""
     newest = max((folder / "checkpoints").iterdir())
     named: Sequence[tuple[str, Path]] = [
         ("metrics", folder / "metrics.jsonl"),
@@ -85,5 +85,5 @@ def compute_fingerprints(folder: Path) -> dict[str, str]:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl."""
+    """Read the lines of metrics.jsonl."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().split("\n") if line]

@@ -1,8 +1,8 @@
-"""Stop a run at random updates, again and again, by every means; it must end as if nobody had touched it.
+"""Stop a run at random updates, again and again, by every means; it must end like an uninterrupted run.
 
     python -m tests.train.stops --stops 30        # each family: "0 of 30 stops left a trace"
 
-Children are forked from a process that has imported torch already, so that each stop costs a resume and no more. Three
+Children are forked from a process that has imported torch already, so that each stop costs only a resume. Three
 means in turn: SIGTERM (the run saves and leaves), a pause at an update (a step limit), SIGKILL (at any event of an
 update: before it, after it, between saving and validating).
 """
@@ -25,7 +25,7 @@ Start = Callable[[list[Listener], int | None], object]
 
 
 def run_until_stopped(start: Start, update: int, method: str) -> int:
-    """Run in a child until it is stopped at (or soon after) an update; how the child ended."""
+    """Run in a child process that is stopped at (or soon after) an update; return how the child ended."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -51,14 +51,14 @@ def _make_stopper(update: int, method: str) -> Listener:
 
 
 def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
-    """Stop a run so many times; how often a child ended as it should, and what differs at the end."""
+    """Stop a run `stops` times; return how often a child ended as expected, and the files that differ at the end."""
     run = make_small_run(task, write_corpus(folder / "corpus"))
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
-    fit(run, undisturbed)  # in this process: what it imports, the children need not
+    fit(run, undisturbed)  # in this process, so that the children inherit its imports
     expected = compute_fingerprints(undisturbed)
     rng = random.Random(seed)
     differing, expected_exits, remaining = [], 0, stops
-    while remaining > 0:  # the updates of one life of the run, then a new life
+    while remaining > 0:  # each iteration trains one run to its end
         updates = sorted(rng.sample(range(1, run.train.updates), min(remaining, 10)))
         remaining -= len(updates)
         run_folder = disturbed / str(remaining)

@@ -1,4 +1,4 @@
-"""Timing of training steps: the fastest settings are found, the forecast is right, and nothing is left behind."""
+"""Timing of training steps: autotune picks the fastest settings, the forecast is right, and no state is changed."""
 
 from functools import partial
 from itertools import count
@@ -42,11 +42,11 @@ def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
     run, run_data = prepare_run(tmp_path, UNTUNED)
     tuned_run = autotune(run, run_data, events.append)
     assert tuned_run.device.attention in ("float32", "autocast")
-    assert tuned_run.device.logit_rows == 0  # of so few words
+    assert tuned_run.device.logit_rows == 0  # the vocabulary is small
     message = events[-1]
     assert isinstance(message, Message)
     assert "An update takes about" in message.text
-    assert autotune(tuned_run, run_data, events.append) is tuned_run  # nothing is left to ask
+    assert autotune(tuned_run, run_data, events.append) is tuned_run  # no setting is left to tune
     assert events[-1] is message
 
 
@@ -62,7 +62,7 @@ def test_an_update_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, m
     clock = iter(range(100))
     monkeypatch.setattr("regard.train.autotune.time.perf_counter", lambda: float(next(clock)))
     assert run.accumulate == 2
-    assert timer.time_update() == 3.0  # each of them a tick
+    assert timer.time_update() == 3.0  # each call takes one tick
     assert all(torch.equal(tensor, before[name]) for name, tensor in timer.model.state_dict().items())
     assert all(parameter.grad is None for parameter in timer.model.parameters())
 
@@ -147,7 +147,7 @@ def test_slow_models_are_asked_less(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         timer._last_seconds = last_seconds
         monkeypatch.setattr(timer, "time_batch", lambda: 1.0)
         assert timer.pick_fastest(options) == "first"
-        assert len(used) == 2 * rounds + 1  # the last time, to set what was chosen
+        assert len(used) == 2 * rounds + 1  # the last call applies the choice
 
 
 def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypa
     assert timer._batch.labels.size(0) <= row_count / 3
     assert timer.time_batch() == pytest.approx(12.0)
     timer.pick_fastest({name: partial(used.append, name) for name in ("first", "second")})
-    assert len(used) == 2 * 3 + 1  # all rounds: a part is quick
+    assert len(used) == 2 * 3 + 1  # all rounds: a part of the batch is fast enough
 
 
 def test_what_does_not_fit_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **t
 
 @pytest.fixture
 def trial_steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Objective, Batch, torch.dtype]]:
-    """Every trial step: what learns from which batch, and what products are made in."""
+    """Record every trial step: its objective, its batch, and the dtype of its matrix products."""
     trial_steps: list[tuple[Objective, Batch, torch.dtype]] = []
     compute = Objective.__call__
 
@@ -234,7 +234,7 @@ def test_every_task_can_be_timed(task: str) -> None:
 
 def test_only_masked_tokens_are_learned(trial_steps: list[tuple[Objective, Batch, torch.dtype]]) -> None:
     seconds_per_update(make_run("fill"), 8)
-    assert {0 < batch.label_count < 32 for _, batch, _ in trial_steps} == {True}  # of 64
+    assert {0 < batch.label_count < 32 for _, batch, _ in trial_steps} == {True}  # of 64 positions
     trial_steps.clear()
     seconds_per_update(make_run("translate"), 8)
     assert {batch.label_count for _, batch, _ in trial_steps} == {64}
@@ -299,6 +299,6 @@ def test_a_model_that_no_machine_holds_is_refused() -> None:
 def test_the_time_is_that_of_the_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = count()
     monkeypatch.setattr("regard.train.autotune.time.perf_counter", lambda: float(next(clock)))
-    assert seconds_per_update(make_run(), 8) == 3.0  # two batches and a step, each of them a tick
+    assert seconds_per_update(make_run(), 8) == 3.0  # two batches and a step take one tick each
     monkeypatch.setattr(autotune_module, "MAX_TRIAL_FLOPS", count_flops(make_run(), 8) / 4)
-    assert seconds_per_update(make_run(), 8) == 9.0  # a quarter of a batch takes a tick now
+    assert seconds_per_update(make_run(), 8) == 9.0  # now a quarter of a batch takes one tick

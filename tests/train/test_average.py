@@ -1,4 +1,4 @@
-"""Averages against their definitions, and weights that come back to the bit."""
+"""Averages equal their definitions, and the model's own weights are restored bit for bit."""
 
 import copy
 import weakref
@@ -36,7 +36,7 @@ def test_the_average_moves_by_its_decay_from_the_weights_it_began_with() -> None
     for seed in range(5):
         expected = 0.9 * expected + 0.1 * drift(net, seed).double()
         ema.update()
-    assert list(ema.weights()) == ["embedding.weight"]  # what is tied is there once
+    assert list(ema.weights()) == ["embedding.weight"]  # tied weights occur once
     torch.testing.assert_close(ema.weights()["embedding.weight"].double(), expected, atol=1e-6, rtol=0)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: whole or absent, verified, never the last good one removed."""
+"""Checkpoints are complete or absent, verified, and the last intact one is never removed."""
 
 import json
 from pathlib import Path

@@ -215,7 +215,7 @@ TWO_VOCABULARIES = ("tokenizer.joint=false", 'model.target={kind="tokens", vocab
 def test_regard_train_reads_a_corpus_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool, most: int
 ) -> None:
-    """Statistics and checksums, vocabulary, shards with validation examples; one more for a second vocabulary."""
+    """Statistics and checksums, tokenizer, shards with validation examples; one more for a second tokenizer."""
     files = write_corpus(tmp_path / "corpus", LARGE)
     settings = [f"--set={setting}" for setting in (*TINY_OPTIONS, *(() if joint else TWO_VOCABULARIES))]
     pair = ("--source", files["all.en"], "--target", files["all.de"])
@@ -236,7 +236,7 @@ def test_regard_train_reads_a_corpus_three_times(
 def test_a_run_file_reads_a_corpus_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool, most: int
 ) -> None:
-    """Checksums, vocabulary, shards with validation examples; one more for a second vocabulary."""
+    """Checksums, tokenizer, shards with validation examples; one more for a second tokenizer."""
     files = write_corpus(tmp_path / "corpus", LARGE)
     changes: dict[str, object] = {"tokenizer.joint": joint}
     if not joint:
@@ -270,15 +270,15 @@ def test_a_part_that_is_missing_is_written_alone(tmp_path: Path) -> None:
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"))
     before = read_data(run, tmp_path / "run")
     assert before.validation is not None
-    kept = tmp_path / "run" / "shards" / "train" / "corpus.json"
-    modified = kept.stat().st_mtime_ns
+    train_corpus_file = tmp_path / "run" / "shards" / "train" / "corpus.json"
+    modified = train_corpus_file.stat().st_mtime_ns
     shutil.rmtree(tmp_path / "run" / "shards" / "validation")
     RunFolder(tmp_path / "run").examples.unlink()
     after = read_data(run, tmp_path / "run")
     assert after.validation is not None
     assert after.validation.identity == before.validation.identity
     assert after.examples == before.examples
-    assert kept.stat().st_mtime_ns == modified
+    assert train_corpus_file.stat().st_mtime_ns == modified
 
 
 @pytest.mark.parametrize("task", ["translate", "fill"])

@@ -1,4 +1,4 @@
-"""What a device says about itself."""
+"""Detection of devices and of their bfloat16 support."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from regard.train.device import prefers_bfloat16
 
 
 def fake_machine(monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, generations: tuple[int, ...] = ()) -> None:
-    """A machine: its processor, and its GPUs by their generations."""
+    """Fake a machine with or without AMX, and with GPUs of these compute capabilities."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx}, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(generations))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(generations))
@@ -18,7 +18,7 @@ def fake_machine(monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, generati
 def test_processors(amx: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_machine(monkeypatch, amx=amx)
     assert prefers_bfloat16("cpu") == prefers_bfloat16("auto") == amx
-    for missing in ("cuda", "cuda:1", "mps", "nothing"):  # said by others, with what to do
+    for missing in ("cuda", "cuda:1", "mps", "nothing"):  # `resolve_device` reports these
         assert not prefers_bfloat16(missing)
 
 

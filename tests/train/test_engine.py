@@ -1,4 +1,4 @@
-"""One update: what it computes does not depend on how it is cut, and memory that runs out costs nothing but time."""
+"""One update: the gradients do not depend on how it is split, and running out of memory costs only time."""
 
 from pathlib import Path
 
@@ -18,11 +18,11 @@ OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: 
 
 @pytest.fixture
 def update_setup(tmp_path: Path) -> tuple[Updater, list[Batch], list[str]]:
-    """An updater without dropout, and the batches of its first update."""
-    made = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
+    """Return an updater without dropout, the batches of its first update, and its list of warnings."""
+    trainer = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
     warnings: list[str] = []
-    made.updater._warn = warnings.append
-    return made.updater, list(next(made.loader.updates()).batches), warnings
+    trainer.updater._warn = warnings.append
+    return trainer.updater, list(next(trainer.loader.updates()).batches), warnings
 
 
 def take_gradients(updater: Updater) -> list[Tensor]:
@@ -60,7 +60,7 @@ def test_an_update_is_the_mean_over_all_its_tokens(update_setup: tuple[Updater, 
     assert stats.loss == pytest.approx(total / stats.tokens, rel=1e-6)
     unsmoothed = sum(float(loss.negative_log_likelihood) for loss in losses) / stats.tokens
     assert stats.negative_log_likelihood == pytest.approx(unsmoothed, rel=1e-6)
-    assert abs(stats.negative_log_likelihood - stats.loss) > 1e-4  # another number
+    assert abs(stats.negative_log_likelihood - stats.loss) > 1e-4  # a different value
     (sum(loss.total for loss in losses) / stats.tokens).backward()  # type: ignore[union-attr]
     norm = torch.nn.utils.clip_grad_norm_(list(updater.objective.model.parameters()), 1.0)
     assert stats.gradient_norm == pytest.approx(norm.item(), rel=1e-5)
@@ -105,14 +105,14 @@ def test_other_errors_are_not_taken_for_memory(update_setup: tuple[Updater, list
 
 
 def test_dropout_depends_on_seed_epoch_and_batch_alone(tmp_path: Path) -> None:
-    made = make_trainer("translate", tmp_path)
-    batches = list(next(made.loader.updates()).batches)
-    first = made.updater.compute_gradients(batches, epoch=0).loss
-    made.updater.discard()
-    torch.rand(17)  # whoever else draws makes no difference
-    assert made.updater.compute_gradients(batches, epoch=0).loss == first
-    made.updater.discard()
-    assert made.updater.compute_gradients(batches, epoch=1).loss != first
+    trainer = make_trainer("translate", tmp_path)
+    batches = list(next(trainer.loader.updates()).batches)
+    first = trainer.updater.compute_gradients(batches, epoch=0).loss
+    trainer.updater.discard()
+    torch.rand(17)  # other use of the generator makes no difference
+    assert trainer.updater.compute_gradients(batches, epoch=0).loss == first
+    trainer.updater.discard()
+    assert trainer.updater.compute_gradients(batches, epoch=1).loss != first
     draws = set()
     for seed, epoch, batch, part in [(1, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1)]:
         seed_batch(seed, epoch, batch, part)

@@ -1,4 +1,4 @@
-"""Runs from beginning to end: folders, resuming, refusing, and what happens when it goes wrong."""
+"""Whole runs: folders, resuming, refused changes, and failures."""
 
 import json
 import math
@@ -35,7 +35,7 @@ SHORT_RUN: dict[str, Any] = {"train.updates": 4, "train.save_every": 2, "validat
 def run_to_end(
     folder: Path, changes: dict[str, Any] | None = None, task: str = "translate"
 ) -> tuple[Path, list[Event]]:
-    """A quick run that is finished, and what it told."""
+    """Train a short run to its end; return it with its events."""
     events: list[Event] = []
     run = make_small_run(task, write_corpus(folder / "corpus"), SHORT_RUN | (changes or {}))
     fit(run, folder / "run", listeners=[events.append])
@@ -51,7 +51,7 @@ FinishedRun = tuple[Path, list[Event]]
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
-    """A finished run of a translator, which nobody may change."""
+    """A finished translation run; tests must not change it."""
     return run_to_end(tmp_path_factory.mktemp("done"))
 
 
@@ -64,7 +64,7 @@ def folder(finished_run: FinishedRun, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that rests after three of its four updates, which nobody may change."""
+    """A run that is paused after three of its four updates; tests must not change it."""
     folder = tmp_path_factory.mktemp("rested")
     fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN), folder / "run", pause_at=3)
     return folder / "run"
@@ -134,7 +134,7 @@ def test_a_model_folder_translates_raw_text(tmp_path: Path) -> None:
     epochs = [line["epoch"] for line in lines if "loss" in line]
     assert epochs == sorted(epochs)
     assert epochs[0] == 0 < epochs[-1]
-    assert sum(losses[-10:]) < 0.8 * sum(losses[:10]), "it must learn"
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10]), "the loss must fall"
 
 
 def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
@@ -282,12 +282,12 @@ def test_a_run_that_rested_ends_as_one_that_did_not(
     threads: list[int] = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
     assert resume(paused_copy).update == 4
-    assert threads == [1], "sums depend on it"
+    assert threads == [1], "sums depend on the number of threads"
     assert compute_weight_fingerprints(paused_copy) == compute_weight_fingerprints(finished_run[0])
 
 
 def compute_weight_fingerprints(folder: Path) -> dict[str, str]:
-    """The fingerprints, but for those that name the corpus' own folder."""
+    """Return the fingerprints without those of files that name the corpus folder."""
     excluded = ("checkpoint/state.json", "checkpoint/manifest.json")
     return {name: fingerprint for name, fingerprint in compute_fingerprints(folder).items() if name not in excluded}
 
@@ -298,16 +298,16 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
         "validation.every": 2,
         "validation.patience": 2,
         "train.schedule": {"kind": "constant", "peak": 1e-12},
-        "validation.metric": "accuracy",  # which does not move at all
+        "validation.metric": "accuracy",  # constant in this run
     }
     folder, events = run_to_end(tmp_path, changes)
     finished = select_events(events, Finished)[0]
     assert finished.reason == "no improvement"
-    assert finished.update == 6  # the first is the best, two more are not better
+    assert finished.update == 6  # the first validation is the best, the next two are not better
     with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
         resume(folder)
     assert "validation.patience" in (caught.value.fix or "")
-    assert resume(folder, changes={"validation.patience": 1}, accept={"config"}).update == 8  # it waits anew
+    assert resume(folder, changes={"validation.patience": 1}, accept={"config"}).update == 8  # patience starts again
 
 
 def test_differences_are_listed_key_by_key() -> None:
@@ -340,7 +340,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     changes = SHORT_RUN | {
         "train.average": 3,
         "train.keep": 3,
-    }  # more than there are: what was saved at 0 is none of them
+    }  # more than exist: the checkpoint at update 0 does not count
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
 
     def terminate(event: Event) -> None:
@@ -350,7 +350,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     events: list[Event] = []
     finished = fit(run, tmp_path / "stopped", listeners=[terminate, events.append])
     assert (finished.update, finished.reason) == (0, "stop requested")
-    assert len(select_events(events, Stage)) == 1, "it stops at once, and does not cut the text first"
+    assert len(select_events(events, Stage)) == 1, "the run stops at once, before it tokenizes the text"
     assert any(message.text.startswith("SIGTERM: ") for message in select_events(events, Message))
     resume(tmp_path / "stopped")
     fit(run, tmp_path / "whole")
@@ -478,7 +478,7 @@ def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Pa
 
 
 def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
-    """Every word of a source becomes twelve."""
+    """Every source word becomes twelve target words."""
     (tmp_path / "in").write_text("".join(f"go {n}\n" for n in range(300)), encoding="utf-8")
     (tmp_path / "out").write_text("".join("left right " * 12 + f"{n}\n" for n in range(300)), encoding="utf-8")
     files = {**write_corpus(tmp_path), "all.en": str(tmp_path / "in"), "all.de": str(tmp_path / "out")}

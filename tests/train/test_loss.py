@@ -1,4 +1,4 @@
-"""The loss against torch's own: values, gradients, hits, any number of rows, narrow and wide."""
+"""The loss equals torch's own: value, gradients and accuracy, for any number of rows and in low precision."""
 
 from collections.abc import Callable
 from unittest import mock
@@ -81,7 +81,7 @@ def test_without_gradients_there_are_only_sums(rows: int) -> None:
     with_grad = token_loss(*given, 0.1, rows)
     assert [value.item() for value in without_grad] == [value.item() for value in with_grad]
     with mock.patch.object(module, "_Gradients", side_effect=AssertionError), torch.no_grad():
-        token_loss(*given, 0.1, rows)  # computes none
+        token_loss(*given, 0.1, rows)  # computes no gradients
 
 
 def test_only_some_inputs_may_learn() -> None:
@@ -159,7 +159,7 @@ def test_far_apart_logits_stay_finite(rows: int) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("rows", [16, 32])  # 61 places: of 32 rows, the last 29 are filled up
+@pytest.mark.parametrize("rows", [16, 32])  # 61 positions: in chunks of 32, the last 29 rows are padded
 def test_under_autocast_products_are_low_precision_and_the_rest_is_float32(
     rows: int, bias: bool, dtype: torch.dtype
 ) -> None:
@@ -182,7 +182,7 @@ def test_under_autocast_products_are_low_precision_and_the_rest_is_float32(
     low_precision_error = relative_error(
         ours.total.detach(), torch_loss(*make_inputs(bias, torch.float64), 0.1).total.detach()
     )
-    assert 1e-7 < low_precision_error < 1e-2  # the logits were narrow indeed
+    assert 1e-7 < low_precision_error < 1e-2  # the logits were computed in low precision
 
 
 def test_low_precision_products_have_few_sizes() -> None:
@@ -201,7 +201,7 @@ def test_low_precision_products_have_few_sizes() -> None:
 
 
 def test_a_sure_model_has_small_gradients_under_autocast() -> None:
-    """p - 1 is rounded after the subtraction: what is nearly right has a gradient that is nearly zero."""
+    """p - 1 is rounded after the subtraction: a nearly certain, correct prediction has a gradient near zero."""
     inputs = torch.eye(8) * 12, torch.arange(8), torch.eye(8).requires_grad_(), None
     _, (exact,) = compute_gradients(torch_loss, inputs, 0.0)
     with torch.autocast("cpu", dtype=torch.bfloat16):

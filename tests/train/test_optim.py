@@ -1,4 +1,4 @@
-"""Which optimizer has which parameter, what decays, and states that go on to the bit."""
+"""Parameter groups, weight decay, and optimizer states that are restored bit for bit."""
 
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,12 @@ def copy_weights(net: nn.Module) -> dict[str, Tensor]:
 @pytest.mark.parametrize("position", ["relative", "learned", "sinusoidal"])
 def test_every_parameter_is_in_one_group(position: str) -> None:
     net = make_test_model(position=position)
-    found = group_parameters(net)
-    names = [*found.layers, *found.matrices, *found.no_decay]
+    groups = group_parameters(net)
+    names = [*groups.layers, *groups.matrices, *groups.no_decay]
     assert sorted(names) == sorted(name for name, _ in net.named_parameters())
-    assert all(name.endswith(".weight") and ".layers." in name for name in found.layers)
-    assert set(found.matrices) == {name for name in names if ".score." in name} | {"head.projection.weight"}
-    tables = {name for name, parameter in found.no_decay.items() if parameter.dim() > 1}
+    assert all(name.endswith(".weight") and ".layers." in name for name in groups.layers)
+    assert set(groups.matrices) == {name for name in names if ".score." in name} | {"head.projection.weight"}
+    tables = {name for name, parameter in groups.no_decay.items() if parameter.dim() > 1}
     expected = {"source.embedding.weight", "target.embedding.weight"} | {
         "relative": {"encoder.position.tables", "decoder.position.tables"},
         "learned": {"encoder.position.table.weight", "decoder.position.table.weight"},
@@ -73,8 +73,8 @@ def test_an_output_matrix_that_is_the_table_is_a_table() -> None:
 def test_what_is_frozen_is_left_out() -> None:
     net = make_test_model()
     net.encoder.requires_grad_(False)
-    found = group_parameters(net)
-    assert not any(name.startswith("encoder.") for name in [*found.layers, *found.matrices, *found.no_decay])
+    groups = group_parameters(net)
+    assert not any(name.startswith("encoder.") for name in [*groups.layers, *groups.matrices, *groups.no_decay])
 
 
 @each_kind
@@ -86,9 +86,9 @@ def test_only_matrices_decay(settings: Optimizer) -> None:
     for parameter in net.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizers.step()
-    found = group_parameters(net)
+    groups = group_parameters(net)
     for name, parameter in net.named_parameters():
-        factor = 1.0 if isinstance(settings, Adam) or name in found.no_decay else 1 - 0.5 * 0.1
+        factor = 1.0 if isinstance(settings, Adam) or name in groups.no_decay else 1 - 0.5 * 0.1
         torch.testing.assert_close(parameter.detach(), before[name] * factor, msg=name)
 
 
@@ -98,8 +98,8 @@ def test_steps_are_those_of_torch(settings: Optimizer) -> None:
     net, expected_net = make_test_model(), make_test_model()
     optimizers = make_optimizers(net, settings)
     run_steps(net, optimizers, steps=3)
-    found = group_parameters(expected_net)
-    decayed, not_decayed = [*found.layers.values(), *found.matrices.values()], [*found.no_decay.values()]
+    groups = group_parameters(expected_net)
+    decayed, not_decayed = [*groups.layers.values(), *groups.matrices.values()], [*groups.no_decay.values()]
     torch_optimizers: list[torch.optim.Optimizer]
     param_groups: list[dict[str, Any]]
     match settings:
@@ -112,9 +112,9 @@ def test_steps_are_those_of_torch(settings: Optimizer) -> None:
             param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
             torch_optimizers = [torch.optim.Adafactor(param_groups)]
         case Muon(betas=betas, eps=eps):
-            param_groups = [{"params": [*found.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
+            param_groups = [{"params": [*groups.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
             muon = torch.optim.Muon(
-                found.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+                groups.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
             )
             torch_optimizers = [
                 muon,
@@ -140,7 +140,7 @@ def test_resumed_is_undisturbed_to_the_bit(settings: Optimizer, tmp_path: Path) 
         for name, parameter in resumed_net.named_parameters():
             parameter.copy_(saved[name])
     resumed = make_optimizers(resumed_net, settings)
-    run_steps(resumed_net, resumed, steps=1, seed=7)  # what it learns before it loads must leave no trace
+    run_steps(resumed_net, resumed, steps=1, seed=7)  # state from before `load_state_dict` must not survive
     with torch.no_grad():
         for name, parameter in resumed_net.named_parameters():
             parameter.copy_(saved[name])
@@ -211,7 +211,7 @@ def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(RegardError, match=r"exp_avg/.*attention.key.weight is unknown"):
         make_optimizers(net, Muon()).load_state_dict(state)
     for name, tensor in optimizers.state_dict().items():
-        assert tensor is state[name]  # a state that is refused changes nothing
+        assert tensor is state[name]  # a refused state changes nothing
 
 
 def test_an_empty_state_is_the_initial_one() -> None:

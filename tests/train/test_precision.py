@@ -1,4 +1,4 @@
-"""Narrow products, and everything that must stay float32 beside them."""
+"""Matrix products in low precision, and everything that must stay float32 beside them."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ def test_attention_may_stay_float32(family: str, score: str) -> None:
     assert logits.dtype == torch.bfloat16
     assert not torch.equal(logits, bfloat16_logits)
     assert (logits.float() - float32_logits).abs().max() < 0.05 * float32_logits.abs().max()
-    assert torch.equal(run_model(model, family), float32_logits)  # without autocast it means nothing
+    assert torch.equal(run_model(model, family), float32_logits)  # no effect without autocast
     set_attention_float32(model, False)
     assert not any(module.should_upcast for module in model.modules() if isinstance(module, AutocastAttention))
     with autocast("cpu", "bfloat16"):

@@ -1,4 +1,4 @@
-"""R-drop: the fused pass against torch's own divergences, and a run that trains with it."""
+"""R-Drop: the chunked pass equals torch's own KL divergence, and a run trains with R-Drop."""
 
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def test_a_batch_without_places_loses_nothing(rows: int) -> None:
     assert not torch.autograd.grad(loss.total, weight)[0].any()
 
 
-@pytest.mark.parametrize("rows", [8, 32])  # 74 rows: of 32, the last 10 are filled up
+@pytest.mark.parametrize("rows", [8, 32])  # 74 rows: in chunks of 32, the last 10 are padded
 def test_under_autocast_it_is_near_the_exact_figure(rows: int) -> None:
     given = make_inputs(bias=False, dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -119,9 +119,9 @@ def test_r_drop_of_classes_ignores_unlabelled_positions() -> None:
 
 
 def compute_first_update(task: str, folder: Path, changes: dict[str, Any]) -> UpdateStats:
-    made = make_trainer(task, folder, changes)
-    update = next(made.loader.updates())
-    return made.updater.compute_gradients(update.batches, epoch=0)
+    trainer = make_trainer(task, folder, changes)
+    update = next(trainer.loader.updates())
+    return trainer.updater.compute_gradients(update.batches, epoch=0)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -1,4 +1,4 @@
-"""Learning rates by hand, at the corners, and the same from any point a run is resumed at."""
+"""Learning rates: values computed by hand, edge cases, and no dependence on where a run is resumed."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Requests to stop are remembered, insisting leaves at once, and afterwards everything is as it was."""
+"""A signal requests a stop, a second Ctrl-C stops at once, and the previous handlers are restored."""
 
 import signal
 
@@ -8,7 +8,7 @@ from regard.train.signals import handle_signals
 
 
 def _raise_signals(*signals: signal.Signals, error: Exception | None = None) -> str | None:
-    """Work that hears these signals; an interrupt in it may be told as another error, as compiled code does."""
+    """Raise these signals; with `error`, raise it instead of KeyboardInterrupt, as compiled code does."""
     with handle_signals() as request:
         try:
             for signum in signals:

@@ -1,4 +1,4 @@
-"""What is a spike, and what is only a hard batch."""
+"""The detector tells spikes from batches that are merely hard."""
 
 import pytest
 

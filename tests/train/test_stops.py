@@ -1,4 +1,4 @@
-"""A run that was stopped anywhere, by any means, ends as an undisturbed one, byte for byte."""
+"""A run that is stopped anywhere, by any means, ends byte-identical to an uninterrupted run."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Teacher forcing: what must come out is what the decoder reads, one token ahead, and nobody sees what is to come."""
+"""Teacher forcing: labels are the decoder inputs shifted by one token, and no position sees a later one."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from tests.train.factories import make_trainer
 from tests.train.runs import make_sentences, translate_sentence
 
 TASKS = ("translate", "continue")
-Segment = tuple[int, list[int], list[int]]  # a document's number, what is read of it, what must come out
+Segment = tuple[int, list[int], list[int]]  # number of the document, input tokens, labels
 
 
 def make_task_trainer(task: str, folder: Path) -> Trainer:
-    """A trainer over pairs, or over documents of which some share a row and some fill several."""
+    """Return a trainer over pairs, or over documents, some of which share a row and some of which fill several."""
     if task == "translate":
         return make_trainer(task, folder)
     documents = [" ".join(make_sentences(count, seed=count)) for count in (1, 2, 9, 1, 1, 5, 1, 12)]
@@ -37,7 +37,7 @@ def make_task_trainer(task: str, folder: Path) -> Trainer:
 
 @pytest.fixture(params=TASKS)
 def eval_trainer(request: pytest.FixtureRequest, tmp_path: Path) -> Trainer:
-    """A trainer whose model does not drop anything."""
+    """A trainer with its model in evaluation mode: no dropout."""
     trainer = make_task_trainer(request.param, tmp_path)
     trainer.model.eval()
     return trainer
@@ -53,7 +53,7 @@ def require_target(batch: Batch) -> Tensor:
 
 
 def iter_segments(batch: Batch) -> Iterator[Segment]:
-    """The stretches of one document in each row."""
+    """Yield the segments of each document in each row."""
     assert batch.documents is not None
     for row, inputs, labels in zip(batch.documents, require_target(batch), batch.labels, strict=True):
         for document in row.unique().tolist():
@@ -86,7 +86,7 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
             assert full[0] == bos
             assert tokenizer.decode(full[1:-1]) == translate_sentence(
                 sentence
-            )  # cut by chance, so only its text is known
+            )  # segmented at random, so only the text can be compared
             assert labels.tolist() == full[1:] + [IGNORE_INDEX] * (len(inputs) - size)
             assert set(inputs[size:]) <= {pad}
             counts[sentence] += 1
@@ -133,7 +133,7 @@ def test_no_place_depends_on_a_later_token(eval_trainer: Trainer) -> None:
             torch.testing.assert_close(after[:, : position + 1], before[:, : position + 1], rtol=0, atol=1e-6)
             assert not torch.allclose(
                 after[:, position + 1], before[:, position + 1], atol=1e-3
-            )  # and the present counts
+            )  # the current position counts
 
 
 def test_the_loss_is_what_writing_token_after_token_costs(eval_trainer: Trainer) -> None:
@@ -150,7 +150,7 @@ def test_the_loss_is_what_writing_token_after_token_costs(eval_trainer: Trainer)
 
 
 def stepwise_loss(model: DecoderOnly, inputs: list[int], labels: list[int]) -> float:
-    """Of writing one text alone, without what shares a row with it."""
+    """Return the loss of decoding one text alone, without the other texts of its row."""
     state, total = model.start(capacity=len(inputs)), 0.0
     for token, label in zip(inputs, labels, strict=True):
         total -= model.step(torch.tensor([[token]]), state)[0, 0].log_softmax(dim=-1)[label].item()

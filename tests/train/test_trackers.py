@@ -1,4 +1,4 @@
-"""The same numbers on other boards; each test runs where its board is installed."""
+"""Trackers receive the metrics of metrics.jsonl; each test runs only if its tracker is installed."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ SHORT_RUN: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.a
 
 
 def run_with(name: str, tmp_path: Path) -> list[dict[str, Any]]:
-    """A run that is stopped and goes on, with a board: what its journal holds."""
+    """Pause and resume a run with a tracker; return the lines of its metrics.jsonl."""
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     folder = tmp_path / "run"
     fit(run, folder, listeners=[make_tracker(name, folder)], pause_at=2)
@@ -32,7 +32,7 @@ def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
     assert [event.step for event in accumulator.Scalars("validation/bleu")] == [2, 4]
 
 
-@pytest.mark.filterwarnings("ignore")  # its own
+@pytest.mark.filterwarnings("ignore")  # warnings of the tracker itself
 def test_mlflow_has_the_numbers_of_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'ml.db'}")
@@ -45,7 +45,7 @@ def test_mlflow_has_the_numbers_of_the_journal(tmp_path: Path, monkeypatch: pyte
     assert logged == [(line["update"], line["loss"]) for line in lines if "loss" in line]
 
 
-@pytest.mark.filterwarnings("ignore")  # its own
+@pytest.mark.filterwarnings("ignore")  # warnings of the tracker itself
 def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")

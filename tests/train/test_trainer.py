@@ -1,4 +1,4 @@
-"""The loop when it goes wrong: spikes, kills, damaged checkpoints. What is good stays, and a stop leaves no trace."""
+"""The training loop under spikes, kills and damaged checkpoints: the best model stays, and a stop changes nothing."""
 
 import json
 import math
@@ -25,11 +25,11 @@ from tests.train.test_fit import SHORT_RUN, run_to_end, select_events
 
 
 class SpikyObjective(Objective):
-    """An objective that is not finite, or far too high, for some batches."""
+    """An objective whose loss is not finite, or far too high, for some batches."""
 
-    faults: dict[int, float]  # by how many batches came before
-    batch_factors: dict[int | None, float]  # by the number of the batch: they come again when it does
-    gradient_factors: dict[int, float]  # a loss that is sound, with a gradient that is not
+    faults: dict[int, float]  # by the number of earlier batches
+    batch_factors: dict[int | None, float]  # by batch number: they recur when the batch does
+    gradient_factors: dict[int, float]  # a finite loss with a gradient that is not
     batch_count = 0
 
     def __call__(self, batch: Batch) -> LossSums:
@@ -46,7 +46,7 @@ class SpikyObjective(Objective):
 
 
 def read_progress(folder: Path, step: int) -> dict[str, Any]:
-    """What a checkpoint says of a run's progress."""
+    """Read the progress of a run from a checkpoint."""
     state = json.loads((folder / "checkpoints" / f"step-{step:08}" / "state.json").read_text())
     return dict(state["progress"])
 
@@ -76,7 +76,7 @@ def test_a_loss_that_is_no_number_never_reaches_the_weights(
     assert line["update"] == 3
     assert line["batches"] == [4, 5]
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
-    assert [line["update"] for line in lines if "validation" in line] == [2, 4, 4], "none twice for what was left out"
+    assert [line["update"] for line in lines if "validation" in line] == [2, 4, 4], "skipped updates are not validated"
     for tensor in read_model(folder).model.state_dict().values():
         assert torch.isfinite(tensor).all()
 
@@ -88,11 +88,11 @@ def test_the_policy_stop_saves_what_was_before_the_spike(tmp_path: Path, spiky: 
     assert select_events(events, Finished)[0].update == 3
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
     assert read_metrics(folder)[-1]["action"] == "stopped"
-    assert read_progress(folder, 3)["spikes"] == 0, "for the checkpoint it is still to come"
+    assert read_progress(folder, 3)["spikes"] == 0, "the checkpoint is from before the spike"
     spiky.faults = {}
     assert resume(folder).update == 4
     lines = read_metrics(folder)
-    assert not any("spike" in line for line in lines), "it did not come again"
+    assert not any("spike" in line for line in lines), "the spike must not recur"
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
 
 
@@ -157,7 +157,7 @@ def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[SpikyO
 def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | REWIND | {"train.save_every": 10})
     spiky.faults = {2 * 9 - 1: 1e3}  # update 9
-    fit(run, tmp_path / "run", pause_at=3)  # what a stop has paused_run is none of the run's own checkpoints
+    fit(run, tmp_path / "run", pause_at=3)  # the checkpoint of the pause is not a regular one
     resume(tmp_path / "run", pause_at=9)
     (line,) = [line for line in read_metrics(tmp_path / "run") if "spike" in line]
     assert line["action"] == "skipped"
@@ -189,9 +189,7 @@ def test_float16_finds_its_scale_without_counting_updates(tmp_path: Path, spiky:
     assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
     assert [event.update for event in select_events(events, Validated)] == [2, 4]
     assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000004"]
-    assert (
-        read_progress(folder, 4)["scaler"]["scale"] == 2**14
-    )  # from 2^16, halved twice, and not forgotten by the stop
+    assert read_progress(folder, 4)["scaler"]["scale"] == 2**14  # from 2^16, halved twice, and restored after the stop
 
 
 def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
@@ -210,22 +208,22 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
         "device.logit_rows": 7,
     }
     settings |= {"train.r_drop": 5.0, "device.attention": "float32"}
-    made = make_trainer("translate", tmp_path, settings)
-    stacks = [module for module in made.model.modules() if isinstance(module, Stack)]
+    trainer = make_trainer("translate", tmp_path, settings)
+    stacks = [module for module in trainer.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
-    attentions = [module for module in made.model.modules() if isinstance(module, AutocastAttention)]
-    assert [attention.should_upcast for attention in attentions] == [True] * 3  # of each stack, and across
-    assert (made.objective.label_smoothing, made.objective.logit_rows, made.updater._clip) == (0.3, 7, 0.5)
-    assert (made.objective.r_drop, made.validator and made.validator._objective.r_drop) == (5.0, 0.0)
-    assert made.loader.accumulate == made.run.accumulate == 2
-    assert made.loader._resegment is not None
-    assert made.validator is not None
-    assert made.validator.loader._resegment is None, "what is scored is cut as it will be read"
+    attentions = [module for module in trainer.model.modules() if isinstance(module, AutocastAttention)]
+    assert [attention.should_upcast for attention in attentions] == [True] * 3  # self-attention twice, cross-attention
+    assert (trainer.objective.label_smoothing, trainer.objective.logit_rows, trainer.updater._clip) == (0.3, 7, 0.5)
+    assert (trainer.objective.r_drop, trainer.validator and trainer.validator._objective.r_drop) == (5.0, 0.0)
+    assert trainer.loader.accumulate == trainer.run.accumulate == 2
+    assert trainer.loader._resegment is not None
+    assert trainer.validator is not None
+    assert trainer.validator.loader._resegment is None, "validation has no subword noise"
 
 
 def test_the_last_update_is_saved_whatever_the_interval(tmp_path: Path) -> None:
-    made = make_trainer("translate", tmp_path, {"train.updates": 7, "train.save_every": 5})
-    assert [step for step in range(11) if made._is_regular(step)] == [5, 7, 10]
+    trainer = make_trainer("translate", tmp_path, {"train.updates": 7, "train.save_every": 5})
+    assert [step for step in range(11) if trainer._is_regular(step)] == [5, 7, 10]
 
 
 SAVING: dict[str, Any] = {"train.updates": 6, "train.average": 3, "train.keep": 2, "validation.every": 4}
@@ -233,7 +231,7 @@ SAVING: dict[str, Any] = {"train.updates": 6, "train.average": 3, "train.keep": 
 
 @pytest.fixture(scope="module")
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that rests at update 5, with checkpoints 2, 4 and 5; nobody may change it."""
+    """A run that is paused at update 5, with checkpoints 2, 4 and 5; tests must not change it."""
     folder = tmp_path_factory.mktemp("saved")
     fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN | SAVING), folder / "run", pause_at=5)
     return folder / "run"
@@ -257,7 +255,7 @@ def test_a_damaged_checkpoint_never_pushes_out_a_good_one(paused_run: Path, tmp_
     names = sorted(path.name for path in (folder / "checkpoints").iterdir() if path.suffix != ".damaged")
     assert names == ["step-00000002", "step-00000003"]
     updates = [line["update"] for line in read_metrics(folder) if "loss" in line]
-    assert updates == [1, 2, 3], "the journal was cut to what the checkpoint saw"
+    assert updates == [1, 2, 3], "metrics.jsonl is truncated to the checkpoint"
     assert resume(folder).update == 6
 
 
@@ -269,7 +267,7 @@ def test_a_damaged_checkpoint_is_left_out_of_the_average(paused_run: Path, tmp_p
     resume(folder, listeners=[events.append])
     lines = read_metrics(folder)
     assert [line["averaged"] for line in lines if "averaged" in line] == [[4, 6]]
-    assert [line["update"] for line in lines if "validation" in line] == [4, 6, 6], "and the last update always"
+    assert [line["update"] for line in lines if "validation" in line] == [4, 6, 6], "always after the last update"
     assert any("step-00000002 is damaged" in message.text for message in select_events(events, Message))
 
 
@@ -285,7 +283,7 @@ def test_a_better_average_is_the_best_model(
         for name in ("best", "average", "checkpoints/step-00000006")
     )
     assert torch.equal(best, average) == is_average_better
-    assert not torch.equal(last, average), "the run itself goes on from its own weights"
+    assert not torch.equal(last, average), "training continues from its own weights, not from the average"
     four, two = (
         load_tensors(paused_run / "checkpoints" / f"step-0000000{step}" / "model.safetensors")[
             "encoder.final_norm.weight"
@@ -308,7 +306,7 @@ def test_a_kill_at_the_very_end_leaves_no_trace(paused_run: Path, tmp_path: Path
         shutil.copytree(paused_run, tmp_path / name)
     resume(tmp_path / "whole")
     names = sorted(path.name for path in (tmp_path / "whole" / "checkpoints").iterdir())
-    assert names == ["step-00000002", "step-00000004", "step-00000006"], "not what the stop at 5 saved"
+    assert names == ["step-00000002", "step-00000004", "step-00000006"], "the checkpoint of the stop at 5 is removed"
 
     def interrupt(event: Event, after: type[Any], update: int) -> None:
         if isinstance(event, after) and event.update == update:

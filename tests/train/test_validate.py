@@ -1,4 +1,4 @@
-"""Scores: of all bytes and of every language."""
+"""Validation: scores over all bytes, target languages, EMA weights and sample outputs."""
 
 import json
 import math
@@ -26,14 +26,14 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
         changes |= {"train.update_tokens": 17 * 8}
     else:
         changes |= {"data.max_length": 128}
-    made = make_trainer(task, tmp_path, changes)
-    assert made.validator is not None
+    trainer = make_trainer(task, tmp_path, changes)
+    assert trainer.validator is not None
     lines = (tmp_path / "run" / "validation.jsonl").read_text().split("\n")
     texts = [json.loads(line)[0 if task == "continue" else 1] for line in lines if line]
     size = sum(len(text.encode()) for text in texts)
-    assert made.validator._count_target_bytes() == size
-    token_count = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in made.validator.loader.iter_epoch())
-    scores = made.validator().values
+    assert trainer.validator._count_target_bytes() == size
+    token_count = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in trainer.validator.loader.iter_epoch())
+    scores = trainer.validator().values
     assert scores["bits_per_byte"] * size * math.log(2) == pytest.approx(scores["loss"] * token_count)
 
 
@@ -42,8 +42,8 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
     forward = {"kind": "lines", "source": files["all.en"], "target": files["all.de"], "languages": ["en", "de"]}
     backward = {"kind": "lines", "source": files["all.de"], "target": files["all.en"], "languages": ["de", "en"]}
     changes = {"data.train": [forward, backward], "tokenizer.specials.languages": ["de", "en"]}
-    made = make_trainer("translate", tmp_path, changes | {"validation.sentences": 1000})
-    assert made.validator is not None
+    trainer = make_trainer("translate", tmp_path, changes | {"validation.sentences": 1000})
+    assert trainer.validator is not None
     target_languages: list[str] = []
     from regard.pipeline.translator import Translator
 
@@ -59,27 +59,27 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
 
     Translator.translate = record_translate  # type: ignore[method-assign, assignment]
     try:
-        assert "bleu" in made.validator().values
+        assert "bleu" in trainer.validator().values
     finally:
         Translator.translate = translate  # type: ignore[method-assign]
-    targets = {pair.target: pair.languages[-1] for pair in made.validator._examples}
+    targets = {pair.target: pair.languages[-1] for pair in trainer.validator._examples}
     assert set(target_languages) == {"de", "en"}
-    assert made.validator._pairs is not None
-    assert [targets[pair.target] for pair in made.validator._pairs] == target_languages
+    assert trainer.validator._pairs is not None
+    assert [targets[pair.target] for pair in trainer.validator._pairs] == target_languages
 
 
 def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> None:
     changes = {"train.updates": 2, "validation.every": 2, "train.save_every": 2, "train.average": 1, "train.ema": 0.9}
-    made = make_trainer("translate", tmp_path, changes)
-    finished = made.train()
-    assert made.validator is not None
-    assert made.ema is not None
-    with made.ema.average_parameters():
-        expected = made.validator().values
+    trainer = make_trainer("translate", tmp_path, changes)
+    finished = trainer.train()
+    assert trainer.validator is not None
+    assert trainer.ema is not None
+    with trainer.ema.average_parameters():
+        expected = trainer.validator().values
     assert finished.best_scores == expected
-    assert made.validator().values["loss"] != expected["loss"]
+    assert trainer.validator().values["loss"] != expected["loss"]
     stored = read_model(tmp_path / "run" / "best").model.state_dict()
-    for name, average in made.ema.weights().items():
+    for name, average in trainer.ema.weights().items():
         assert torch.equal(stored[name], average)
 
 
@@ -126,17 +126,17 @@ def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None
     validation = {"kind": "lines", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.de")}
     train = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
     changes = {"data.train": [train], "data.validation": [validation], "data.held_out": 0.0, "validation.samples": 3}
-    made = make_trainer("translate", tmp_path, changes)
-    assert made.validator is not None
-    assert made.validator._examples[0].source == long_text
-    assert [sample.source for sample in made.validator().samples] == ["the old dog"] * 3
+    trainer = make_trainer("translate", tmp_path, changes)
+    assert trainer.validator is not None
+    assert trainer.validator._examples[0].source == long_text
+    assert [sample.source for sample in trainer.validator().samples] == ["the old dog"] * 3
 
 
 def test_sample_continuations_start_with_the_text(tmp_path: Path) -> None:
-    made = make_trainer("continue", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
-    assert made.validator is not None
-    (sample,) = made.validator().samples
-    text = made.validator._examples[0].source
+    trainer = make_trainer("continue", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
+    assert trainer.validator is not None
+    (sample,) = trainer.validator().samples
+    text = trainer.validator._examples[0].source
     assert sample.source == text[:40]
     assert sample.output
     assert text[40:].startswith(sample.reference)

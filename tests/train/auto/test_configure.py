@@ -1,4 +1,4 @@
-"""What is chosen for a corpus, and that every choice has its reason."""
+"""Automatic configuration: the settings for a corpus, and the reason for every choice."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from regard.train.auto.recipes import (
 )
 
 DATA = Path(__file__).parents[3] / "../shared/data"
-NORMS = {"placement": "pre", "final_norm": True}  # what is chosen for translation
+NORMS = {"placement": "pre", "final_norm": True}  # the automatic choice for translation
 DOCS_PAGE = Path(__file__).parents[3] / "docs/train.md"
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 
@@ -131,7 +131,7 @@ def test_a_text_of_too_many_characters_is_counted_in_subword_tokens(tmp_path: Pa
     plain_run, rare_run = (configure(Documents(path=str(tmp_path / name))).run for name in ("plain", "rare"))
     assert isinstance(plain_run.tokenizer, CharacterLevel)
     assert isinstance(rare_run.tokenizer, ByteBpe)
-    assert 3 < plain_run.train.updates / rare_run.train.updates < 4.5  # characters in a piece
+    assert 3 < plain_run.train.updates / rare_run.train.updates < 4.5  # characters per token
 
 
 def test_a_book(book: Documents) -> None:
@@ -187,8 +187,8 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     assert auto_run.run.train.update_tokens == 24576
     assert auto_run.run.tokenizer == ByteBpe(vocabulary=1000)
     for stack in (translation_model(auto_run).encoder, translation_model(auto_run).decoder):
-        assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset's own is 0.1
-        assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset's own are of 2017
+        assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset has 0.1
+        assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset has post-norm, as in 2017
     assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]
 
 
@@ -238,12 +238,12 @@ def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:
     assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
     assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
     assert count_parameters(auto_run) == count_parameters(default) + 8000 * 128
-    assert auto_run.typical_length < default.typical_length  # larger pieces, fewer of them
+    assert auto_run.typical_length < default.typical_length  # larger subwords, fewer tokens
 
 
 def test_the_learning_rate_fits_updates_of_another_size(pairs: Callable[[int], Lines]) -> None:
     default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"train.update_tokens": 1024})
-    assert auto_run.run.train.updates == pytest.approx(2 * default.run.train.updates, rel=0.1)  # as many times through
+    assert auto_run.run.train.updates == pytest.approx(2 * default.run.train.updates, rel=0.1)  # as many epochs
     assert isinstance(default.run.train.schedule, InverseSqrt)
     assert isinstance(auto_run.run.train.schedule, InverseSqrt)
     assert auto_run.run.train.schedule.peak == pytest.approx(default.run.train.schedule.peak / 2**0.5, rel=0.03)
@@ -314,7 +314,7 @@ def test_too_little_to_hold_any_out(pairs: Callable[[int], Lines], tmp_path: Pat
 
 
 def make_timer(seconds: float) -> Callable[[Run, int], float]:
-    """Seconds that do not depend on the machine: so many for an update of 2,048 tokens and a width of 128."""
+    """Return a fake timer: `seconds` for an update of 2,048 tokens at width 128, scaled for other sizes."""
     return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
 
 
@@ -341,7 +341,7 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert short_run.run.train.average == 1
     assert short_run.run.validation.patience == 0
     assert short_run.run.validation.every == 9
-    assert translation_model(short_run).encoder.dropout.sublayer == 0.3  # 20 times and more through it
+    assert translation_model(short_run).encoder.dropout.sublayer == 0.3  # at least 20 epochs
     assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
 
@@ -349,7 +349,7 @@ def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[
     corpus = pairs(4_000)
     full_run = configure(corpus).run.train
     assert full_run.update_tokens == 4096
-    seconds = 2 * 0.5 * full_run.updates / 0.95  # of the whole run
+    seconds = 2 * 0.5 * full_run.updates / 0.95  # seconds of the whole run
     most_updates = configure(corpus, minutes=0.7 * seconds / 60, timer=make_timer(0.5)).run.train
     assert most_updates.update_tokens == 4096
     assert most_updates.updates == pytest.approx(0.7 * full_run.updates, rel=0.03)
@@ -369,7 +369,7 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
     assert most_updates.updates * most_updates.update_tokens / 2048 / 2 == pytest.approx(0.95 * 1200, rel=0.01)
     validation_seconds = (
         12 * len(line) * 20_000 / 3 / 2048 / 2
-    )  # seconds: twelve looks, each a third of learning from it
+    )  # seconds: twelve validations, each a third of the cost of training on the same tokens
     assert (most_updates.updates - fewer_updates.updates) * most_updates.update_tokens / 2048 / 2 == pytest.approx(
         min(validation_seconds, 570), rel=0.02
     )
@@ -417,7 +417,7 @@ def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
     assert "preset mini" in auto_run.reasons[0]
     assert "no time for tiny" in auto_run.reasons[0]
     assert auto_run.run.train.update_tokens == 2048
-    assert auto_run.run.data.batch_tokens == 1024, "two batches an update"
+    assert auto_run.run.data.batch_tokens == 1024, "two batches per update"
     assert translation_model(auto_run).encoder.dropout.sublayer == 0.1
     requested = configure(corpus, minutes=10, timer=make_timer(4.0), preset="tiny")
     assert translation_model(requested).encoder.layers == 4
@@ -531,9 +531,7 @@ def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
     norms = {f"{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in NORMS.items()}
     assert run.model == codec.preset("tiny", norms)  # with its vocabulary of 10,000
     with_preset = configure(Lines(source=files[0], target=files[1]), preset="tiny")
-    assert (
-        with_preset.run.model == run.model
-    )  # a preset is a size: named or chosen, its norms stand where it learns steadily
+    assert with_preset.run.model == run.model  # an explicit preset sets the size only: it also trains with pre-norm
     assert run.train.optimizer == Adam(betas=(0.9, 0.98))
     assert run.train.schedule == InverseSqrt(peak=5e-3, warmup=2000)
     assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)
