@@ -96,7 +96,7 @@ def test_shards_of_another_vocabulary_are_rejected(tmp_path: Path) -> None:
     read_data(make_small_run("translate", files), tmp_path / "one")
     read_data(make_small_run("translate", files, {"tokenizer.specials.pad": "<nil>"}), tmp_path / "two")
     shutil.copy(tmp_path / "two" / "tokenizer" / "tokenizer.json", tmp_path / "one" / "tokenizer" / "tokenizer.json")
-    with pytest.raises(RegardError, match="another vocabulary"):
+    with pytest.raises(RegardError, match="another source tokenizer"):
         read_data(make_small_run("translate", files), tmp_path / "one")
 
 

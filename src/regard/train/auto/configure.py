@@ -12,7 +12,7 @@ from math import inf, log, log10
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.base.plural import pluralize
+from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
