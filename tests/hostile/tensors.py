@@ -44,8 +44,8 @@ def header_beyond_the_file(place: Place) -> None:
 
 @attack("load", FIT)
 def crowded_header(place: Place) -> None:
-    """A header of 12 MB that describes 105,000 empty tensors."""
-    _write_weights(place, _make_crowded_header(105))
+    """A header of 10 MB that describes 87,000 empty tensors."""
+    _write_weights(place, _make_crowded_header(87))
 
 
 @attack("load", NOT_WHOLE)

@@ -50,7 +50,7 @@ def test_german_and_english_gold() -> None:
     gold = [read_gold(line) for line in read_data_lines("deen_bicici.align.gz")]
     words = [[len(line.split(" ")) for line in read_data_lines(f"deen_bicici.{side}.gz")] for side in ("de", "en")]
     assert len(gold) == len(words[0]) == len(words[1]) == 100
-    outside = [one.outside(de, en) for one, de, en in zip(gold, *words, strict=True)]
+    outside = [alignment.links_outside(de, en) for alignment, de, en in zip(gold, *words, strict=True)]
     assert [links for links in outside if links] == [frozenset({(12, 16)})]  # a fault of the published file
 
 

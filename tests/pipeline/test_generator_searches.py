@@ -96,7 +96,7 @@ def test_invalid_arguments_are_refused() -> None:
     text_generator = make_text_generator()
     with pytest.raises(RegardError, match="a list is expected"):
         text_generator.generate(TEXTS[0])
-    with pytest.raises(RegardError, match="One phrase was given"):
+    with pytest.raises(RegardError, match="A single phrase was given"):
         text_generator.generate(PROMPTS, forbidden="cat")
     with pytest.raises(RegardError, match="max_new_tokens must be at least 1"):
         text_generator.generate(PROMPTS, max_new_tokens=0)

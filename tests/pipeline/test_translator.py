@@ -199,7 +199,7 @@ def test_texts_beyond_learned_positions_are_refused_by_name() -> None:
 
 def test_a_multilingual_model_needs_a_target_language() -> None:
     multilingual = make_translator("de", "en", languages=["en", "de", "fr"])
-    with pytest.raises(RegardError, match="several languages: de, en"):
+    with pytest.raises(RegardError, match="several target languages: de, en"):
         multilingual.translate(["two"])
     with pytest.raises(RegardError, match="no tag for the language 'fr'"):
         multilingual.translate(["two"], target_language="fr")

@@ -202,7 +202,7 @@ def test_ensemble_averages_its_members() -> None:
         EnsembleTranslator([first_translator, second_translator], mean="median").translate(TEXTS)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="ensemble cannot score"):
         Scorer.from_pipeline(EnsembleTranslator([first_translator, second_translator]))
-    with pytest.raises(RegardError, match="at least one model"):
+    with pytest.raises(RegardError, match="needs models, got none"):
         EnsembleTranslator([])
 
 
