@@ -33,7 +33,7 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 DEFAULT_SEARCH = Beam()
 GREEDY = Filters(temperature=0)
-EXTRA_TOKENS = 50  # added to max_length_ratio * source length: short sources need more room
+EXTRA_TOKENS = 50  # added to max_length_ratio * source length: short sources have proportionally longer targets
 CHUNK_SIZE = 2048  # texts that `translate_iter` holds, sorts by length and translates at a time
 
 
