@@ -44,14 +44,14 @@ def header_beyond_the_file(place: Place) -> None:
 
 @attack("load", FIT)
 def crowded_header(place: Place) -> None:
-    """A header of 10 MB that describes 87,000 empty tensors."""
-    _write_weights(place, _make_crowded_header(87))
+    """A header of 4 MB that describes 35,000 empty tensors."""
+    _write_weights(place, _make_crowded_header(35))
 
 
 @attack("load", NOT_WHOLE)
 def huge_header(place: Place) -> None:
-    """A header of 20 MB that describes 170,000 empty tensors."""
-    _write_weights(place, _make_crowded_header(170))
+    """A header of 8 MB that describes 70,000 empty tensors."""
+    _write_weights(place, _make_crowded_header(70))
 
 
 def _make_crowded_header(thousands: int) -> bytes:

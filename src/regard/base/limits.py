@@ -8,7 +8,7 @@ import os
 
 SETTINGS = 1 << 20  # bytes of a TOML file or of a manifest
 DOCUMENT = 1 << 25  # bytes of a JSON file, tokenizers included: 250,000 tokens in any script
-HEADER = 10 << 20  # bytes of a safetensors header: a hundred and more per tensor
+HEADER = 4 << 20  # bytes of a safetensors header: about 115 per tensor, so 36,000 tensors
 VALUES = 2_000_000  # values in one JSON file: an empty list is 2 bytes of text and 60 of memory
 KEYS = 10_000  # keys in one TOML file
 DEPTH = 64  # nesting of tables, lists and dotted keys
