@@ -5,7 +5,7 @@ statistics and the definition of the p-value are sacreBLEU's. Its own paired tes
 difference and reads the seed from the environment, so the resampling is done here; a test compares the two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,17 +85,40 @@ def paired_bootstrap(
     scorer = METRICS[metric]()
     baseline_score, baseline_samples = _resample(scorer, baseline, references, samples, seed)
     candidate_score, candidate_samples = _resample(scorer, candidate, references, samples, seed)
-    differences = candidate_samples - baseline_samples  # (samples)
-    low, high = np.quantile(differences, (0.025, 0.975))
+    signature = f"{scorer.get_signature()}|bs:{samples}|seed:{seed}"
+    return compare_samples(metric, baseline_score, candidate_score, baseline_samples, candidate_samples, signature)
+
+
+def compare_samples(
+    metric: str,
+    baseline: float,
+    candidate: float,
+    baseline_samples: FloatArray,
+    candidate_samples: FloatArray,
+    signature: str,
+) -> Comparison:
+    """Compare two scores, given the scores of both systems on the same bootstrap samples, (samples) each."""
+    differences = candidate_samples - baseline_samples
+    low, high = confidence_interval(differences)
     # As in sacreBLEU and Moses: how often a sampled difference exceeds the mean one by the observed one.
     magnitudes = np.abs(differences)
-    exceeding = int((magnitudes - magnitudes.mean() > abs(candidate_score - baseline_score)).sum())
+    exceeding = int((magnitudes - magnitudes.mean() > abs(candidate - baseline)).sum())
     # Equal scores give p = 1; sacreBLEU's formula would call a system significantly different from itself.
-    p = (exceeding + 1) / (samples + 1) if candidate_score != baseline_score else 1.0
-    signature = f"{scorer.get_signature()}|bs:{samples}|seed:{seed}"
-    return Comparison(
-        metric, baseline_score, candidate_score, candidate_score - baseline_score, float(low), float(high), p, signature
-    )
+    p = (exceeding + 1) / (len(differences) + 1) if candidate != baseline else 1.0
+    return Comparison(metric, baseline, candidate, candidate - baseline, low, high, p, signature)
+
+
+def confidence_interval(samples: FloatArray) -> tuple[float, float]:
+    """Return the bounds that hold 95 % of the resampled values."""
+    low, high = np.quantile(samples, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def resample_texts(texts: int, samples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Yield for each bootstrap sample how often each text occurs in it, (texts)."""
+    random = np.random.default_rng(seed)
+    for _ in range(samples):
+        yield np.bincount(random.integers(0, texts, size=texts), minlength=texts)
 
 
 def _resample(
@@ -103,8 +126,7 @@ def _resample(
 ) -> tuple[float, FloatArray]:
     """Return the score of a system, and its scores on all bootstrap samples (samples)."""
     statistics = np.array(scorer._extract_corpus_statistics(texts, reference_streams(references)), np.float64)  # type: ignore[arg-type]
-    indices = np.random.default_rng(seed).choice(len(texts), size=(samples, len(texts)), replace=True)
-    resampled = np.stack([np.bincount(row, minlength=len(texts)) @ statistics for row in indices])  # (samples, sums)
+    resampled = np.stack([counts @ statistics for counts in resample_texts(len(texts), samples, seed)])
     scores = [_compute_score(scorer, row) for row in (statistics.sum(axis=0), *resampled)]
     return scores[0], np.array(scores[1:])
 
