@@ -16,7 +16,7 @@ class NaiveCheckpoints(Checkpoints):
         for older in self.steps():
             shutil.rmtree(self.path(older))
         folder = self.path(step)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for name, file in TENSOR_FILES.items():
             save_tensors(getattr(checkpoint, name), folder / file)
         (folder / STATE_FILE).write_text(

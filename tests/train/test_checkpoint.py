@@ -8,6 +8,7 @@ import torch
 from safetensors import SafetensorError
 
 from regard.base.errors import DamagedError, RegardError
+from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoint, Checkpoints
 
 
@@ -104,10 +105,11 @@ def test_what_kills_left_half_done_is_mended(checkpoints: Checkpoints) -> None:
     for step in (3, 9):
         (checkpoints.folder / f"step-0000000{step}.tmp").mkdir()  # killed while writing; 9 is not written again
     first.rename(checkpoints.folder / "step-00000001.old")  # killed while replacing
-    reopened = Checkpoints(checkpoints.folder, print)
-    assert reopened.steps() == [1]
-    reopened.save(3, make_checkpoint(3))
-    reopened.rotate({1})
+    assert checkpoints.steps() == []
+    with RunFolder(checkpoints.folder.parent).lock():
+        assert checkpoints.steps() == [1]
+        checkpoints.save(3, make_checkpoint(3))
+        checkpoints.rotate({1})
     assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["step-00000001", "step-00000003"]
 
 

@@ -190,7 +190,24 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
         raise DamagedError("The folder has no manifest: it is incomplete.", where=str(manifest), fix="Write it again.")
-    files = _read_manifest(manifest)
+    try:
+        faults = _find_faults(folder, _read_manifest(manifest), max_bytes, size_only)
+    except OSError as error:  # it was removed or replaced meanwhile, or may not be read
+        what, where = f"A file cannot be read: {error.strerror}.", str(error.filename or folder)
+        raise DamagedError(what, where=where, fix="Restore an intact copy of the folder.") from error
+    if faults:
+        omitted_note = f"; and {len(faults) - limits.MAX_REPORTED} more" if len(faults) > limits.MAX_REPORTED else ""
+        raise DamagedError(
+            "The folder does not match its manifest: " + "; ".join(faults[: limits.MAX_REPORTED]) + omitted_note + ".",
+            where=str(folder),
+            fix="Restore an intact copy: Regard never uses a damaged file.",
+        )
+
+
+def _find_faults(
+    folder: Path, files: dict[str, dict[str, int | str]], max_bytes: int | None, size_only: Collection[str]
+) -> list[str]:
+    """List how a folder differs from its manifest."""
     sizes = dict(_iter_file_sizes(folder))
     faults = []
     for name, entry in files.items():
@@ -205,16 +222,8 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
             faults.append(f"{name} has {size} bytes; the limit is {max_bytes}")
         elif sha256(folder / name) != entry["sha256"]:
             faults.append(f"{name} has different content (sha256)")
-    faults += [
-        f"{_shorten_name(name)} is not in the manifest" for name in sorted(sizes.keys() - files.keys() - {MANIFEST})
-    ]
-    if faults:
-        omitted_note = f"; and {len(faults) - limits.MAX_REPORTED} more" if len(faults) > limits.MAX_REPORTED else ""
-        raise DamagedError(
-            "The folder does not match its manifest: " + "; ".join(faults[: limits.MAX_REPORTED]) + omitted_note + ".",
-            where=str(folder),
-            fix="Restore an intact copy: Regard never uses a damaged file.",
-        )
+    strangers = sorted(sizes.keys() - files.keys() - {MANIFEST})
+    return faults + [f"{_shorten_name(name)} is not in the manifest" for name in strangers]
 
 
 def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:

@@ -48,8 +48,8 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.path), explain_full_disk(self.path):
             self._check_no_links()
-            recover(self.best)
-            recover(self.average)
+            for path in (self.best, self.average, *(old.with_suffix("") for old in self.checkpoints.glob("*.old"))):
+                recover(path)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             yield

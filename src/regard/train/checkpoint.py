@@ -22,7 +22,7 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import create_folder, explain_full_disk, read_json, recover, verify
+from regard.base.files import create_folder, explain_full_disk, read_json, verify
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
@@ -43,10 +43,10 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of a run.
+    """The checkpoints of a run. Creating this object and reading change nothing on disk.
 
     Args:
-        folder: Where they are stored; created if missing.
+        folder: Where they are stored; the first `save` creates it.
         warn: Called with a text for every checkpoint that cannot be used.
         weight_bytes: Size of the model's weights; files that are too large for such a model are refused as damaged.
     """
@@ -57,14 +57,18 @@ class Checkpoints:
         # An optimizer stores at most two values per weight: a larger file belongs to another model.
         self._max_bytes = None if weight_bytes is None else 3 * weight_bytes + limits.DOCUMENT
         self._faults: dict[int, str] = {}  # of the damaged checkpoints, by step
-        folder.mkdir(parents=True, exist_ok=True)
-        for old_folder in folder.glob("*.old"):
-            recover(old_folder.with_suffix(""))
 
     def steps(self) -> list[int]:
         """Return the updates that have a checkpoint, in ascending order."""
+        if not self.folder.exists():
+            return []
         matches = (_STEP_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
         return sorted(int(match[1]) for match in matches if match is not None)
+
+    @property
+    def last_change(self) -> int | None:
+        """When a checkpoint was last created, renamed or removed, in nanoseconds; None without a folder."""
+        return self.folder.stat().st_mtime_ns if self.folder.exists() else None
 
     def path(self, step: int) -> Path:
         """Return the folder of a checkpoint."""
@@ -97,7 +101,10 @@ class Checkpoints:
         """Load only the state of a checkpoint; verifies all files."""
         verify(self.path(step), max_bytes=self._max_bytes)
         path = self.path(step) / STATE_FILE
-        state = read_json(path)
+        try:
+            state = read_json(path)
+        except FileNotFoundError:  # another process has replaced the checkpoint since it was verified
+            raise DamagedError("The file is missing.", where=str(path), fix="Read the checkpoint again.") from None
         if not isinstance(state, dict):
             raise DamagedError("The file holds no state of a run.", where=str(path), fix="Restore it from a backup.")
         return state

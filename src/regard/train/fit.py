@@ -135,10 +135,17 @@ def resume(
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has finished."""
-    checkpoints = RunFolder(folder).checkpoints
-    state = Checkpoints(checkpoints, lambda _: None).load_newest_state() if checkpoints.is_dir() else None
-    return state is not None and Progress.from_state(state, where=str(checkpoints)).finished
+    """Whether the run in a folder has finished. Only reads: another process may be training there."""
+    checkpoints = Checkpoints(RunFolder(folder).checkpoints, lambda _: None)
+    while True:
+        change = checkpoints.last_change
+        try:
+            state = checkpoints.load_newest_state()
+        except RegardError:
+            if checkpoints.last_change == change:
+                raise
+            continue  # the checkpoint was replaced while it was read: read it again
+        return state is not None and Progress.from_state(state, where=str(checkpoints.folder)).finished
 
 
 def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:

@@ -75,7 +75,8 @@ class Trainer:
         )
         self.validator = self._make_validator(run_data)
         self.checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")), size)
-        self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)
+        folder.checkpoints.mkdir(exist_ok=True)
+        self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)  # they flush the run folder
         self.progress = Progress()
         self.spike_detector = SpikeDetector(settings.spikes)
         self.model_writer = ModelWriter(run, folder, run_data, self.model)
