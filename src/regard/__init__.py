@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from regard.models.cost import cost
     from regard.nn.record import Record
     from regard.pipeline.load import load
+    from regard.train.start import resume, train
 
 __version__ = "0.1.0"
-__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "load", "preset"]
+__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "load", "preset", "resume", "train"]
 
 _MODULES = {
     "Record": "regard.nn.record",
@@ -26,10 +27,13 @@ _MODULES = {
     "exportable_to": "regard.config.exportable",
     "load": "regard.pipeline.load",
     "preset": "regard.config.codec",
+    "resume": "regard.train.start",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "train":
+        return import_module("regard.train")  # a package that can be called
     if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute '{name}'")
     return getattr(import_module(_MODULES[name]), name)

@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console  # noqa: TID251
 
 from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
-from regard.cli.event_lines import FileLog, LineLogger, Speed, escape_control_characters
+from regard.train.event_lines import FileLog, LineLogger, Speed, escape_control_characters
 from regard.train.events import (
     Event,
     Finished,
     Message,
+    Planned,
     SampleOutput,
     Saved,
     Spiked,
@@ -88,6 +89,19 @@ def test_before_the_first_update_the_stage_is_shown() -> None:
     assert terminal.rendered == ["learning the vocabulary ... 1 min 05 s"]
     terminal.send(Stage("tokenizing the train corpus", "29,000 samples"), STARTED)
     assert terminal.rendered == ["tokenizing the train corpus: 29,000 samples ... 1 min 05 s"]
+
+
+def test_the_reasons_of_a_plan_are_wrapped_at_the_width_of_a_terminal_only() -> None:
+    terminal, lines = FakeTerminal(40), list[str]()
+    planned = Planned((f"Vocabulary: 10,000 tokens. {MARKUP}", "Dropout: none."))
+    terminal.send(planned)
+    LineLogger(lines.append)(planned)
+    assert terminal.printed.splitlines() == [
+        "- Vocabulary: 10,000 tokens. [bold",
+        "  red]not[/] markup [/unknown] [link=x]",
+        "- Dropout: none.",
+    ]
+    assert lines == [f"- Vocabulary: 10,000 tokens. {MARKUP}", "- Dropout: none."]
 
 
 def test_a_long_line_is_truncated_with_an_ellipsis() -> None:

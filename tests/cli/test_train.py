@@ -1,6 +1,5 @@
 """`regard train` from the command line: what works, and the error for each likely mistake."""
 
-import io
 import os
 import shutil
 import signal
@@ -13,10 +12,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from rich.console import Console  # noqa: TID251
 
 from regard.cli import allocator
-from regard.cli.train import EXIT_CODES, _status
+from regard.cli.train import EXIT_CODES
 from regard.config import codec
 from regard.config.run import Run
 from tests.commands import CommandResult, run_command
@@ -486,16 +484,3 @@ def test_languages_and_validation_options_are_used() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_an_unknown_tracker_is_named() -> None:
     assert "'x'" in run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--track", "x", *TINY_OPTIONS, code=1).errors
-
-
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_status_is_shown_on_a_terminal_only(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=is_terminal, width=80)
-    monkeypatch.setattr("regard.cli.train.Console", lambda *, stderr: console if stderr else None)
-    monkeypatch.setenv("TERM", "xterm")
-    with _status("analysing"):
-        pass
-    with _status("analysing") as set_status:
-        set_status("timing")
-    assert [word in screen.getvalue() for word in ("analysing...", "timing...")] == [is_terminal] * 2

@@ -13,9 +13,9 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from regard.base.errors import RegardError
-from regard.cli.event_lines import FileLog
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
+from regard.train.event_lines import FileLog
 from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.verdict import Verdict

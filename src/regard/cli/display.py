@@ -3,6 +3,7 @@
 It is at most 80 columns wide, so that resizing the terminal leaves no artefacts.
 """
 
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -16,7 +17,7 @@ from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
 from regard.base.formatting import format_duration
-from regard.cli.event_lines import (
+from regard.train.event_lines import (
     Speed,
     escape_control_characters,
     format_brief_scores,
@@ -28,6 +29,7 @@ from regard.train.events import (
     Event,
     Finished,
     Message,
+    Planned,
     SampleOutput,
     Saved,
     Spiked,
@@ -86,6 +88,12 @@ class Display:
                 self._print(event.text, "yellow" if event.kind == "warning" else "")
             case Stage():
                 self._stage = event.name + (f": {event.progress}" if event.progress else "")
+            case Planned():
+                for reason in event.reasons:
+                    for line in textwrap.wrap(
+                        f"- {reason}", self._console.width, subsequent_indent="  ", break_on_hyphens=False
+                    ):
+                        self._print(line)
             case Started():
                 self._started = event
                 for line in format_started(event):

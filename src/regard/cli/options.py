@@ -2,9 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer  # noqa: TID251
 
@@ -32,15 +32,32 @@ Window = Annotated[int | None, option("Context window in tokens for long texts (
 BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=1)]
 
 
-def takes_options(options_class: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Turn a function of one options object into a function with one parameter per field, as Typer expects it."""
+def takes_options(
+    options_class: type[Options], parameters: Mapping[str, Any] | None = None, types: Mapping[str, Any] | None = None
+) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Turn a function of one options object into a function with one parameter per field, as Typer expects it.
+
+    Args:
+        options_class: A dataclass.
+        parameters: The Typer option of each field, unless the fields are annotated with them.
+        types: Types that replace those of the fields.
+    """
+    signature = inspect.signature(options_class)
+    if parameters is not None:
+        hints = {**get_type_hints(options_class), **(types or {})}
+        signature = signature.replace(
+            parameters=[
+                field.replace(annotation=Annotated[hints[field.name], parameters[field.name]])
+                for field in signature.parameters.values()
+            ]
+        )
 
     def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
         @functools.wraps(function)
         def command(**values: object) -> None:
             function(options_class(**values))
 
-        command.__signature__ = inspect.signature(options_class)  # type: ignore[attr-defined]
+        command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {}
         return command
 

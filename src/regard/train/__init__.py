@@ -1,1 +1,20 @@
-"""Training: from the settings of a run to the folder of a trained model."""
+"""Training: from the settings of a run to the folder of a trained model.
+
+The package can be called: `regard.train(...)` is `regard.train.start.train(...)`.
+"""
+
+import inspect
+import sys
+from types import ModuleType
+
+from regard.train.start import train
+
+
+class _TrainPackage(ModuleType):
+    """A package of the name `train` would hide a function of this name, so the package itself is the function."""
+
+    __call__ = staticmethod(train)
+
+
+sys.modules[__name__].__class__ = _TrainPackage
+__signature__ = inspect.signature(train)  # for `help` and editors

@@ -23,6 +23,13 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """Every setting of the run is chosen."""
+
+    reasons: tuple[str, ...]  # one sentence for each choice, the cost, and notes about this machine
+
+
+@dataclass(frozen=True)
 class Started:
     """Training starts or, in a resumed run, continues after `update`."""
 
@@ -102,5 +109,5 @@ class Finished:
     best_scores: Mapping[str, float] = field(default_factory=dict)
 
 
-Event = Message | Stage | Started | Updated | Validated | Saved | Spiked | Finished
+Event = Message | Stage | Planned | Started | Updated | Validated | Saved | Spiked | Finished
 Listener = Callable[[Event], None]

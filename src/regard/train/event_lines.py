@@ -15,6 +15,7 @@ from regard.train.events import (
     Event,
     Finished,
     Message,
+    Planned,
     SampleOutput,
     Saved,
     Spiked,
@@ -65,6 +66,10 @@ class LineLogger:
             self._next_line_time = self._clock() + self._interval
         if isinstance(event, Started):
             self._total_updates = event.updates
+        if isinstance(event, Planned):
+            for reason in event.reasons:
+                self._write(f"- {reason}")
+            return
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         for line in self._format_event(event):
             self._write(f"{stamp}  {line}")

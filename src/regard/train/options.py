@@ -1,0 +1,249 @@
+"""The options of a training run, for `regard train` and `regard.train`, and which of them exclude each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import ConfigError, RegardError
+from regard.base.files import is_leftover
+from regard.config import codec
+from regard.config.run import AnySource, Documents, Run
+from regard.config.toml_file import parse_settings
+
+ACCEPT_VALUES = ("data", "config")
+RUN_FILE = "run.toml"  # also in store.model_folder, which imports torch
+StringList = list[str] | None
+
+
+class UsageError(RegardError):
+    """Options that cannot be combined."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of a training run; None means not given."""
+
+    run: Path | None = None
+    source: StringList = None
+    target: StringList = None
+    text: StringList = None
+    data: StringList = None
+    out: Path | None = None
+    languages: tuple[str, str] | None = None
+    validation: StringList = None
+    validation_source: StringList = None
+    validation_target: StringList = None
+    preset: str | None = None
+    settings: Sequence[str] | Mapping[str, Any] | None = None  # "a.b=c", or {"a.b": c}
+    minutes: float | None = None
+    updates: int | None = None
+    seed: int | None = None
+    resume: Path | None = None
+    more: int | None = None
+    accept: StringList = None
+    pause_at: int | None = None
+    track: StringList = None
+    dry_run: bool = False
+
+    def spell(self, *names: str, **values: object) -> str:
+        """Write options as the caller gave them: here as arguments of a function, in the cli as on a command line."""
+        if "resume" in values:
+            return f"regard.resume({values['resume']!r})"
+        return ", ".join([*names, *(f"{name}={value!r}" for name, value in values.items())])
+
+    def check(self) -> None:
+        """Raise an error for options that exclude each other or a folder that cannot be used; it reads no corpus."""
+        if self.resume is not None:
+            self._check_resume(self.resume)
+        else:
+            self._check_new()
+        for name in ("minutes", "updates", "more", "pause_at"):
+            number = getattr(self, name)
+            if number is not None and number <= 0:
+                raise UsageError(f"{self.spell(name)} must be positive, got {number:g}.", fix="Give at least 1.")
+        if self.out is not None:
+            self._check_output_folder(self.out)
+
+    def _check_resume(self, folder: Path) -> None:
+        given_options = self._list_given(
+            "run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed"
+        )
+        given_options += self._list_given("validation", "validation_source", "validation_target", "dry_run")
+        if given_options:
+            option = given_options[0]
+            its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")
+            raise UsageError(
+                f"{self.spell('resume')} continues a run with its own {its_own}; {self.spell(option)} cannot be given.",
+                fix=f"Leave out {self.spell(option)}, or start a new run with {self.spell('out')}.",
+            )
+        if self.more is not None and self.updates is not None:
+            updates, more = self.spell("updates"), self.spell("more")
+            fix = f"Give one of them: {updates} sets the new total, {more} adds to the old total."
+            raise UsageError(f"Both {updates} and {more} were given.", fix=fix)
+        for value in self.accept or ():
+            if value not in ACCEPT_VALUES:
+                raise UsageError(
+                    f"{self.spell('accept')} must be data or config, got '{value}'.",
+                    fix=f"Use {self.spell(accept='data')} or {self.spell(accept='config')}.",
+                )
+        if not (folder / RUN_FILE).is_file():
+            what = f"This is not a run folder: it has no {RUN_FILE}." if folder.exists() else "There is no such folder."
+            out = self.spell("out")
+            raise RegardError(
+                what, where=str(folder), fix=f"Give the {out} folder of a run; a new run starts with {out}."
+            )
+
+    def _check_new(self) -> None:
+        if resume_only := self._list_given("more", "accept"):
+            updates, resume = self.spell(updates="N"), self.spell(resume="FOLDER")
+            fix = f"Use {updates} for a new run." if self.more is not None else f"Add {resume}."
+            raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
+        corpus_options = self._list_given("source", "target", "text", "data")
+        automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
+        if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
+            fix = "Put the setting into the run file, or leave out the run file."
+            raise UsageError(f"{self.spell(conflicting[0])} cannot be combined with a run file.", fix=fix)
+        if self.minutes is not None and "train.updates" in self.changes:
+            minutes, updates = self.spell("minutes"), self.spell("updates")
+            fix = f"Give {minutes} for as many updates as fit the time, or {updates} for a fixed number."
+            raise UsageError(f"Both {minutes} and a number of updates were given.", fix=fix)
+        if self.run is None:
+            self._check_corpus(corpus_options)
+        if self.languages is not None and len(self.languages) != 2:
+            fix = "Give the source and the target language, e.g. en and de."
+            raise UsageError(f"{self.spell('languages')} must be two names, got {len(self.languages)}.", fix=fix)
+        if self.out is None and not self.dry_run:
+            fix = f"Give {self.spell(out='FOLDER')} with the name of a new folder."
+            raise UsageError("There is no output folder.", fix=fix)
+
+    def _check_corpus(self, given_options: list[str]) -> None:
+        if not given_options:
+            translation = self.spell(source="a.en", target="a.de")
+            text, data = self.spell(text="book.txt"), self.spell(data="FILE")
+            fix = f"Give {translation} to translate, {text} for a language model, or {data}."
+            raise UsageError("There is no training corpus.", fix=fix)
+        for name in ("source", "target", "validation_source", "validation_target"):
+            files = getattr(self, name) or ()
+            if len(files) > 1:
+                fix = f"Give each side once; for several corpora repeat {self.spell('data')}, or write a run file."
+                raise UsageError(f"{self.spell(name)} was given {len(files)} times.", fix=fix)
+        for corpus_option in ("text", "data"):
+            if corpus_option in given_options and len(given_options) > 1:
+                conflicting = next(option for option in given_options if option != corpus_option)
+                sides = f"{self.spell('source')} and {self.spell('target')}"
+                alone = f"{self.spell('text')} alone, or {self.spell('data')} alone"
+                fix = f"Give {sides} for translation, or {alone}."
+                raise UsageError(
+                    f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
+                )
+        for source_name, target_name in (("source", "target"), ("validation_source", "validation_target")):
+            self._check_sides(source_name, target_name)
+
+    def _check_sides(self, source_name: str, target_name: str) -> None:
+        source, target = getattr(self, source_name), getattr(self, target_name)
+        if source and not target:
+            add = self.spell(**{target_name: "FILE"})
+            fix = f"Add {add}; for text without translations use {self.spell('text')}."
+            side = self.spell(**{source_name: source[0]})
+            raise UsageError(f"{side} has no {self.spell(target_name)}.", fix=fix)
+        if target and not source:
+            side, add = self.spell(**{target_name: target[0]}), self.spell(**{source_name: "FILE"})
+            raise UsageError(f"{side} has no {self.spell(source_name)}.", fix=f"Add {add}.")
+        if source and target and source == target:
+            raise UsageError(
+                f"{source[0]} was given as both sides: the model would learn to copy.",
+                fix=f"Give the file with the translations as {self.spell(target_name)}.",
+            )
+
+    def _check_output_folder(self, out: Path) -> None:
+        name = self.spell("out")
+        for parent in out.absolute().parents:
+            if parent.exists() and not parent.is_dir():
+                raise RegardError(f"{name} is inside a file.", where=str(parent), fix=f"Choose another {name}.")
+        if out.exists() and not out.is_dir():
+            raise RegardError(f"{name} is a file; a run needs a folder.", where=str(out), fix="Choose another name.")
+        if (out / RUN_FILE).is_file():
+            fix = f"Continue it with {self.spell(resume=str(out))}, or choose another folder."
+            raise RegardError("This folder already contains a run.", where=str(out), fix=fix)
+        if out.is_dir() and not all(map(is_leftover, out.iterdir())):
+            raise RegardError("The folder is not empty.", where=str(out), fix="Choose a new folder.")
+
+    def _list_given(self, *names: str) -> list[str]:
+        return [name for name in names if getattr(self, name) not in (None, [], False)]
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The settings that `settings`, `seed` and `updates` override, by path."""
+        name = self.spell("settings")
+        try:
+            settings = self.settings or ()
+            changes = dict(settings) if isinstance(settings, Mapping) else parse_settings(settings)
+        except ConfigError as error:
+            raise UsageError(f"{name} {error.faults[0]}", fix=f"For example: {name} train.clip=0.5") from None
+        if "model.preset" in changes:
+            fix = f"Use {self.spell('preset')}, or write it into the run file."
+            raise UsageError(f"{name} cannot change model.preset.", fix=fix)
+        if self.seed is not None:
+            changes |= {"seed": self.seed, "data.seed": self.seed}
+        if self.updates is not None and self.resume is None:
+            changes["train.updates"] = self.updates
+        return changes
+
+    @property
+    def sources(self) -> list[AnySource]:
+        """The training corpus."""
+        return self._make_sources(self.source, self.target, self.text, self.data)
+
+    @property
+    def validation_sources(self) -> list[AnySource]:
+        """The validation corpus; empty if none was given."""
+        texts = self.validation if self.text else None
+        return self._make_sources(
+            self.validation_source, self.validation_target, texts, None if texts else self.validation
+        )
+
+    def _make_sources(
+        self, source: StringList, target: StringList, text: StringList, data: StringList
+    ) -> list[AnySource]:
+        from regard.data.readers.detect import detect_source  # only when needed
+
+        sources: list[AnySource] = [Documents(path=path) for path in text or ()]
+        sources += [detect_source([path]) for path in data or ()]
+        if source and target:
+            sources.append(detect_source([source[0], target[0]]))
+        if self.languages:
+            sources = [corpus_source.model_copy(update={"languages": self.languages}) for corpus_source in sources]
+        return sources
+
+    def read_run(self) -> Run | None:
+        """Read the run file, or that of the folder to resume; None if the run is configured from a corpus."""
+        if self.resume is not None:
+            return codec.RUN_FILES.load(self.resume / RUN_FILE)
+        if self.run is None:
+            return None
+        path = self.run
+        if path.is_dir():
+            fix = (
+                f"To continue this run: {self.spell(resume=str(path))}."
+                if (path / RUN_FILE).is_file()
+                else f"Give a run file, or a corpus with {self.spell('text')} or {self.spell('data')}."
+            )
+            raise RegardError("This is a folder, not a run file.", where=str(path), fix=fix)
+        try:
+            return codec.RUN_FILES.load(path, self.changes)
+        except ConfigError as error:
+            if path.suffix == ".toml" or error.faults[0].path != "file":
+                raise
+            data, text = self.spell(data=str(path)), self.spell(text=str(path))
+            fix = f"To train on this file as a corpus: {data}, or {text} for a language model."
+            raise RegardError("This is not a run file: it is not TOML.", where=str(path), fix=fix) from None
+
+    @property
+    def wants_tuned_allocator(self) -> bool:
+        """Whether the settings of the run allow the malloc tunables of the command."""
+        run = self.read_run()
+        if run is not None:
+            return run.device.allocator == "tuned" and run.device.cpu_fast_path
+        changes = self.changes
+        return changes.get("device.allocator", "tuned") == "tuned" and changes.get("device.cpu_fast_path", True) is True

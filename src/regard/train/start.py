@@ -1,0 +1,251 @@
+"""Start training runs: `regard.train` and `regard.resume`, which `regard train` calls too.
+
+finished = regard.train("train.en", "train.de", out="my-model", minutes=10, listeners=[print])
+finished = regard.resume("my-model", more=1000)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from regard.base.formatting import format_duration
+from regard.config.run import Run
+from regard.data.example import FileInfo
+from regard.train.events import Event, Finished, Listener, Planned, Stage
+from regard.train.options import TrainOptions
+
+DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
+AnyPath = str | PathLike[str]
+Paths = AnyPath | Sequence[AnyPath] | None
+
+
+def train(
+    source: Paths = None,
+    target: Paths = None,
+    *,
+    text: Paths = None,
+    data: Paths = None,
+    out: AnyPath,
+    languages: tuple[str, str] | None = None,
+    validation: Paths = None,
+    validation_source: Paths = None,
+    validation_target: Paths = None,
+    preset: str | None = None,
+    minutes: float | None = None,
+    updates: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    run: AnyPath | None = None,
+    track: Sequence[str] = (),
+    listeners: Sequence[Listener] = (),
+    pause_at: int | None = None,
+) -> Finished:
+    """Train a model from text. Settings that are not given are chosen from the corpus.
+
+    It prints nothing; the run folder holds the choices, their reasons and all scores in log.txt. Ctrl-C saves a
+    checkpoint and returns; `resume` continues the run exactly.
+
+    Args:
+        source: Source side of a corpus, one sentence per line.
+        target: Target side: line n translates line n of `source`.
+        text: Text for a language model: files or folders.
+        data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
+        out: New folder for checkpoints, log and the best model.
+        languages: Source and target language, e.g. ("en", "de").
+        validation: Validation corpora, in the format of `data` or `text`.
+        validation_source: Source side of the validation corpus.
+        validation_target: Target side of the validation corpus.
+        preset: Model preset; by default chosen from the size of the corpus.
+        minutes: Time budget: chooses model size and number of updates to fit.
+        updates: Total number of optimizer updates.
+        seed: Random seed: initial weights, dropout, data order, validation split.
+        settings: Settings that override every choice, e.g. {"train.clip": 0.5}.
+        run: Run file (TOML) with all settings, instead of a corpus.
+        track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
+        listeners: Called with every event (`regard.train.events`), for example `print`.
+        pause_at: Stop after this update; `resume` continues.
+
+    Returns:
+        How the run ended, and its folder; `load()` loads the best model.
+
+    Raises:
+        RegardError: Arguments exclude each other, or the corpus or the settings cannot be trained.
+    """
+    options = TrainOptions(
+        run=None if run is None else Path(run),
+        source=_as_list(source),
+        target=_as_list(target),
+        text=_as_list(text),
+        data=_as_list(data),
+        out=Path(out),
+        languages=languages,
+        validation=_as_list(validation),
+        validation_source=_as_list(validation_source),
+        validation_target=_as_list(validation_target),
+        preset=preset,
+        settings=settings,
+        minutes=minutes,
+        updates=updates,
+        seed=seed,
+        pause_at=pause_at,
+        track=_as_list(track),
+    )
+    return start(options, listeners)
+
+
+def resume(
+    folder: AnyPath,
+    *,
+    updates: int | None = None,
+    more: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    accept: Sequence[str] = (),
+    track: Sequence[str] = (),
+    listeners: Sequence[Listener] = (),
+    pause_at: int | None = None,
+) -> Finished:
+    """Continue a run exactly from its newest checkpoint.
+
+    Args:
+        folder: The run folder.
+        updates: New total of updates, counted from the start of the run.
+        more: Updates to add to the old total.
+        settings: Settings to change; needs "config" in `accept`.
+        accept: "config" to accept changed settings, "data" to accept changed corpus files.
+        track: Trackers that receive the metrics, as for `train`.
+        listeners: Called with every event, as for `train`.
+        pause_at: Stop after this update.
+
+    Returns:
+        How the run ended, as `train` does.
+
+    Raises:
+        RegardError: The folder holds no run, the run is finished, or settings or corpus changed and `accept` does
+            not allow it; the error lists every change.
+    """
+    options = TrainOptions(
+        resume=Path(folder),
+        settings=settings,
+        updates=updates,
+        more=more,
+        accept=_as_list(accept),
+        pause_at=pause_at,
+        track=_as_list(track),
+    )
+    return start(options, listeners)
+
+
+def start(options: TrainOptions, listeners: Sequence[Listener] = (), *, notes: Sequence[str] = ()) -> Finished:
+    """Start or resume the run that the options describe; its log.txt is always written.
+
+    Args:
+        options: The options; they are checked first.
+        listeners: Called with every event.
+        notes: Further lines for the log, after the reasons of the settings.
+    """
+    from regard.store.run_folder import RunFolder  # these import torch: only when needed
+    from regard.train import fit
+    from regard.train.event_lines import FileLog
+    from regard.train.trackers import make_tracker
+
+    options.check()
+    folder = options.resume or options.out
+    assert folder is not None  # noqa: S101 - `check` requires one of them
+    trackers = [make_tracker(name, folder) for name in options.track or ()]  # a missing one is reported now
+    if options.resume is not None:
+        if notes:
+            _emit(Planned(tuple(notes)), listeners)
+        return fit.resume(
+            folder,
+            changes=options.changes,
+            updates=options.updates,
+            more=options.more,
+            accept=options.accept or (),
+            listeners=[*listeners, FileLog(RunFolder(folder).log, header=notes), *trackers],
+            pause_at=options.pause_at,
+        )
+    plan = make_plan(options, listeners, notes=notes)
+    return fit.fit(
+        plan.run,
+        folder,
+        listeners=[*listeners, FileLog(RunFolder(folder).log, header=plan.reasons), *trackers],
+        pause_at=options.pause_at,
+        file_infos=plan.file_infos,
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run before its start."""
+
+    run: Run
+    reasons: tuple[str, ...]  # one sentence for each choice, and the cost
+    typical_length: int  # tokens per row, used to estimate costs
+    file_infos: Mapping[str, FileInfo] | None  # of the corpus files, if they were read
+
+    def measure_duration(self, listeners: Sequence[Listener] = ()) -> str:
+        """Time a few updates and estimate how long the run takes on this machine."""
+        from regard.train.auto.configure import measure_update  # only when needed
+
+        _emit(Stage("timing a few updates"), listeners)
+        seconds = measure_update(self.run, self.typical_length)
+        total_time = format_duration(seconds * self.run.train.updates)
+        return f"Time: about {total_time} on this machine ({seconds:.3g} s per update, measured over a few updates)."
+
+
+def make_plan(options: TrainOptions, listeners: Sequence[Listener] = (), *, notes: Sequence[str] = ()) -> Plan:
+    """Read the run file or analyse the corpus, choose every setting, and report the choices as events."""
+    from regard.train.auto.configure import configure, measure_update  # only when needed
+
+    def time_update(run: Run, length: int) -> float:
+        _emit(Stage("timing a few updates"), listeners)
+        return measure_update(run, length)
+
+    reasons: tuple[str, ...] = ()
+    run, file_infos = options.read_run(), None
+    if run is not None:
+        length = run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
+    else:
+        _emit(Stage("analysing the corpus"), listeners)
+        auto_run = configure(
+            options.sources,
+            validation=options.validation_sources,
+            preset=options.preset,
+            minutes=options.minutes,
+            changes=options.changes,
+            timer=time_update,
+        )
+        run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
+        length = min(auto_run.typical_length, run.data.max_length)
+    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos)
+    _emit(Planned(plan.reasons), listeners)
+    return plan
+
+
+def _describe_cost(run: Run, length: int) -> str:
+    """Estimate parameters, arithmetic and memory of the run."""
+    from regard.models.cost import cost  # imports torch: only when needed
+
+    batch_size = max(1, run.data.batch_tokens // length)
+    source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
+    model_cost = cost(run.model, batch_size=batch_size, source=source, target=target)
+    parameters, flops = model_cost.parameters.total(), model_cost.training.total() * run.accumulate * run.train.updates
+    memory = 16 * parameters + model_cost.activations.total()  # weights, gradients, two moments; activations
+    return (
+        f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, about "
+        f"{memory / 1e9:.1f} GB of memory for weights and activations."
+    )
+
+
+def _emit(event: Event, listeners: Sequence[Listener]) -> None:
+    for listener in listeners:
+        listener(event)
+
+
+def _as_list(paths: Paths) -> list[str] | None:
+    """Return one path or several as a list of strings; None for none."""
+    if paths is None:
+        return None
+    return [fspath(paths)] if isinstance(paths, str | PathLike) else [fspath(path) for path in paths]

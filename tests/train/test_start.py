@@ -1,0 +1,93 @@
+"""`regard.train` and `regard.resume`: the command's options, checks and events, from Python."""
+
+import inspect
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.train.events import Event, Finished, Planned, Stage, Started, Updated
+from regard.train.options import TrainOptions, UsageError
+from regard.train.start import train
+
+TINY = {
+    "device.threads": 1,
+    "device.logit_rows": 0,
+    "device.attention": "autocast",
+    "model.width": 16,
+    "model.encoder.layers": 1,
+    "model.decoder.layers": 1,
+    "tokenizer.vocabulary": 300,
+    "train.average": 1,
+    "validation.sentences": 4,
+}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{word} {number}" for number in range(40) for word in ("cat", "dog", "tree", "house runs", "old man")]
+    Path("a.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    Path("a.de").write_text("".join(f"{line.upper()}\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("corpus")
+def test_train_and_resume_from_python(capsys: pytest.CaptureFixture[str]) -> None:
+    events: list[Event] = []
+    finished = regard.train(
+        "a.en", Path("a.de"), out="new", updates=2, seed=7, settings=TINY, listeners=[events.append], pause_at=1
+    )
+    assert (finished.reason, finished.update, finished.folder) == ("stop requested", 1, Path("new"))
+    kinds = [type(event) for event in events]
+    assert kinds.index(Stage) < kinds.index(Planned) < kinds.index(Started) < kinds.index(Updated)
+    assert kinds[-1] is Finished
+    log = Path("new/log.txt").read_text(encoding="utf-8")
+    assert "200 pairs of" in log
+    assert "update 1/2" in log
+    run = codec.RUN_FILES.load(Path("new/run.toml"))
+    assert (run.seed, run.train.updates, run.model.width) == (7, 2, 16)
+    assert regard.resume("new", more=1).update == 3
+    assert capsys.readouterr() == ("", "")  # quiet: a notebook shows only what its listeners show
+
+
+def test_every_option_of_the_command_is_an_argument() -> None:
+    arguments = {
+        *inspect.signature(regard.train).parameters,
+        *(set(inspect.signature(regard.resume).parameters) - {"folder"} | {"resume"}),
+    }
+    assert arguments - {"listeners"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
+    assert inspect.signature(regard.train) == inspect.signature(train)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_errors_spell_options_as_arguments() -> None:
+    with pytest.raises(UsageError, match=r"source='a.en' has no target[\s\S]*Add target='FILE'"):
+        regard.train("a.en", out="new")
+    with pytest.raises(UsageError, match=r"source='a.en', target='a.de' to translate"):
+        regard.train(out="new")
+    with pytest.raises(UsageError, match="Both minutes and a number of updates"):
+        regard.train("a.en", "a.de", out="new", minutes=1, updates=2)
+    with pytest.raises(UsageError, match="languages must be two names, got 1"):
+        regard.train("a.en", "a.de", out="new", languages=("en",))  # type: ignore[arg-type]
+    Path("run.toml").touch()
+    with pytest.raises(UsageError, match="Both updates and more"):
+        regard.resume(".", updates=2, more=1)
+    with pytest.raises(RegardError, match=r"Continue it with regard.resume\('.'\)"):
+        regard.train("a.en", "a.de", out=".")
+    assert not Path("new").exists()
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_missing_tracker_is_reported_before_the_corpus_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)  # as if it were not installed
+    events: list[Event] = []
+    for name, message in (("x", "no tracker 'x'"), ("wandb", r"needs the package 'wandb'[\s\S]*regard\[wandb\]")):
+        with pytest.raises(RegardError, match=message):
+            regard.train("a.en", "a.de", out="new", track=[name], settings=TINY, listeners=[events.append])
+    assert events == []
+    assert not Path("new").exists()
