@@ -1,9 +1,24 @@
-"""Optional dependencies: imported on first use; if one is missing, the error names the extra to install."""
+"""Optional dependencies: imported on first use; if one is missing, the error gives the command that installs it."""
 
 import importlib
+import json
+import shlex
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from regard.base.errors import RegardError
+
+EXTRAS = {  # by extra: the modules that it installs, and what needs them
+    "formats": (("fsspec", "polib", "pyarrow", "zstandard"), "URLs, gettext, Parquet, .zst"),
+    "language": (("lingua",), "language detection in `regard check`"),
+    "cluster": (("datatrove",), "corpus preparation on a cluster"),
+    "tensorboard": (("tensorboard",), "`regard train --track tensorboard`"),
+    "wandb": (("wandb",), "`regard train --track wandb`"),
+    "mlflow": (("mlflow",), "`regard train --track mlflow`"),
+}
 
 
 def import_optional(module: str, extra: str, purpose: str) -> Any:
@@ -17,12 +32,38 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
     Raises:
         RegardError: If the module is not installed.
 
-    >>> import_optional("no_such_module", "formats", "Reading .xyz")
+    >>> import_optional("no_such_module", "formats", "Reading .xyz")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     regard.base.errors.RegardError: Reading .xyz needs the package 'no_such_module'.
-      fix:   pip install 'regard[formats]'
+      fix:   pip install ...[formats]...
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise RegardError(f"{purpose} needs the package '{module}'.", fix=f"pip install 'regard[{extra}]'") from error
+        raise RegardError(f"{purpose} needs the package '{module}'.", fix=install_command(extra)) from error
+
+
+def list_missing(extra: str) -> list[str]:
+    """Return the modules of an extra that are not installed."""
+    return [module for module in EXTRAS[extra][0] if find_spec(module) is None]
+
+
+def install_command(extra: str) -> str:
+    """Return the pip command that adds an extra to this installation of Regard: from a checkout, a file or an index."""
+    checkout = Path(__file__).parents[3]
+    if (checkout / "pyproject.toml").is_file() and (checkout / "src" / "regard").is_dir():
+        return f"pip install -e {shlex.quote(f'{checkout}[{extra}]')}"
+    try:
+        installed = distribution("regard")
+        record = json.loads(installed.read_text("direct_url.json") or "{}")  # PEP 610: what pip installed it from
+    except (PackageNotFoundError, ValueError):
+        return f"pip install {shlex.quote(f'regard[{extra}]')}"
+    url = urlsplit(str(record.get("url", "")))
+    if url.scheme != "file":
+        return f"pip install {shlex.quote(f'regard[{extra}] @ {url.geturl()}' if url.scheme else f'regard[{extra}]')}"
+    path = Path(unquote(url.path))
+    if path.exists():
+        return f"pip install {shlex.quote(f'{path}[{extra}]')}"
+    requirements = (requirement.partition(";") for requirement in installed.requires or ())  # the file is gone
+    names = [name.strip() for name, _, marker in requirements if f"extra == '{extra}'" in marker.replace('"', "'")]
+    return f"pip install {shlex.join(names)}"

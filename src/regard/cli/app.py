@@ -13,6 +13,7 @@ from regard.cli import (
     evaluate,
     fill,
     generate,
+    info,
     label,
     model,
     prepare,
@@ -41,6 +42,7 @@ app.command()(fill.fill)
 app.command()(label.label)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
+app.command()(info.info)
 
 
 def main() -> None:

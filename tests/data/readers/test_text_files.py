@@ -144,5 +144,5 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: p
 
 
 def test_a_missing_package_names_its_extra() -> None:
-    with pytest.raises(RegardError, match=r"pip install 'regard\[formats\]'"):
+    with pytest.raises(RegardError, match=r"pip install .*\[formats\]"):
         import_optional("no_such_package", "formats", "Reading Parquet")

@@ -13,11 +13,11 @@ document class.
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
+from regard.base.extras import import_optional
 from regard.base.files import write_atomic
 from regard.config.run import AnySource
 from regard.data.corpus import Corpus
@@ -45,7 +45,7 @@ class ReadSources:
     def __call__(self, data: Documents | None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
         """Yield the incoming documents, if any, then those of this task's sources."""
         yield from data or ()
-        document = _import_datatrove().Document
+        document = import_optional("datatrove.data", "cluster", "Preparing a corpus on a cluster").Document
         for index in range(rank, len(self.sources), world_size):
             for example in read(self.sources[index], Defects()):
                 fields = asdict(example)
@@ -123,12 +123,3 @@ def _to_example(document: Any) -> tuple[int, Example]:
 
 def _receipt_path(folder: Path, index: int) -> Path:
     return folder / f"receipt-{index:06}.json"
-
-
-def _import_datatrove() -> Any:
-    try:
-        return import_module("datatrove.data")
-    except ImportError as error:
-        raise RegardError(
-            "Reading on a cluster needs datatrove, which is not installed.", fix="pip install 'regard[cluster]'"
-        ) from error

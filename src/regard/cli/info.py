@@ -1,0 +1,98 @@
+"""`regard info`: versions, devices, memory and extras of this installation."""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer  # noqa: TID251
+
+import regard
+from regard.base.extras import EXTRAS, install_command, list_missing
+from regard.base.formatting import pluralize
+from regard.base.limits import total_memory
+from regard.cli.allocator import available_memory
+from regard.cli.options import option
+
+
+def info(as_json: Annotated[bool, option("Print one JSON object.", "--json")] = False) -> None:
+    """Show versions, devices, memory, and the extras with the commands that install them."""
+    facts = collect_info()
+    if as_json:
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+    else:
+        _print_info(facts)
+
+
+def collect_info() -> dict[str, Any]:
+    """Collect the facts that --json prints."""
+    import torch  # only when needed
+
+    from regard.train.device import prefers_bfloat16
+
+    names = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    return {
+        "regard": regard.__version__,
+        "folder": str(Path(regard.__file__).parent),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "devices": [
+            {
+                "name": name,
+                "model": _find_processor() if name == "cpu" else torch.cuda.get_device_name(name),
+                "precision": "bfloat16" if prefers_bfloat16(name) else "float32",
+            }
+            for name in names
+        ],
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "memory": total_memory(),
+        "available_memory": int(available_memory()) or None,
+        "extras": {
+            extra: {
+                "purpose": purpose,
+                "missing": (missing := list_missing(extra)),
+                "install": install_command(extra) if missing else None,
+            }
+            for extra, (_, purpose) in EXTRAS.items()
+        },
+    }
+
+
+def _print_info(facts: dict[str, Any]) -> None:
+    """Print one fact per line; lines are not wrapped, so that commands can be copied."""
+    limit = f", set by OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']}" if "OMP_NUM_THREADS" in os.environ else ""
+    available = f", {facts['available_memory'] / 1e9:.1f} GB available" if facts["available_memory"] else ""
+    lines = [
+        ("regard", f"{facts['regard']} in {facts['folder']}"),
+        ("Python", f"{facts['python']} ({facts['system']})"),
+        ("torch", facts["torch"]),
+        *(("device", _describe_device(device)) for device in facts["devices"]),
+        ("threads", f"{facts['threads']} of {pluralize(facts['cores'], 'core')}{limit}"),
+        ("memory", f"{facts['memory'] / 1e9:.1f} GB{available}"),
+    ]
+    for extra, details in facts["extras"].items():
+        state = "not installed" if details["missing"] else "installed"
+        lines.append(("extra", f"{extra}, for {details['purpose']}: {state}"))
+        if details["missing"]:
+            lines.append(("", details["install"]))
+    for name, text in lines:
+        typer.echo(f"{name:<8} {text}")
+
+
+def _describe_device(device: dict[str, str]) -> str:
+    units = "has" if device["precision"] == "bfloat16" else "has no"
+    precision = f"{units} bfloat16 matrix units: trains in {device['precision']} by default"
+    return f"{device['name']}, {device['model']}; {precision}"
+
+
+def _find_processor() -> str:
+    """Return the name of the processor, as the system reports it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
