@@ -1,7 +1,7 @@
 """The `regard` command: its subcommands, --version, and error messages without tracebacks."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
@@ -23,35 +23,64 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.help import HelpCommand, HelpGroup, UsageError, explain_usage
+from regard.cli.options import option
 
+EXAMPLES = """
+regard train --source train.en --target train.de --out my-model
+regard translate my-model "Where is Tom?"
+"""
 app = typer.Typer(
     name="regard",
+    cls=HelpGroup,
     help="Train, evaluate, inspect and run Transformers on your own text.",
+    epilog=EXAMPLES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(model.app, name="model")
-app.add_typer(tokenizer.app, name="tokenizer")
-app.command()(check.check)
-app.command()(prepare.prepare)
-app.command()(train.train)
-app.command()(settings.settings)
-app.command()(translate.translate)
-app.command()(generate.generate)
-app.command()(fill.fill)
-app.command()(label.label)
-app.command()(score.score)
-app.command()(evaluate.evaluate)
-app.command()(info.info)
+
+
+def _add(panel: str, module: Any, function: Any) -> None:
+    app.command(cls=HelpCommand, epilog=getattr(module, "EXAMPLES", None), rich_help_panel=panel)(function)
+
+
+_add("Start", info, info.info)
+_add("Data", check, check.check)
+app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel="Data")
+_add("Data", prepare, prepare.prepare)
+_add("Train", train, train.train)
+_add("Train", settings, settings.settings)
+app.add_typer(model.app, name="model", rich_help_panel="Train")
+_add("Use", translate, translate.translate)
+_add("Use", generate, generate.generate)
+_add("Use", fill, fill.fill)
+_add("Use", label, label.label)
+_add("Measure", evaluate, evaluate.evaluate)
+_add("Measure", score, score.score)
 
 
 def main() -> None:
-    """Run the command; a RegardError is printed without a traceback and exits with code 1."""
+    """Run the command; errors are printed without a traceback.
+
+    Exit codes: 1 for a RegardError, 2 for a command line that cannot be parsed.
+    """
     try:
-        app()
+        code = app(prog_name="regard", standalone_mode=False)
     except RegardError as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        _print_error(error)
         sys.exit(1)
+    except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help
+            typer.echo(error)
+        else:
+            _print_error(explain_usage(error))
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_error(error: RegardError) -> None:
+    Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_version(is_requested: bool) -> None:
@@ -64,7 +93,7 @@ def _show_version(is_requested: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        option("Show the version and exit.", "--version", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
     """Train, evaluate, inspect and run Transformers on your own text."""

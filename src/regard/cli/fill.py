@@ -7,19 +7,23 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import InputFile, ModelArgument
+from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, option
 from regard.cli.text_input import check_paths, load_as, read_lines
 
 GAP = "___"
+EXAMPLES = """
+regard fill my-encoder "The ___ barks."
+regard fill my-encoder "The [MASK] barks." --gap "[MASK]" --n-best 3
+"""
 
 
 def fill(
     folder: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=f"Texts with gaps: {GAP}")] = None,
     input_file: InputFile = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Number of candidates per gap.")] = 5,
-    gap: Annotated[str, typer.Option(help="The string that marks a gap.")] = GAP,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
+    n_best: Annotated[int, option("Number of candidates per gap.", min=1, panel=OUTPUT_PANEL)] = 5,
+    gap: Annotated[str, option("The string that marks a gap.", metavar="TEXT", panel=INPUT_PANEL)] = GAP,
+    as_json: Annotated[bool, option("Print one JSON object per text.", "--json", panel=OUTPUT_PANEL)] = False,
 ) -> None:
     """Fill the gaps of texts with a masked language model.
 

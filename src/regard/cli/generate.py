@@ -10,7 +10,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.options import ModelArgument, option
+from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, ModelArgument, option
 from regard.cli.search_options import SearchKind
 from regard.cli.text_input import load_as
 
@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from regard.pipeline.generator import TextGenerator
     from regard.pipeline.results import GeneratedText
 
+EXAMPLES = """
+regard generate my-book "ROMEO:" --max-new-tokens 100
+regard generate my-book "ROMEO:" --temperature 0.5 --seed 1
+regard generate my-book "Once upon a time" --count 3 --json
+"""
+
 
 def generate(
     context: typer.Context,
     folder: ModelArgument,
-    prompt: Annotated[str, typer.Argument(help="The text to continue.")] = "",
-    max_new_tokens: Annotated[int, option("Maximum number of tokens to generate.", min=1)] = 200,
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The text to continue.")] = "",
+    max_new_tokens: Annotated[int, option("Maximum number of tokens to generate.", min=1, panel=OUTPUT_PANEL)] = 200,
     temperature: search_options.Temperature = 0.8,
     top_k: search_options.TopK = None,
     top_p: search_options.TopP = 0.95,
@@ -32,15 +38,23 @@ def generate(
     repetition_penalty: search_options.RepetitionPenalty = 1.0,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
     seed: search_options.Seed = None,
-    count: Annotated[int, option("Number of texts; also the beam size of a beam search.", min=1)] = 1,
+    count: Annotated[
+        int, option("Number of texts; also the beam size of a beam search.", min=1, panel=OUTPUT_PANEL)
+    ] = 1,
     search: search_options.SearchOption = SearchKind.sample,
-    forbid: Annotated[list[str] | None, option("No text contains this phrase. Repeatable.", metavar="PHRASE")] = None,
+    forbid: Annotated[
+        list[str] | None, option("No text contains this phrase. Repeatable.", metavar="PHRASE", panel=SEARCH_PANEL)
+    ] = None,
     draft: Annotated[
         Path | None,
-        option("Smaller model for speculative decoding: the same distribution, in less time.", metavar="FOLDER"),
+        option(
+            "Smaller model for speculative decoding: the same distribution, in less time.",
+            metavar="MODEL",
+            panel=SEARCH_PANEL,
+        ),
     ] = None,
     as_json: Annotated[
-        bool, option("Print one JSON object per text: prompt, text, score, tokens, ...", "--json")
+        bool, option("Print one JSON object per text: prompt, text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
     ] = False,
 ) -> None:
     """Continue a prompt; the text is streamed as it is generated."""

@@ -11,11 +11,17 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.cli.options import InputFile, ModelArgument, file_option, option
+from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, file_option, option
 from regard.cli.text_input import check_paths, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.classifier import Classification, TaggedText
+
+EXAMPLES = """
+regard label my-classifier "A fine film."
+regard label my-classifier --input reviews.txt --json
+regard label my-pair-model "A man sleeps." --pair-text "He is awake."
+"""
 
 
 def label(
@@ -23,12 +29,15 @@ def label(
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label.")] = None,
     input_file: InputFile = None,
     pair: Annotated[
-        Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.")
+        Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.", panel=INPUT_PANEL)
     ] = None,
     pair_text: Annotated[
-        str | None, option("Second text for a sentence-pair model, the same for all texts.", metavar="TEXT")
+        str | None,
+        option("Second text for a sentence-pair model, the same for all texts.", metavar="TEXT", panel=INPUT_PANEL),
     ] = None,
-    as_json: Annotated[bool, option("Print one JSON object per text, with all probabilities.", "--json")] = False,
+    as_json: Annotated[
+        bool, option("Print one JSON object per text, with all probabilities.", "--json", panel=OUTPUT_PANEL)
+    ] = False,
 ) -> None:
     """Classify texts, or tag their words, depending on the model.
 

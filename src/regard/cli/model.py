@@ -1,5 +1,6 @@
 """`regard model`: inspect an architecture before training: settings, cost, export targets."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,21 +9,34 @@ from rich.console import Console  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.cli.help import HelpCommand, HelpGroup
+from regard.cli.options import option
 from regard.config import codec
 from regard.config.exportable import exportable_to
 from regard.config.model import AnyModel
 from regard.config.toml_file import parse_settings
 
-app = typer.Typer(help="Inspect an architecture before training: settings, cost, export targets.", no_args_is_help=True)
+EXAMPLES = """
+regard model presets
+regard model show tiny --set encoder.layers=2
+regard model cost base --batch-size 32
+"""
+app = typer.Typer(
+    cls=HelpGroup,
+    help="Inspect an architecture before training: settings, cost, export targets.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+)
+command = partial(app.command, cls=HelpCommand)
 
 PresetArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. encoder.layers=2. Repeatable."),
+    option("Override a setting, e.g. encoder.layers=2. Repeatable.", "--set", metavar="A.B=C"),
 ]
 
 
-@app.command()
+@command(epilog="regard model presets")
 def presets() -> None:
     """List the model presets with their architecture and number of parameters."""
     from regard.models.cost import cost  # imports torch: only when needed
@@ -38,13 +52,13 @@ def presets() -> None:
     _print_table(table)
 
 
-@app.command()
+@command(epilog="regard model show tiny --set encoder.layers=2")
 def show(model: PresetArgument, settings: SettingsOption = None) -> None:
     """Print the full configuration of a model as TOML."""
     typer.echo(codec.MODEL_FILES.dumps(_load_model(model, settings)), nl=False)
 
 
-@app.command()
+@command(epilog="regard model exports tiny")
 def exports(model: PresetArgument, settings: SettingsOption = None) -> None:
     """List the engines that can represent this model exactly, and the obstacles to the others."""
     for verdict in exportable_to(_load_model(model, settings)):
@@ -53,13 +67,13 @@ def exports(model: PresetArgument, settings: SettingsOption = None) -> None:
             typer.echo(f"       - {obstacle}")
 
 
-@app.command()
+@command(epilog="regard model cost base --batch-size 32 --source 40 --target 40")
 def cost(
     model: PresetArgument,
     settings: SettingsOption = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
-    source: Annotated[int, typer.Option(min=0, help="Source length: encoder or prefix positions.")] = 100,
-    target: Annotated[int, typer.Option(min=0, help="Target length: decoder tokens.")] = 100,
+    batch_size: Annotated[int, option("Batch size.", min=1)] = 1,
+    source: Annotated[int, option("Source length: encoder or prefix positions.", min=0)] = 100,
+    target: Annotated[int, option("Target length: decoder tokens.", min=0)] = 100,
 ) -> None:
     """Estimate parameters, FLOPs and memory, component by component."""
     from regard.models import cost as costs  # imports torch: only when needed
@@ -90,7 +104,7 @@ def cost(
     _print_table(table)
 
 
-@app.command()
+@command(epilog="regard model schema > model.schema.json")
 def schema() -> None:
     """Print the JSON schema of model.toml, for completion and validation in editors."""
     typer.echo(codec.MODEL_FILES.schema(), nl=False)

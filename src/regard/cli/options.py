@@ -12,21 +12,43 @@ Options = TypeVar("Options")
 StringList = list[str] | None
 
 
-def option(help_text: str, *names: str, **details: Any) -> Any:
-    """Return a Typer option; the help text comes first, because every option has one."""
-    return typer.Option(*names, help=help_text, **details)
+INPUT_PANEL, OUTPUT_PANEL, SEARCH_PANEL, SAMPLING_PANEL = (
+    "Input",
+    "Output",
+    "Search",
+    "Sampling",
+)  # headings in the help
+
+
+def option(help_text: str, *names: str, panel: str | None = None, **details: Any) -> Any:
+    """Return a Typer option.
+
+    Args:
+        help_text: Every option has one, so it comes first.
+        names: The spelling, if it differs from the name of the parameter.
+        panel: The heading in the help; None lists the option under "Other options".
+        details: Further arguments of `typer.Option`. An option with a minimum or maximum takes a number, "N".
+    """
+    if "min" in details or "max" in details:
+        details.setdefault("metavar", "N")
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **details)
 
 
 def file_option(help_text: str, *names: str, **details: Any) -> Any:
     """Return a Typer option that takes a file name."""
-    return typer.Option(*names, metavar="FILE", help=help_text, **details)
+    return option(help_text, *names, metavar="FILE", **details)
 
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Model folder or run folder.")]
-InputFile = Annotated[Path | None, file_option("Read the texts from a file, one per line.", "--input")]
-TargetLanguage = Annotated[str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.")]
+InputFile = Annotated[
+    Path | None, file_option("Read the texts from a file, one per line.", "--input", panel=INPUT_PANEL)
+]
+TargetLanguage = Annotated[
+    str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE", panel=INPUT_PANEL)
+]
 LengthExponent = Annotated[
-    float, option("Exponent of the length normalization; larger values favour longer texts.", min=0.0)
+    float,
+    option("Exponent of the length normalization; larger values favour longer texts.", min=0.0, panel=SEARCH_PANEL),
 ]
 Window = Annotated[int | None, option("Context window in tokens for long texts (language models).", min=2)]
 BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=1)]

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.cli.options import option
 from regard.config.parts import Frozen
 from regard.config.run import Data
 from regard.config.toml_file import SettingsFile, read_toml
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
     from regard.data.shards.prepare import ShardDone
     from regard.text.tokenizer_pair import TokenizerPair
 
+EXAMPLES = """
+regard tokenizer learn train.en train.de --vocabulary 8000 --out tokenizer.json
+regard prepare run.toml shards --tokenizer . --workers 2
+"""
+
 
 def prepare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run file (TOML) with a `data` table.")],
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; its undamaged shards are reused.")],
-    tokenizer: Annotated[Path, typer.Option(help="Folder with tokenizer.json, or source.json and target.json.")],
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes that tokenize.")] = 1,
-    size: Annotated[float, typer.Option(min=0.001, help="Characters of text per shard, in millions.")] = 8.0,
+    tokenizer: Annotated[Path, option("Folder with tokenizer.json, or source.json and target.json.", metavar="FOLDER")],
+    workers: Annotated[int, option("Number of processes that tokenize.", min=1)] = 1,
+    size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
     """Tokenize a corpus into shards, in parallel. A killed command continues where it stopped."""
     from regard.text.tokenizer_pair import TokenizerPair  # slow import: tokenizers, numpy

@@ -10,11 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.options import BatchTokens, InputFile, ModelArgument, TargetLanguage, Window, file_option, option
+from regard.cli.options import (
+    INPUT_PANEL,
+    OUTPUT_PANEL,
+    BatchTokens,
+    InputFile,
+    ModelArgument,
+    TargetLanguage,
+    Window,
+    file_option,
+    option,
+)
 from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText
+
+EXAMPLES = """
+regard score my-model "Wo ist Tom?" --source-text "Where is Tom?"
+regard score my-model --input test.de --source test.en
+regard score my-book --input chapter.txt --json
+"""
 
 
 def score(
@@ -24,15 +40,21 @@ def score(
         typer.Argument(metavar="TEXT", help="Texts to score; for a translation model: translations."),
     ] = None,
     input_file: InputFile = None,
-    source: Annotated[Path | None, file_option("Sources for a translation model: line n belongs to text n.")] = None,
+    source: Annotated[
+        Path | None, file_option("Sources for a translation model: line n belongs to text n.", panel=INPUT_PANEL)
+    ] = None,
     source_text: Annotated[
-        str | None, option("Source for a translation model, the same for all texts.", metavar="TEXT")
+        str | None,
+        option("Source for a translation model, the same for all texts.", metavar="TEXT", panel=INPUT_PANEL),
     ] = None,
     into: TargetLanguage = None,
     window: Window = None,
     batch_tokens: BatchTokens = 4096,
     as_json: Annotated[
-        bool, option("Print one JSON object per text: tokens, logprobs, best_logprobs, correct.", "--json")
+        bool,
+        option(
+            "Print one JSON object per text: tokens, logprobs, best_logprobs, correct.", "--json", panel=OUTPUT_PANEL
+        ),
     ] = False,
 ) -> None:
     """Score texts under a model: arguments, lines of a file, or lines of standard input.

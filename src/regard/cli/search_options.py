@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.options import option
+from regard.cli.options import SAMPLING_PANEL, SEARCH_PANEL, option
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
     from regard.decode.length_penalty import LengthPenalty
     from regard.pipeline.search import Search
 
-_option = partial(option, rich_help_panel="Sampling")  # the heading of these options in the help
+_option = partial(option, panel=SAMPLING_PANEL)
 Temperature = Annotated[float, _option("Divide the logits by this; 0 takes the most probable token.", min=0)]
 TopK = Annotated[int | None, _option("Sample from the k most probable tokens.", min=1)]
 TopP = Annotated[
@@ -24,7 +24,7 @@ MinP = Annotated[float | None, _option("Drop tokens less probable than p times t
 TypicalP = Annotated[float | None, _option("Locally typical sampling: keep probability mass p.", min=0, max=1)]
 RepetitionPenalty = Annotated[float, _option("Above 1: penalise tokens that occurred before.", min=0)]
 NoRepeatNgram = Annotated[int | None, _option("Never generate the same n-gram of this size twice.", min=1)]
-Seed = Annotated[int | None, _option("Random seed; the same seed samples the same text.")]
+Seed = Annotated[int | None, _option("Random seed; the same seed samples the same text.", metavar="N")]
 
 
 class SearchKind(StrEnum):
@@ -37,7 +37,14 @@ class SearchKind(StrEnum):
     mbr = "mbr"
 
 
-SearchOption = Annotated[SearchKind, option("Search strategy; mbr: minimum Bayes risk over samples, by chrF.")]
+SearchOption = Annotated[
+    SearchKind,
+    option(
+        "Search strategy: beam, sample, diverse, stochastic, or mbr (minimum Bayes risk over samples, by chrF).",
+        metavar="NAME",
+        panel=SEARCH_PANEL,
+    ),
+]
 SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filter and sample tokens
 LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalise scores by length
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")

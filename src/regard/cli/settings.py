@@ -7,15 +7,20 @@ from typing import Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.cli.options import option
 from regard.config.reference import Setting, SettingsTable, iter_tables
 from regard.config.toml_file import suggest
 
 WIDTH = 100
+EXAMPLES = """
+regard settings
+regard settings train.schedule
+"""
 
 
 def settings(
     path: Annotated[str, typer.Argument(metavar="PATH", help="Only this part, e.g. train or train.schedule.")] = "",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print as Markdown (docs/settings.md).")] = False,
+    markdown: Annotated[bool, option("Print as Markdown (docs/settings.md).", "--markdown")] = False,
 ) -> None:
     """List all settings of a run: values, default and meaning."""
     selected = [table for table in iter_tables() if _is_selected(table, path)]

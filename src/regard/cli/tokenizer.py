@@ -1,6 +1,7 @@
 """`regard tokenizer`: train a tokenizer, inspect its tokens, check that it is lossless."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.base.formatting import pluralize
+from regard.cli.help import HelpCommand, HelpGroup
+from regard.cli.options import file_option, option
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
 from regard.config.toml_file import parse_settings
 from regard.data.example import Defects, Location
@@ -20,7 +23,18 @@ from regard.text.merges import Merge, count_words, replay_merges
 from regard.text.round_trip import LineTally, RoundTripReport, check_round_trip, show_token
 from regard.text.tokenizer import Tokenizer
 
-app = typer.Typer(help="Train a tokenizer, inspect its tokens, check that it is lossless.", no_args_is_help=True)
+EXAMPLES = """
+regard tokenizer learn train.en train.de --vocabulary 8000 --out tokenizer.json
+regard tokenizer show tokenizer.json "How is this split?"
+regard tokenizer check tokenizer.json train.en train.de
+"""
+app = typer.Typer(
+    cls=HelpGroup,
+    help="Train a tokenizer, inspect its tokens, check that it is lossless.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+)
+command = partial(app.command, cls=HelpCommand)
 
 TokenizerArgument = Annotated[
     Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, or a folder that contains it.")
@@ -29,25 +43,25 @@ KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
 MAX_ENTRIES = 200  # distinct words for --steps: more are unreadable
 
 
-@app.command()
+@command(epilog="regard tokenizer learn train.en train.de --vocabulary 8000 --out tokenizer.json")
 def learn(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILES", help="Text files, one sentence per line; also .gz, .xz, .zst.")
+        list[str], typer.Argument(metavar="FILE", help="Text files, one sentence per line; also .gz, .xz, .zst.")
     ],
-    out: Annotated[Path, typer.Option(help="Output file.")] = Path("tokenizer.json"),
-    kind: Annotated[str, typer.Option(help=f"Tokenizer type: {', '.join(KINDS)}.")] = "byte_bpe",
-    vocabulary: Annotated[int | None, typer.Option(help="Vocabulary size, including special tokens.")] = None,
+    out: Annotated[Path, file_option("Output file.")] = Path("tokenizer.json"),
+    kind: Annotated[str, option(f"Tokenizer type: {', '.join(KINDS)}.", metavar="NAME")] = "byte_bpe",
+    vocabulary: Annotated[int | None, option("Vocabulary size, including special tokens.", metavar="N")] = None,
     language: Annotated[
-        list[str] | None, typer.Option(help="Add a target-language token, e.g. de adds <2de>. Repeatable.")
+        list[str] | None, option("Add a target-language token, e.g. de adds <2de>. Repeatable.", metavar="LANGUAGE")
     ] = None,
     extra: Annotated[
-        list[str] | None, typer.Option(help="Add a special token that is never split, e.g. <url>. Repeatable.")
+        list[str] | None, option("Add a special token that is never split, e.g. <url>. Repeatable.", metavar="TOKEN")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Override a setting, e.g. normalise.lowercase=true. Repeatable."),
+        option("Override a setting, e.g. normalise.lowercase=true. Repeatable.", "--set", metavar="A.B=C"),
     ] = None,
-    show_merges: Annotated[bool, typer.Option("--steps", help="Print every BPE merge and the words after it.")] = False,
+    show_merges: Annotated[bool, option("Print every BPE merge and the words after it.", "--steps")] = False,
 ) -> None:
     """Train a tokenizer on text and write it to a file."""
     tokenizer_settings = _make_settings(kind, vocabulary, language, extra, settings)
@@ -71,12 +85,12 @@ def learn(
     typer.echo(f"{out}: {tokenizer_settings.kind}, {size}{size_note}, sha256 {tokenizer.fingerprint[:12]}")
 
 
-@app.command()
+@command(epilog='regard tokenizer show tokenizer.json "How is this split?" --corpus train.de')
 def show(
     path: TokenizerArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to tokenize.")] = None,
-    corpus: Annotated[list[str] | None, typer.Option(help="Count the tokens of this file. Repeatable.")] = None,
-    number: Annotated[int, typer.Option(min=1, help="How many of the longest and rarest tokens to list.")] = 10,
+    corpus: Annotated[list[str] | None, file_option("Count the tokens of this file. Repeatable.")] = None,
+    number: Annotated[int, option("How many of the longest and rarest tokens to list.", min=1)] = 10,
 ) -> None:
     """Show how texts are tokenized, the compression rate, and the longest and rarest tokens of a corpus."""
     tokenizer = _load(path)
@@ -90,10 +104,10 @@ def show(
         _show_corpus(tokenizer, check_round_trip(tokenizer, _read_texts(corpus, Defects())), number)
 
 
-@app.command()
+@command(epilog="regard tokenizer check tokenizer.json train.en train.de")
 def check(
     path: TokenizerArgument,
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Text files, one sentence per line.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Text files, one sentence per line.")],
 ) -> None:
     """Check that decoding every encoded line gives the line back; exit code 1 if not."""
     tokenizer = _load(path)

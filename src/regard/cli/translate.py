@@ -12,6 +12,9 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.cli import search_options
 from regard.cli.options import (
+    INPUT_PANEL,
+    OUTPUT_PANEL,
+    SEARCH_PANEL,
     BatchTokens,
     InputFile,
     LengthExponent,
@@ -27,7 +30,13 @@ if TYPE_CHECKING:
     from regard.pipeline.results import Translation
     from regard.pipeline.translator import Translator
 
-CONSTRAINTS = {"rich_help_panel": "Constraints"}  # the heading of these options in the help
+CONSTRAINTS = {"panel": "Constraints"}  # the heading of these options in the help
+EXAMPLES = """
+regard translate my-model "Where is Tom?"
+regard translate my-model --input news.en --output news.de
+regard translate my-model "Where is Tom?" --n-best 3 --beam 10
+cat news.en | regard translate my-model > news.de
+"""
 
 
 def translate(
@@ -35,36 +44,55 @@ def translate(
     folder: ModelArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to translate.")] = None,
     input_file: InputFile = None,
-    output_file: Annotated[Path | None, file_option("Write to a file instead of standard output.", "--output")] = None,
+    output_file: Annotated[
+        Path | None, file_option("Write to a file instead of standard output.", "--output", panel=OUTPUT_PANEL)
+    ] = None,
     beam: Annotated[
         int | None,
         option(
             "Beam size (1 is greedy); with --search sample or mbr: number of samples.",
             min=1,
             show_default="5; sample: --n-best; mbr: 32",
+            panel=SEARCH_PANEL,
         ),
     ] = None,
     length_penalty: LengthExponent = 1.0,
     length_normalization: Annotated[
         LengthNormalization,
-        option("Divide log-probabilities by length^penalty, or by ((5 + length) / 6)^penalty (gnmt)."),
+        option(
+            "Divide log-probabilities by length^penalty (power), or by ((5 + length) / 6)^penalty (gnmt).",
+            metavar="NAME",
+            panel=SEARCH_PANEL,
+        ),
     ] = LengthNormalization.power,
     search: search_options.SearchOption = SearchKind.beam,
-    n_best: Annotated[int, option("Translations per text; above 1 prints line number, score, translation.", min=1)] = 1,
+    n_best: Annotated[
+        int,
+        option("Translations per text; above 1 prints line number, score, translation.", min=1, panel=OUTPUT_PANEL),
+    ] = 1,
     ensemble: Annotated[
-        list[Path] | None, option("Ensemble with this model. Repeatable.", "--with", metavar="FOLDER")
+        list[Path] | None,
+        option("Ensemble with this model. Repeatable.", "--with", metavar="MODEL", panel=SEARCH_PANEL),
     ] = None,
     max_length: Annotated[
-        int | None, option("Maximum number of target tokens.", min=1, show_default="max_length_ratio * source + 50")
+        int | None,
+        option(
+            "Maximum number of target tokens.",
+            min=1,
+            show_default="max_length_ratio * source + 50",
+            panel=SEARCH_PANEL,
+        ),
     ] = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     document: Annotated[
-        bool, option("The input is one document: split it into sentences, keep its layout.", "--document")
+        bool,
+        option("The input is one document: split it into sentences, keep its layout.", "--document", panel=INPUT_PANEL),
     ] = False,
-    align: Annotated[bool, option("With --json: add word alignments.", "--align")] = False,
+    align: Annotated[bool, option("With --json: add word alignments.", "--align", panel=OUTPUT_PANEL)] = False,
     as_json: Annotated[
-        bool, option("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json")
+        bool,
+        option("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json", panel=OUTPUT_PANEL),
     ] = False,
     prefix: Annotated[str, option("Every translation starts with this text.", metavar="TEXT", **CONSTRAINTS)] = "",
     require: Annotated[

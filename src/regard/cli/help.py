@@ -1,0 +1,140 @@
+"""The help of the commands, and the errors for command lines that cannot be parsed.
+
+Typer's own help differs between versions, shows a type for flags, and has no place for examples.
+"""
+
+import inspect
+import sys
+from difflib import get_close_matches
+from enum import Enum
+from itertools import pairwise
+from typing import Any
+
+import typer  # noqa: TID251
+from typer.core import TyperCommand, TyperGroup  # noqa: TID251
+
+from regard.base.errors import RegardError
+
+UsageError = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
+OTHER_OPTIONS = "Other options"
+MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
+
+
+class HelpCommand(TyperCommand):
+    """A command whose help has examples (its epilog) and groups of options (`rich_help_panel`)."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.width = min(formatter.width + 2, MAX_WIDTH)
+        _write_start(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter)
+
+
+class HelpGroup(TyperGroup):
+    """A group of commands whose help has examples and groups of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.width = min(formatter.width + 2, MAX_WIDTH)
+        _write_start(self, ctx, formatter)
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            panel = getattr(command, "rich_help_panel", None)
+            heading = panel if isinstance(panel, str) else "Commands"
+            summary = inspect.cleandoc(getattr(command, "help", None) or "").split("\n\n")[0].replace("\n", " ")
+            panels.setdefault(heading, []).append((name, summary))
+        for heading, rows in panels.items():
+            _write_section(formatter, heading, rows)
+        _write_parameters(self, ctx, formatter)
+        formatter.write(f"\n`{ctx.command_path} COMMAND --help` shows the options of a command.\n")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an unknown one is an error that names the most similar command."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            similar = get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f" Did you mean `{ctx.command_path} {similar[0]}`?" if similar else ""
+            raise UsageError(f"There is no command '{args[0]}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def explain_usage(error: Any) -> RegardError:
+    """Convert an error of the parser into what, where and fix."""
+    context = getattr(error, "ctx", None)
+    command = "regard" if context is None else context.command_path
+    what = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
+    if (option := getattr(error, "option_name", None)) and what.startswith("No such option"):
+        names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+        similar = get_close_matches(option, names, 1)
+        what = f"There is no option {option}." + (f" Did you mean {similar[0]}?" if similar else "")
+    if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
+        value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
+        message = error.message.removeprefix("Value error, ").partition(", unable")[0].rstrip(".")
+        got = "" if value is None or f"'{value}'" in message else f", got '{value}'"
+        what = f"{parameter.opts[0]}: {message}{got}."
+    return RegardError(what, where=command, fix=f"`{command} --help` lists the options, with examples.")
+
+
+def _write_start(command: Any, ctx: Any, formatter: Any) -> None:
+    """Write usage, description and examples."""
+    arguments = [_format_argument(parameter) for parameter in command.get_params(ctx) if _is_argument(parameter)]
+    suffix = "COMMAND ..." if isinstance(command, TyperGroup) else "[OPTIONS]"
+    formatter.write(f"Usage: {' '.join([ctx.command_path, *arguments, suffix])}\n")
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        formatter.write_paragraph()
+        formatter.write_text(paragraph)
+    if command.epilog:
+        with formatter.section(_style("Examples")):
+            for line in inspect.cleandoc(command.epilog).splitlines():
+                formatter.write(f"  {line}\n")
+
+
+def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "hidden", False):
+            continue
+        if _is_argument(parameter):
+            heading, name = "Arguments", parameter.metavar or parameter.name.upper()
+        else:
+            panel = getattr(parameter, "rich_help_panel", None)
+            heading = panel if isinstance(panel, str) else OTHER_OPTIONS
+            metavar = "" if parameter.is_flag else f" {_format_metavar(parameter)}"
+            name = " / ".join(filter(None, (", ".join(sorted(parameter.opts, key=len)), *parameter.secondary_opts)))
+            name += metavar
+        panels.setdefault(heading, []).append((name, (parameter.help or "") + _format_default(parameter)))
+    for heading in sorted(panels, key=lambda heading: heading == OTHER_OPTIONS):  # a stable sort: these come last
+        is_only = heading == OTHER_OPTIONS and set(panels) <= {"Arguments", OTHER_OPTIONS}
+        _write_section(formatter, "Options" if is_only else heading, panels[heading])
+
+
+def _write_section(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
+    with formatter.section(_style(heading)):
+        formatter.write_dl(rows, col_max=NAME_WIDTH)
+
+
+def _style(heading: str) -> str:
+    return typer.style(heading, bold=True)  # removed where the output is no terminal
+
+
+def _is_argument(parameter: Any) -> bool:
+    return parameter.param_type_name == "argument"
+
+
+def _format_argument(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    name += " ..." if parameter.nargs == -1 else ""
+    return name if parameter.required else f"[{name}]"
+
+
+def _format_metavar(parameter: Any) -> str:
+    return parameter.metavar or parameter.name.upper()
+
+
+def _format_default(parameter: Any) -> str:
+    default, shown = parameter.default, parameter.show_default
+    if isinstance(shown, str):
+        return f" [default: {shown}]"
+    if not shown or default is None or isinstance(default, bool) or default == "" or callable(default):
+        return ""
+    return f" [default: {default.value if isinstance(default, Enum) else default}]"
