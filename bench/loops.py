@@ -65,7 +65,8 @@ class IdleUpdater(Updater):
         for batch in batches:
             seed_batch(self._seed, epoch, batch.number)
         loss, gradient_norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
-        return UpdateStats(loss, loss, sum(batch.label_count for batch in batches), gradient_norm)
+        tokens, input_tokens = sum(batch.label_count for batch in batches), sum(batch.input_count for batch in batches)
+        return UpdateStats(loss, loss, tokens, input_tokens, gradient_norm)
 
     def step(self, learning_rate: float) -> None:
         """Do nothing."""

@@ -29,7 +29,7 @@ MARKUP = "[bold red]not[/] markup [/unknown] [link=x]"
 
 
 def make_updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
-    return Updated(update, update // 10, loss, loss, 4000, 0.002, 1.25, seconds)
+    return Updated(update, update // 10, loss, loss, 30, 4000, 0.002, 1.25, seconds)
 
 
 def make_validated(update: int, chrf: float, *, best: bool) -> Validated:

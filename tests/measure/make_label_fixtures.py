@@ -14,7 +14,7 @@ from typing import Any
 from seqeval.metrics import f1_score as entity_f1_score  # type: ignore[import-not-found]
 from seqeval.metrics import precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-not-found]
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, matthews_corrcoef  # type: ignore[import-untyped]
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, matthews_corrcoef  # type: ignore[import-not-found]
 
 FIXTURES = Path(__file__).parent / "label_fixtures.json"
 

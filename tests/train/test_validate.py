@@ -12,6 +12,7 @@ from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.model_folder import read_model
+from regard.train.validate import Scores
 from tests.train.factories import make_trainer
 from tests.train.runs import make_sentences, make_small_run, write_corpus
 
@@ -111,7 +112,9 @@ def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fau
         make_small_run("translate", write_corpus(tmp_path), changes)
 
 
-@pytest.mark.parametrize(("task", "metric"), [("continue", "bleu"), ("fill", "bits_per_byte"), ("fill", "chrf")])
+@pytest.mark.parametrize(
+    ("task", "metric"), [("continue", "bleu"), ("fill", "bits_per_byte"), ("fill", "chrf"), ("fill", "f1")]
+)
 def test_a_score_that_a_task_does_not_have_is_refused(task: str, metric: str, tmp_path: Path) -> None:
     table = make_small_run(task, write_corpus(tmp_path)).model_dump(mode="json", exclude_none=True)
     with pytest.raises(RegardError, match=r"validation\.metric"):
@@ -141,3 +144,61 @@ def test_sample_continuations_start_with_the_text(tmp_path: Path) -> None:
     assert sample.output
     assert text[40:].startswith(sample.reference)
     assert len(sample.reference) <= len(sample.output)
+
+
+NAMES = ("Ann", "Bob", "Zoe")
+
+
+def _write_names(path: Path) -> dict[str, Any]:
+    """Sentences of which most words are O; every name is an entity."""
+    sentences = [f"the\tO\nold\tO\ndog\tO\nsees\tO\n{NAMES[n % 3]}\tB-PER\nBrown\tI-PER\ntoday\tO\n" for n in range(90)]
+    path.write_text("\n".join(sentences) + "\n")
+    return {
+        "data.train": [{"kind": "conll", "path": str(path)}],
+        "model.task": "tag",
+        "model.head": {"kind": "tags", "labels": ["a", "b"]},
+        "validation.metric": "f1",
+        "validation.every": 1,
+    }
+
+
+def test_the_f1_of_entity_tags_is_that_of_entities(tmp_path: Path) -> None:
+    trainer = make_trainer("fill", tmp_path, _write_names(tmp_path / "names.conll"))
+    assert trainer.validator is not None
+    values = trainer.validator().values
+    assert values.keys() == {"loss", "accuracy", "f1"}  # no perplexity: a label is no token
+    with torch.no_grad():
+        trainer.model.head.tags.weight.zero_()  # type: ignore[union-attr, operator]
+        trainer.model.head.tags.bias.copy_(torch.tensor([0.0, 0.0, 9.0]))  # type: ignore[union-attr, operator]
+    assert trainer.run.model.head.labels == ("B-PER", "I-PER", "O")  # type: ignore[union-attr]
+    values = trainer.validator().values
+    assert values["accuracy"] == pytest.approx(5 / 7)
+    assert values["f1"] == 0
+
+
+def test_the_best_model_follows_f1_not_accuracy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = make_trainer("fill", tmp_path, _write_names(tmp_path / "names.conll") | {"train.updates": 3})
+    scores = iter([{"accuracy": 0.93, "f1": 0.0}, {"accuracy": 0.91, "f1": 0.2}, {"accuracy": 0.95, "f1": 0.1}])
+    monkeypatch.setattr(trainer, "_score", lambda: Scores(next(scores)))
+    trainer.train()
+    assert (trainer.progress.best, trainer.progress.best_update) == (0.2, 2)
+
+
+def test_the_f1_of_classes_is_the_mean_over_labels(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("".join(f"text {n}\t{'rare' if n % 4 == 0 else 'usual'}\n" for n in range(80)))
+    changes = {
+        "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
+        "data.held_out": 0.0,
+        "data.validation": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
+        "model.task": "classify",
+        "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
+        "validation.metric": "f1",
+    }
+    trainer = make_trainer("fill", tmp_path, changes)
+    assert trainer.validator is not None
+    with torch.no_grad():
+        trainer.model.head.classes.weight.zero_()  # type: ignore[union-attr, operator]
+        trainer.model.head.classes.bias.copy_(torch.tensor([0.0, 9.0]))  # type: ignore[union-attr, operator]
+    values = trainer.validator().values
+    assert values["accuracy"] == pytest.approx(0.75)
+    assert values["f1"] == pytest.approx((0 + 2 * 0.75 / 1.75) / 2)

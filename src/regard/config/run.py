@@ -231,7 +231,14 @@ class ByteLevel(TokenizerSettings):
 
 AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
 
-METRIC_TASKS = {"bleu": ("translate",), "chrf": ("translate",), "bits_per_byte": ("translate", "continue")}
+LABEL_TASKS = ("classify", "tag")
+METRIC_TASKS = {
+    "bleu": ("translate",),
+    "chrf": ("translate",),
+    "bits_per_byte": ("translate", "continue"),
+    "perplexity": ("translate", "continue", "fill", "restore"),
+    "f1": LABEL_TASKS,
+}
 
 
 class Run(Consistent):
@@ -288,7 +295,8 @@ class Run(Consistent):
         task, metric = self.model.task, self.validation.metric
         if task not in METRIC_TASKS.get(metric, (task,)):
             what = f"is '{metric}', which is not a metric of the task '{task}'."
-            yield Fault("validation.metric", what, "Use loss, perplexity or accuracy.")
+            other = "f1" if task in LABEL_TASKS else "perplexity"
+            yield Fault("validation.metric", what, f"Use loss, accuracy or {other}.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):

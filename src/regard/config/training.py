@@ -205,7 +205,7 @@ class Training(Frozen):
     spikes: Spikes = Skip()
 
 
-Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "bleu", "chrf"]
+Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "bleu", "chrf"]
 
 
 class Validation(Frozen):
@@ -214,7 +214,8 @@ class Validation(Frozen):
     every: Size = 500
     """Updates between validations; the last update is always validated."""
     metric: Metric = "loss"
-    """Metric that selects `best/` and that early stopping compares."""
+    """Metric that selects `best/` and that early stopping compares. "f1" is entity F1 if the tags mark entities (B-,
+    I-, O), and macro F1, the mean over all labels, for other tags and for classes."""
     patience: Count = 0
     """Stop after this many validations without improvement; 0 disables early stopping."""
     sentences: Count = 200

@@ -84,18 +84,10 @@ class ConfusionMatrix:
     def by_label(self) -> list[LabelScore]:
         """Return the scores of each label; 0 where a label is never predicted or never expected."""
         correct, expected, predicted = np.diag(self.counts), self.counts.sum(axis=1), self.counts.sum(axis=0)
-        return [
-            LabelScore(label, *(100 * float(value) for value in values), int(expected[index]), int(predicted[index]))
-            for index, (label, *values) in enumerate(
-                zip(
-                    self.labels,
-                    correct / np.maximum(predicted, 1),
-                    correct / np.maximum(expected, 1),
-                    self.f1,
-                    strict=True,
-                )
-            )
-        ]
+        precision, recall = 100 * correct / np.maximum(predicted, 1), 100 * correct / np.maximum(expected, 1)
+        columns = (precision, recall, 100 * self.f1, expected, predicted)
+        rows = zip(self.labels, *(column.tolist() for column in columns), strict=True)
+        return [LabelScore(*row) for row in rows]
 
     def most_confused(self, count: int | None = None) -> list[Confusion]:
         """Return the most frequent errors, most frequent first.

@@ -100,10 +100,12 @@ def compare_labels(
     comparisons = []
     for name in names:
         columns = [system.names.index(name) for system in systems]
-        scores = [float(system.scores()[column]) for system, column in zip(systems, columns, strict=True)]
+        baseline_score, candidate_score = (
+            system.scores()[column] for system, column in zip(systems, columns, strict=True)
+        )
         left, right = (values[:, column] for values, column in zip(resampled, columns, strict=True))
         signature = f"{systems[1].signature(name)}|bs:{samples}|seed:{seed}"
-        comparisons.append(compare_samples(name, *scores, left, right, signature))
+        comparisons.append(compare_samples(name, baseline_score, candidate_score, left, right, signature))
     return comparisons
 
 

@@ -29,7 +29,8 @@ class UpdateStats:
 
     loss: float  # per token
     negative_log_likelihood: float  # per token, without smoothing
-    tokens: int
+    tokens: int  # with a label
+    input_tokens: int  # that the model read: source and target, without padding
     gradient_norm: float  # over all parameters, before clipping
     has_overflowed: bool = False  # the float16 loss scale was too large; it has been halved
 
@@ -116,7 +117,14 @@ class Updater:
         count = max(tokens, 1)
         mean_loss = loss.item() / count
         has_overflowed = is_scaled and math.isfinite(mean_loss) and not math.isfinite(gradient_norm)
-        return UpdateStats(mean_loss, negative_log_likelihood.item() / count, tokens, gradient_norm, has_overflowed)
+        return UpdateStats(
+            mean_loss,
+            negative_log_likelihood.item() / count,
+            tokens,
+            sum(batch.input_count for batch in batches),
+            gradient_norm,
+            has_overflowed,
+        )
 
     def _clip_gradients(self) -> float:
         if self._clip:

@@ -35,12 +35,12 @@ class Speed:
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
-        self.tokens_per_second = 0.0  # target tokens
+        self.tokens_per_second = 0.0  # source and target tokens, without padding
         self.seconds_per_update = 0.0
 
     def add(self, event: Updated) -> None:
         """Add an update."""
-        self._recent.append((event.tokens, event.seconds))
+        self._recent.append((event.input_tokens, event.seconds))
         tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
         self.tokens_per_second = tokens / max(seconds, 1e-9)
         self.seconds_per_update = seconds / len(self._recent)
@@ -182,7 +182,7 @@ def format_brief_scores(values: Mapping[str, float]) -> str:
 
 def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
     """Format a score with the usual number of digits."""
-    if name == "accuracy":
+    if name in ("accuracy", "f1"):
         return f"{value:.1%}".replace("%", " %")
     if name == "perplexity":
         return f"{value:,.1f}" if is_brief else f"{value:,.2f}"

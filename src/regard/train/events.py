@@ -52,7 +52,8 @@ class Updated:
     epoch: int
     loss: float  # per target token, label smoothing included
     negative_log_likelihood: float  # per target token, without smoothing
-    tokens: int  # target tokens of this update
+    tokens: int  # tokens (or texts, or words) with a label in this update
+    input_tokens: int  # tokens that the model read: source and target, without padding
     learning_rate: float
     gradient_norm: float  # before clipping
     seconds: float  # wall time of this update
@@ -72,7 +73,7 @@ class Validated:
     """Scores on the validation corpus."""
 
     update: int
-    scores: Mapping[str, float]  # loss, perplexity, bits_per_byte, accuracy; for translation also bleu and chrf
+    scores: Mapping[str, float]  # loss, accuracy and, depending on the task, perplexity, bits_per_byte, f1, bleu, chrf
     is_best: bool
     samples: tuple[SampleOutput, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict)

@@ -56,6 +56,14 @@ class Objective:
         x = self._hidden_states(_drop_trivial_masks(batch).to(device))
         return self._loss(x, batch.labels, batch.source_valid)
 
+    def predict_labels(self, batch: Batch) -> tuple[LossSums, Tensor]:
+        """Return the loss of a batch of a classifier or tagger, and its predictions in the shape of the labels."""
+        device = next(self.model.parameters()).device
+        x = self._hidden_states(_drop_trivial_masks(batch).to(device))
+        valid = batch.source_valid
+        logits = self.model.head(x, None if valid is None else valid.to(device))  # (B, classes) or (B, T, classes)
+        return class_loss(logits, batch.labels.flatten().to(device)), logits.argmax(dim=-1).cpu()
+
     def _compute_hidden_states(self, batch: Batch) -> Tensor:
         model = self.model
         if isinstance(model, EncoderDecoder):

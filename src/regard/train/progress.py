@@ -14,7 +14,7 @@ class Progress:
     """The state of a run; with the tensors and settings of a checkpoint it determines all later updates."""
 
     update: int = 0  # optimizer steps so far
-    tokens: int = 0  # target tokens seen so far
+    tokens: int = 0  # tokens (or texts, or words) with a label seen so far
     position: DataPosition | None = None  # in the data; None is the start
     best: float | None = None  # best value of validation.metric
     best_update: int = 0

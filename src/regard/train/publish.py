@@ -16,6 +16,8 @@ from regard.train.data import RunData
 from regard.train.progress import Progress
 from regard.train.validate import Scores
 
+_LABEL_UNITS = {"classify": "labelled texts seen", "tag": "tagged words seen", "fill": "masked tokens"}
+
 
 class ModelWriter:
     """Writes `best/` and `average/`."""
@@ -47,7 +49,7 @@ class ModelWriter:
             data["validation samples"] = len(run_data.validation)
         training: dict[str, int | float | str] = {
             "updates": progress.update,
-            "target tokens": progress.tokens,
+            _LABEL_UNITS.get(run.model.task, "target tokens"): progress.tokens,
             "epochs": 0 if progress.position is None else progress.position.epoch,
             "tokens per update": run.train.update_tokens,
             "optimizer": run.train.optimizer.kind,

@@ -50,7 +50,7 @@ class _Tracker:
             return
         if isinstance(event, Updated):
             metrics = {"loss": event.loss, "learning_rate": event.learning_rate, "gradient_norm": event.gradient_norm}
-            metrics["tokens_per_second"] = event.tokens / max(event.seconds, 1e-9)
+            metrics["tokens_per_second"] = event.input_tokens / max(event.seconds, 1e-9)
             self._send(event.update, {f"train/{name}": value for name, value in metrics.items()})
         elif isinstance(event, Validated):
             self._send(event.update, {f"validation/{name}": value for name, value in event.scores.items()})

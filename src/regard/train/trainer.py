@@ -163,10 +163,18 @@ class Trainer:
             gradient_norm=stats.gradient_norm,
         )
         if update % TIMING_INTERVAL == 0:
-            self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=stats.tokens)
+            self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=stats.input_tokens)
         self.emit(
             Updated(
-                update, epoch, stats.loss, stats.negative_log_likelihood, stats.tokens, lr, stats.gradient_norm, seconds
+                update,
+                epoch,
+                stats.loss,
+                stats.negative_log_likelihood,
+                stats.tokens,
+                stats.input_tokens,
+                lr,
+                stats.gradient_norm,
+                seconds,
             )
         )
 

@@ -3,15 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import torch
 
 from regard.config import model as settings_of
+from regard.config.run import LABEL_TASKS
 from regard.config.training import Metric, Validation
+from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.loader import Loader
 from regard.measure.bleu_chrf import bleu, chrf
+from regard.measure.classification import make_confusion_matrix
+from regard.measure.entities import count_entities, has_entities
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -24,7 +28,7 @@ from regard.train.events import SampleOutput
 from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast
 
-HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "bleu", "chrf"})
+HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "f1", "bleu", "chrf"})
 PROMPT_CHARACTERS = 40  # characters of the prompt of a sample continuation
 CONTINUATION_TOKENS = 60  # tokens of a sample continuation
 
@@ -78,7 +82,7 @@ class Validator:
         model.eval()
         try:
             with torch.inference_mode():
-                values = self._score_loss()
+                values = self._score_labels() if self._model_settings.task in LABEL_TASKS else self._score_loss()
             outputs = self._score_outputs()
         finally:
             model.train(was_training)
@@ -101,6 +105,25 @@ class Validator:
         if self._model_settings.task in ("translate", "continue"):
             values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, self._count_target_bytes())
         return values
+
+    def _score_labels(self) -> dict[str, float]:
+        """Compute loss, accuracy and F1 of a classifier or tagger."""
+        negative_log_likelihood = 0.0
+        predicted: list[list[str]] = []  # the labels of each text
+        expected: list[list[str]] = []
+        names = np.array(self._model_settings.head.labels)  # type: ignore[union-attr]
+        for batch in self.loader.iter_epoch(0):
+            with autocast(next(self._objective.model.parameters()).device.type, self._precision):
+                loss_sums, predictions = self._objective.predict_labels(batch)
+            negative_log_likelihood += float(loss_sums.negative_log_likelihood)
+            sides = (tensor.reshape(len(tensor), -1).numpy() for tensor in (predictions, batch.labels))  # (B, 1 or T)
+            for left, right in zip(*sides, strict=True):
+                is_labelled = right != IGNORE_INDEX
+                predicted.append(names[left[is_labelled]].tolist())
+                expected.append(names[right[is_labelled]].tolist())
+        matrix = make_confusion_matrix(list(chain.from_iterable(predicted)), list(chain.from_iterable(expected)))
+        f1 = count_entities(predicted, expected).f1 if has_entities(names.tolist()) else matrix.macro_f1
+        return {"loss": negative_log_likelihood / matrix.total, "accuracy": matrix.accuracy, "f1": f1}
 
     def _count_target_bytes(self) -> int:
         """Count the bytes of the target text, once."""

@@ -1,6 +1,7 @@
 """Automatic configuration: the settings for a corpus, and the reason for every choice."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -483,7 +484,7 @@ def test_the_page_shows_the_table() -> None:
 def test_long_runs_are_validated_about_thirty_times() -> None:
     recipe = recipe_for_size("translate", 29_000)
     for updates in (1, 2, 10, 63, 64, 500, 8_000, 123_456):
-        interval = validation_settings("translate", Budget(updates, 8192), 1000, []).every
+        interval = validation_settings("translate", Budget(updates, 8192), 1000, {}, []).every
         assert 1 <= interval <= updates
         assert updates < 64 or 20 <= updates / interval <= 64
         assert training_settings("translate", recipe, Budget(updates, 8192), False, []).save_every == interval
@@ -496,7 +497,7 @@ def test_counting(tmp_path: Path) -> None:
     assert (stats.content, stats.examples, stats.distinct_count) == ("pairs", 2, 6)
     assert (stats.source.characters, stats.source.bytes, stats.source.max_bytes) == (18, 19, 10)
     assert stats.target.alphabet == set("one two over")
-    assert (stats.labels, stats.languages) == (set(), ())
+    assert (stats.labels, stats.languages) == (Counter(), ())
 
 
 def test_mixed_corpora_are_refused(pairs: Callable[[int], Lines], book: Documents) -> None:

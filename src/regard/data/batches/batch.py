@@ -36,6 +36,16 @@ class Batch:
         """Number of positions with a label; the loss is normalised by their sum over all ranks."""
         return int((self.labels != IGNORE_INDEX).sum())
 
+    @property
+    def input_count(self) -> int:
+        """Number of tokens that the model reads, source and target together, without padding."""
+        count = 0
+        if self.source is not None:
+            count += self.source.numel() if self.source_valid is None else int(self.source_valid.sum())
+        if self.target is not None:
+            count += self.label_count  # a decoder reads one token for each that it predicts
+        return count
+
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on a device."""
         tensors: dict[str, Any] = {}

@@ -192,7 +192,7 @@ class CorpusPlan:
             "tokenizer": tokenizer,
             "model": model,
             "train": training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons),
-            "validation": validation_settings(self.task, budget, validation_pairs, reasons),
+            "validation": validation_settings(self.task, budget, validation_pairs, self.stats.labels, reasons),
         }
         run = codec.RUN_FILES.parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
         reasons.insert(0, self._explain_preset(recipe, run.model))

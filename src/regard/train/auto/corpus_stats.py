@@ -1,5 +1,6 @@
 """Statistics of a corpus, collected in one pass together with its checksums: they decide the model and its settings."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -46,7 +47,7 @@ class CorpusStats:
     examples: int = 0
     source: SideStats = field(default_factory=SideStats)
     target: SideStats = field(default_factory=SideStats)
-    labels: set[str] = field(default_factory=set)  # classes of examples, or tags of words
+    labels: Counter[str] = field(default_factory=Counter)  # classes of examples, or tags of words
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
 
@@ -67,7 +68,7 @@ class CorpusStats:
         if example.target is not None:
             self.target.add(example.target)
         if example.label is not None:
-            self.labels.add(example.label)
+            self.labels[example.label] += 1
         self.labels.update(example.tags or ())
         self.languages = self.languages or example.languages
 

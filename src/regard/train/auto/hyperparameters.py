@@ -4,11 +4,13 @@ A recipe and a budget of updates determine the settings. Every choice appends on
 that the user sees; `mark_overridden` replaces the sentences of settings that the user chose explicitly.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
+from operator import itemgetter
 
 from regard.base.formatting import pluralize
+from regard.config.run import LABEL_TASKS
 from regard.config.training import (
     Adam,
     AdamW,
@@ -21,9 +23,11 @@ from regard.config.training import (
     Training,
     Validation,
 )
+from regard.measure.entities import has_entities
 from regard.train.auto.recipes import Recipe, TaskKind
 
 VALIDATIONS, FEW_VALIDATIONS = 32, 12  # approximate validations per run; FEW_VALIDATIONS if time is short
+DOMINANT_SHARE = 0.6  # of all labels; one that is more frequent makes accuracy a poor metric
 PATIENCE = 10  # validations without a better score that end a run
 AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # how many, by preset
 STACKS = ("model.encoder", "model.decoder")
@@ -100,17 +104,57 @@ def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: li
     return Linear(peak=peak, warmup=warmup, end=0.0)
 
 
-def validation_settings(task: TaskKind, budget: Budget, validation_pairs: int, reasons: list[str]) -> Validation:
-    """Choose the [validation] settings and append their reason; at most `validation_pairs` are translated."""
-    metrics: dict[TaskKind, Metric] = {"translate": "chrf", "classify": "accuracy", "tag": "accuracy"}
-    metric = metrics.get(task, "loss")
+def validation_settings(
+    task: TaskKind, budget: Budget, validation_pairs: int, labels: Mapping[str, int], reasons: list[str]
+) -> Validation:
+    """Choose the [validation] settings and append their reason.
+
+    Args:
+        task: The task.
+        budget: How long the run trains.
+        validation_pairs: Number of validation pairs; no more are translated.
+        labels: Labels of the training corpus and how often each occurs.
+        reasons: The list of reasons.
+    """
+    metric: Metric = "chrf" if task == "translate" else "loss"
+    metric_reason = ""
+    if task in LABEL_TASKS:
+        metric, metric_reason = choose_label_metric(labels)
     every, patience = _choose_interval(budget), 0 if budget.is_time_limited else PATIENCE
     sentences = max(1, min(500, validation_pairs)) if task == "translate" else 0
     interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
     metric_text = f"chrF of {pluralize(sentences, 'translation')}" if sentences else metric
     patience_text = f", and {patience} validations without improvement end the run" if patience else ""
-    reasons.append(f"Validation: {interval_text}; {metric_text} selects the best model{patience_text}.")
+    reasons.append(f"Validation: {interval_text}; {metric_text} selects the best model{metric_reason}{patience_text}.")
     return Validation(every=every, metric=metric, patience=patience, sentences=sentences)
+
+
+def choose_label_metric(labels: Mapping[str, int]) -> tuple[Metric, str]:
+    """Choose accuracy or F1 for a corpus with these labels, and say why.
+
+    >>> choose_label_metric({"O": 950, "B-person": 50})
+    ('f1', ' (entity F1, because 95 % of the words are in no entity: tagging nothing is accurate)')
+    >>> choose_label_metric({"yes": 55, "no": 45})
+    ('accuracy', '')
+    """
+    label, count = max(labels.items(), key=itemgetter(1))
+    share = count / sum(labels.values())
+    if has_entities(labels):
+        none = labels.get("O", 0) / sum(labels.values())
+        return (
+            "f1",
+            f" (entity F1, because {_percent(none)} of the words are in no entity: tagging nothing is accurate)",
+        )
+    if share > DOMINANT_SHARE:
+        return (
+            "f1",
+            f" (macro F1, because {_percent(share)} of the labels are {label!r}: predicting no other is accurate)",
+        )
+    return "accuracy", ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _choose_interval(budget: Budget) -> int:
