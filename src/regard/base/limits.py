@@ -13,6 +13,7 @@ VALUES = 2_000_000  # values in one JSON file: an empty list is 2 bytes of text 
 KEYS = 10_000  # keys in one TOML file
 DEPTH = 64  # nesting of tables, lists and dotted keys
 FILES = 1_000  # files in a sealed folder
+TEACHERS = 64  # models that a run is distilled from
 MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 
 LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each one is a Python object (or a thread), even if its tensors are tiny

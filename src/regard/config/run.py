@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
@@ -150,6 +151,30 @@ class Data(Frozen):
     """Random seed of the order of batches, of noise on text, and of the validation split."""
 
 
+class Distillation(Frozen):
+    """Sequence-level knowledge distillation: the model learns from teachers' translations of the training sources.
+
+    Validation and test data are not translated.
+    """
+
+    teachers: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=limits.TEACHERS)]
+    """Model folders, or run folders, of translators from the same source into the same target language."""
+    combine: Literal["each", "ensemble"] = "each"
+    """Every teacher translates each source ("each": as many translations as teachers), or all teachers together, their
+    probabilities averaged ("ensemble": one translation; needs teachers with one vocabulary)."""
+    mode: Literal["add", "replace"] = "add"
+    """Train on the original pairs and the translations ("add"), or on the translations alone ("replace")."""
+    original_weight: Positive = 2.0
+    """With "add": how often each original pair is sampled per epoch; each translation is sampled once."""
+    beam_size: Size = 5
+    """Beam size of the teachers' search; 5 as in Kim and Rush (2016)."""
+    length_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Length penalty of the teachers' search; 1, the mean log-probability per token, as in `regard translate`."""
+    cache: str | None = None
+    """Folder of finished translations that several runs with the same teachers and sources share. By default they are
+    in the run folder."""
+
+
 class Specials(Frozen):
     """Text of each special token in the tokenizer file."""
 
@@ -252,6 +277,7 @@ class Run(Consistent):
     tokenizer: AnyTokenizer = ByteBpe()
     model: ModelConfig
     train: Training
+    distillation: Distillation | None = None
     validation: Validation = Validation()
     device: Device = Device()
 
@@ -286,10 +312,20 @@ class Run(Consistent):
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
                 fix = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
                 yield Fault("data.max_length", what, fix)
+        if self.distillation is not None:
+            yield from self._find_distillation_faults()
         yield from self._find_validation_faults()
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
             what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
             yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
+
+    def _find_distillation_faults(self) -> Iterator[Fault]:
+        if self.model.family != "encoder_decoder" or self.model.task != "translate":
+            what = f"is set, but the task is '{self.model.task}': teachers translate the sources of pairs."
+            yield Fault("distillation", what, "Give pairs (--source and --target), or remove the teachers.")
+        if self.data.prepared:
+            what = "is set, but data.prepared holds tokens, and teachers translate text."
+            yield Fault("distillation", what, "Remove data.prepared: the run then tokenizes the corpus itself.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric

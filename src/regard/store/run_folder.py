@@ -2,6 +2,7 @@
 
 run.toml          every setting, defaults included
 corpus.json       size and sha256 of every corpus file
+distilled/        the teachers' translations of the training sources (only with teachers), sealed
 tokenizer/        the tokenizers of the run
 shards/           training and validation data as tokens
 validation.jsonl  the first validation examples as text
@@ -32,6 +33,8 @@ class RunFolder:
         self.path = path
         self.run = path / RUN
         self.corpus = path / "corpus.json"
+        self.distilled = path / "distilled"
+        self.distilled_chunks = path / "distilled-chunks"  # exists only until `distilled` is complete
         self.tokenizer = path / "tokenizer"
         self.shards = path / "shards"
         self.examples = path / "validation.jsonl"
@@ -57,10 +60,11 @@ class RunFolder:
     def _check_no_links(self) -> None:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
         files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
+        prepared = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards)
         folders = [
             folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old"))
         ]
-        for path in (*files, *_iter_tree(self.tokenizer, self.shards, self.checkpoints, *folders)):
+        for path in (*files, *_iter_tree(*prepared, self.checkpoints, *folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
                 fix = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
                 raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)

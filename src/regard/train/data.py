@@ -5,7 +5,8 @@ finished from the same text are reused, so a resumed run opens its shards and re
 
 A fresh run reads a corpus at most three times with a joint tokenizer, four times with two: once for the statistics
 and checksums (`regard.train.auto.corpus_stats`), once per tokenizer, and once for all shards and validation examples.
-A run from a run file has no statistics; it computes the checksums while it learns the vocabulary.
+A run from a run file has no statistics; it computes the checksums while it learns the vocabulary. A run with teachers
+reads it twice more, to count the sources and to translate them (`regard.train.distill`).
 """
 
 import json
@@ -26,7 +27,6 @@ from regard.data.batches.order import OrderSettings
 from regard.data.batches.tasks import Task, TaskName, build_task
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, FileInfo
-from regard.data.held_out import split_examples, train_validation_split
 from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
 from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
@@ -34,15 +34,15 @@ from regard.data.shards.shard import Shards
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
+from regard.train.distill import Distilled, distill
 from regard.train.events import Listener, Message, Stage
+from regard.train.parts import PartExamples, TrainingCorpus, original_training_part
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
 MAX_LINE_BYTES = 2 * limits.DOCUMENT  # bytes of a line of validation.jsonl
 MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
 SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
 MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
-
-PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class RunData:
     train: Shards
     validation: Shards | None
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
+    distilled: Distilled | None = None  # the teachers' translations
 
 
 def prepare_data(
@@ -85,9 +86,15 @@ def prepare_data(
     if not folder.corpus.is_file():
         corpus.check_regular_files()
         _save_file_infos(folder.corpus, corpus, file_infos or {})  # first: any later change of a file is detected
-    tokenizers = _make_tokenizers(run, folder, emit)
-    shards = _make_shards(run, tokenizers, folder, emit)
-    return RunData(tokenizers, shards["train"], shards.get("validation"), _read_examples(folder.examples))
+    distilled = None
+    if (settings := run.distillation) is not None:
+        device, max_length = run.device.name, run.data.max_length
+        distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
+    training = TrainingCorpus(run, distilled)
+    tokenizers = _make_tokenizers(run, training, folder, emit)
+    shards = _make_shards(run, training, tokenizers, folder, emit)
+    examples = _read_examples(folder.examples)
+    return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
 
 
 def check_corpus(run: Run, folder: RunFolder) -> None:
@@ -120,23 +127,15 @@ def _make_full_corpus(run: Run) -> Corpus:
     return Corpus((*run.data.train, *run.data.validation))
 
 
-def _is_split(run: Run) -> bool:
-    """Return whether the validation part is held out from the training corpus."""
-    return not run.data.validation and bool(run.data.held_out)
-
-
-def _make_tokenizers(run: Run, folder: RunFolder, emit: Listener) -> TokenizerPair:
+def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
     emit(Stage("learning the vocabulary"))
-    train = Corpus(run.data.train)
-    if _is_split(run):
-        train, _ = train_validation_split(train, run.data.held_out, run.data.seed)
 
     def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
         samplers = [(side, _Subsampler(emit)) for side in sides]
-        for _, example in train.examples(Defects()):
-            for side, sampler in samplers:
+        for name, _, example in training.examples(Defects()):
+            for side, sampler in samplers if name == "train" else ():
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
@@ -183,23 +182,19 @@ class _Subsampler:
         return True
 
 
-def _make_shards(run: Run, tokenizers: TokenizerPair, folder: RunFolder, emit: Listener) -> dict[str, Shards]:
+def _make_shards(
+    run: Run, training: TrainingCorpus, tokenizers: TokenizerPair, folder: RunFolder, emit: Listener
+) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
-    train, examples = Corpus(run.data.train), _ExampleFile(folder.examples)
-    if _is_split(run):
-        defects = Defects()
-        split = split_examples(train, run.data.held_out, run.data.seed, defects)
-        parts = (("validation" if held_out else "train", index, example) for held_out, index, example in split)
-        names = ["train", "validation"]
-        _write_parts(train, parts, names, examples, tokenizers, folder, defects, emit)
-    else:
-        corpora = {"train": train} | ({"validation": Corpus(run.data.validation)} if run.data.validation else {})
-        names = list(corpora)
-        for name, corpus in corpora.items():
-            defects = Defects()
-            parts = ((name, index, example) for index, example in corpus.examples(defects))
-            _write_parts(corpus, parts, [name], examples, tokenizers, folder, defects, emit)
-    return {name: _open_part(folder.shards / name, tokenizers) for name in names}
+    examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
+    _write_parts(training.corpus, training.examples(defects), names, examples, tokenizers, folder, defects, emit)
+    if run.data.validation:
+        corpus, defects = Corpus(run.data.validation), Defects()
+        parts = (("validation", index, example) for index, example in corpus.examples(defects))
+        _write_parts(corpus, parts, ["validation"], examples, tokenizers, folder, defects, emit)
+        names = [*names, "validation"]
+    weights = {"validation": training.validation_weights} if "validation" in training.names else {}
+    return {name: _open_part(folder.shards / name, tokenizers, weights.get(name)) for name in names}
 
 
 def _write_parts(
@@ -293,9 +288,9 @@ def _parse_example(fields: list[Any]) -> ValidationExample:
     return ValidationExample(source, target, label, languages)
 
 
-def _open_part(path: Path, tokenizers: TokenizerPair) -> Shards:
+def _open_part(path: Path, tokenizers: TokenizerPair, weights: Mapping[str, float] | None = None) -> Shards:
     try:
-        shards = open_corpus(path, verify=True)
+        shards = open_corpus(path, weights, verify=True)
     except DamagedError as error:
         fix = f"Remove {path} and resume: Regard writes it again from the text."
         raise DamagedError(error.what, where=error.where, fix=fix) from error

@@ -40,7 +40,7 @@ from regard.train.trainer import Trainer
 
 MISSING = "(not set)"
 # Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
-TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "tokenizer.")
+TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
@@ -177,11 +177,11 @@ def _run(
             raise _StoppedEarlyError
 
     run = resolve_device(run)
+    if run.device.threads is not None:
+        torch.set_num_threads(run.device.threads)
     try:
         run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
-        if run.device.threads is not None:
-            torch.set_num_threads(run.device.threads)
         check_fits_memory(run.model, where=str(folder.run))
         run = autotune(run, run_data, emit)
     except (_StoppedEarlyError, WorkerError) as error:

@@ -47,6 +47,8 @@ class ModelWriter:
         data: dict[str, int | str] = {"training samples": len(run_data.train)}
         if run_data.validation is not None:
             data["validation samples"] = len(run_data.validation)
+        if run_data.distilled is not None:
+            data |= run_data.distilled.describe()
         training: dict[str, int | float | str] = {
             "updates": progress.update,
             _LABEL_UNITS.get(run.model.task, "target tokens"): progress.tokens,

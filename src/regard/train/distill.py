@@ -1,0 +1,315 @@
+"""Sequence-level knowledge distillation (Kim and Rush 2016): teachers translate the training sources once.
+
+The student maximises log p(y | x) for the teachers' beam search outputs y, beside or instead of the reference
+translations (`distillation.mode`). The translations are an ordinary corpus: one JSON Lines file per corpus source
+and teacher in `distilled/`, sealed by a manifest. Once it is complete, the teachers are no longer needed.
+
+Sources are translated in chunks. A finished chunk is a file whose name is the sha256 of the teachers (weights,
+architecture, tokenizers), the search settings and its sources: a killed run loses at most one chunk, another teacher or
+another text never reuses an old translation, and runs may share chunks (`distillation.cache`). The translations of a
+chunk do not depend on the other chunks, so that `distilled/` is the same however often the run was killed.
+"""
+
+import hashlib
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from regard.base import limits
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import create_folder, read_json, read_regular_file, verify, write_atomic
+from regard.base.formatting import format_duration, pluralize
+from regard.config.run import Distillation, Jsonl
+from regard.data.corpus import Corpus
+from regard.data.example import Defects
+from regard.pipeline.encoding import chunks
+from regard.pipeline.results import Translation
+from regard.pipeline.search import Beam
+from regard.pipeline.translator import Translator
+from regard.store.run_folder import RunFolder
+from regard.train.events import Listener, Message, Stage
+from regard.train.teachers import Teacher, find_teachers, group_teachers, load_translator
+
+FORMAT = 1
+RECORD_FILE = "distillation.json"
+CHUNK_SENTENCES = 1024  # a kill loses at most this many translations
+BATCH_TOKENS = 8192  # source tokens per batch of the search, beams included
+MAX_CHUNK_BYTES = limits.DOCUMENT
+STAGE_SECONDS = 10.0  # between two reports of progress, and until a requested stop
+STAGE = "translating the training sources"
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The teachers' translations in a run folder."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    """Teachers with the sha256 of their weights, search settings, counts, and the files."""
+
+    def sources(self, originals: Corpus) -> list[Jsonl]:
+        """Return the translations as sources of a corpus; each has the weight and languages of its original."""
+        sources = []
+        for file in self.record["files"]:
+            original = originals.sources[file["source"]]
+            origin = f" of source {file['source'] + 1}" if len(originals.sources) > 1 else ""
+            sources.append(
+                Jsonl(
+                    path=str(self.folder / file["name"]),
+                    name=f"translations{origin} by {file['teacher']}",
+                    target="target",
+                    weight=original.weight,
+                    languages=original.languages,
+                )
+            )
+        return sources
+
+    def describe(self) -> dict[str, int | str]:
+        """Describe the distillation for the model card."""
+        record, search = self.record, self.record["search"]
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in record["left_out"].items())
+        lines: dict[str, int | str] = {
+            "distilled translations": record["translations"],
+            "translated training sentences": record["sentences"],
+            "search of the teachers": f"beam size {search['beam_size']}, length penalty {search['length_penalty']:g}",
+        }
+        if left_out:
+            lines["translations left out"] = left_out
+        joined = ", in an ensemble" if search["combine"] == "ensemble" and len(record["teachers"]) > 1 else ""
+        for number, teacher in enumerate(record["teachers"], 1):
+            lines[f"teacher {number}"] = f"{teacher['folder']} (weights: sha256 {teacher['sha256']}){joined}"
+        return lines
+
+
+def distill(
+    corpus: Corpus,
+    settings: Distillation,
+    folder: RunFolder,
+    emit: Listener,
+    *,
+    device: str = "cpu",
+    max_length: int = 1024,
+) -> Distilled:
+    """Translate the sources of a corpus with the teachers, or open the translations of an earlier start.
+
+    Args:
+        corpus: The training part of the corpus: without held-out examples.
+        settings: Teachers and search.
+        folder: The run folder.
+        emit: Called with the progress and with the number of translations that are left out.
+        device: Device of the teachers.
+        max_length: Sources of more tokens are not translated.
+
+    Raises:
+        RegardError: If a teacher is missing or translates other languages, or no translation is usable.
+        DamagedError: If finished translations have changed.
+    """
+    if folder.distilled.is_dir():
+        return open_distilled(folder)
+    teachers = find_teachers(settings.teachers, corpus.sources)
+    cache = folder.distilled_chunks if settings.cache is None else Path(settings.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    groups = [_Group(members, settings, device, max_length) for members in group_teachers(teachers, settings)]
+    finished = _translate_all(corpus, groups, cache, emit)
+    translations = sum(chunk.translations for chunk in finished)
+    if not translations:
+        fix = "Translate a few of them with `regard translate`: the teachers need more training."
+        raise RegardError("The teachers' translations are all empty or cut off.", where=settings.teachers[0], fix=fix)
+    left_out = sum((chunk.left_out for chunk in finished), Counter[str]())
+    record = {
+        "format": FORMAT,
+        "teachers": [{"folder": teacher.folder, "sha256": teacher.weights_sha256} for teacher in teachers],
+        "search": {name: getattr(settings, name) for name in ("combine", "beam_size", "length_penalty")},
+        "sentences": sum(chunk.sentences for chunk in finished) // len(groups),
+        "translations": translations,
+        "left_out": dict(sorted(left_out.items())),
+    }
+    with create_folder(folder.distilled) as path:
+        files = list(_join_chunks(finished, groups, path))
+        write_atomic(path / RECORD_FILE, (json.dumps(record | {"files": files}, indent=1) + "\n").encode())
+    shutil.rmtree(folder.distilled_chunks, ignore_errors=True)
+    return open_distilled(folder)
+
+
+def open_distilled(folder: RunFolder) -> Distilled:
+    """Open finished translations and check them against their manifest."""
+    verify(folder.distilled)
+    return Distilled(folder.distilled, read_json(folder.distilled / RECORD_FILE))
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A finished chunk: its file, its place, and its counts."""
+
+    path: Path
+    source: int  # index of the source in the corpus
+    group: int
+    sentences: int
+    left_out: Counter[str]
+
+    @property
+    def translations(self) -> int:
+        return self.sentences - self.left_out.total()
+
+
+@dataclass
+class _Group:
+    """Teachers that make one translation of every source: one teacher, or an ensemble."""
+
+    teachers: Sequence[Teacher]
+    settings: Distillation
+    device: str
+    max_length: int
+    _translator: Translator | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        search = [self.settings.beam_size, self.settings.length_penalty, self.max_length]
+        self._key = json.dumps([FORMAT, [teacher.identity for teacher in self.teachers], search])
+
+    @property
+    def name(self) -> str:
+        return "an ensemble" if len(self.teachers) > 1 else Path(self.teachers[0].folder).name
+
+    @property
+    def translator(self) -> Translator:
+        if self._translator is None:  # loaded only when a chunk is missing
+            self._translator = load_translator(self.teachers, self.device)
+        return self._translator
+
+    def compute_digest(self, texts: Sequence[str], languages: Sequence[str]) -> str:
+        """Return the sha256 of everything that decides the translations of these texts."""
+        content = json.dumps([self._key, list(languages), list(texts)])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def translate(self, texts: Sequence[str], languages: Sequence[str], progress: "_Progress") -> bytes:
+        """Translate a chunk and return the content of its file: a line of counts, then a line per translation."""
+        lengths = [len(tokens) + 2 for tokens in self.translator.tokenizers.source.encode_ids(list(texts))]  # tag, eos
+        positions = [teacher.settings.encoder.max_positions for teacher in self.teachers]
+        limit = min([self.max_length, *(length for length in positions if length is not None)])
+        short_texts = [text for text, length in zip(texts, lengths, strict=True) if length <= limit]
+        has_tags = bool(self.translator.tokenizers.source.specials.languages)
+        translations = self.translator.translate(
+            short_texts,
+            Beam(self.settings.beam_size, self.settings.length_penalty),
+            target_language=languages[-1] if has_tags and languages else None,
+            batch_tokens=BATCH_TOKENS,
+            report=progress.add_translated,
+        )
+        left_out = Counter({"of sources that are too long": len(texts) - len(short_texts)})
+        lines = []
+        for text, translation in zip(short_texts, translations, strict=True):
+            if reason := _find_fault(translation):
+                left_out[reason] += 1
+            else:
+                lines.append(json.dumps({"source": text, "target": translation.text}, ensure_ascii=False) + "\n")
+        body = "".join(lines).encode()
+        header = {"left_out": dict(+left_out), "sentences": len(texts), "sha256": hashlib.sha256(body).hexdigest()}
+        return json.dumps(header).encode() + b"\n" + body
+
+
+def _find_fault(translation: Translation) -> str | None:
+    """Return why a translation is not trained on, if it is not."""
+    if not translation.text.strip():
+        return "empty"
+    return None if translation.ended else "cut off at the maximum length"
+
+
+def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: Listener) -> list[_Chunk]:
+    total = len(groups) * sum(1 for _ in corpus.examples(Defects()))
+    progress, finished = _Progress(total, emit), []
+    for index, texts in _iter_texts(corpus):
+        languages = corpus.sources[index].languages
+        for number, group in enumerate(groups):
+            path = cache / f"{group.compute_digest(texts, languages)}.jsonl"
+            header = _read_header(path)
+            if header is None:
+                write_atomic(path, group.translate(texts, languages, progress))
+                header = _read_header(path)
+                assert header is not None  # noqa: S101 - just written
+            else:
+                progress.add_reused(len(texts))
+            finished.append(_Chunk(path, index, number, header["sentences"], Counter(header["left_out"])))
+    progress.finish(sum((chunk.left_out for chunk in finished), Counter[str]()))
+    return finished
+
+
+def _iter_texts(corpus: Corpus) -> Iterator[tuple[int, list[str]]]:
+    """Yield the sources of a corpus in chunks, each with the index of its corpus source."""
+    for index, group in groupby(corpus.examples(Defects()), key=itemgetter(0)):
+        for texts in chunks((example.source for _, example in group), CHUNK_SENTENCES):
+            yield index, texts
+
+
+def _read_header(path: Path) -> dict[str, Any] | None:
+    """Return the counts of a finished chunk; None if it does not exist or is damaged."""
+    try:
+        line, _, body = read_regular_file(path, MAX_CHUNK_BYTES).partition(b"\n")
+        header = json.loads(line)
+        is_intact = hashlib.sha256(body).hexdigest() == header["sha256"]
+    except (FileNotFoundError, DamagedError, ValueError, KeyError, TypeError):
+        return None
+    return header if is_intact else None
+
+
+def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_Group], folder: Path) -> Iterator[dict[str, int | str]]:
+    """Write one file per source and group of teachers; yield the description of each file that is not empty."""
+    names = [group.name for group in groups]
+    places = sorted({(chunk.source, chunk.group) for chunk in finished if chunk.translations})
+    for source, group in places:
+        name = f"{source:03}-{group:02}.jsonl"
+        with (folder / name).open("wb") as file:
+            for chunk in finished:
+                if (chunk.source, chunk.group) == (source, group):
+                    file.write(chunk.path.read_bytes().partition(b"\n")[2])
+        teacher = names[group] if names.count(names[group]) == 1 else f"{names[group]} ({group + 1})"
+        yield {"name": name, "source": source, "teacher": teacher}
+
+
+class _Progress:
+    """Counts translations and reports them every few seconds."""
+
+    def __init__(self, total: int, emit: Listener) -> None:
+        self._total, self._emit = total, emit
+        self._reused, self._translated = 0, 0
+        self._start = self._last_report = time.monotonic()
+        emit(Stage(STAGE, f"{total:,} to make"))
+
+    def add_reused(self, count: int) -> None:
+        """Count translations of an earlier start."""
+        self._reused += count
+
+    def add_translated(self, count: int) -> None:
+        """Count new translations."""
+        self._translated += count
+        now = time.monotonic()
+        if now - self._last_report >= STAGE_SECONDS:
+            self._last_report = now
+            done = self._reused + self._translated
+            time_left = format_duration((self._total - done) / self._speed)
+            progress = f"{done:,} of {self._total:,}, {self._speed:,.0f} sentences/s, {time_left} left"
+            self._emit(Stage(STAGE, progress))
+
+    @property
+    def _speed(self) -> float:
+        return self._translated / max(1e-9, time.monotonic() - self._start)
+
+    def finish(self, left_out: Counter[str]) -> None:
+        """Report the totals, and what was left out."""
+        reused = f"; {self._reused:,} were finished before" if self._reused else ""
+        duration = format_duration(time.monotonic() - self._start)
+        self._emit(
+            Message(
+                f"The teachers made {pluralize(self._translated, 'translation')} in {duration}, "
+                f"{self._speed:,.0f} sentences/s{reused}."
+            )
+        )
+        if left_out:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
+            self._emit(Message(f"Left out of {pluralize(self._total, 'translation')}: {reasons}.", "warning"))

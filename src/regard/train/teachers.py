@@ -1,0 +1,96 @@
+"""The teachers of a distilled run: translators that are checked before any work, and loaded only when needed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from regard.base.errors import RegardError
+from regard.base.files import MANIFEST, sha256
+from regard.config import codec
+from regard.config.model import AnyModel, EncoderDecoder
+from regard.config.run import AnySource, Distillation
+from regard.pipeline.ensemble import EnsembleTranslator
+from regard.pipeline.load import load
+from regard.pipeline.translator import Translator
+from regard.store.model_folder import MODEL, WEIGHTS, find_model
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A model folder that translates the training sources."""
+
+    folder: str
+    """The folder as the user gave it."""
+    path: Path
+    """The model folder: the same, or `best/` of a run folder."""
+    settings: EncoderDecoder
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """The sha256 of the weights."""
+        return sha256(self.path / WEIGHTS)
+
+    @property
+    def identity(self) -> list[str]:
+        """The sha256 of everything that decides its translations: weights, architecture, tokenizers."""
+        files = [path for path in sorted(self.path.glob("*.json")) if path.name != MANIFEST]
+        return [self.weights_sha256, *(sha256(path) for path in (self.path / MODEL, *files))]
+
+
+def find_teachers(folders: Iterable[str], sources: Sequence[AnySource]) -> list[Teacher]:
+    """Find the teachers' model folders and check that they translate as the corpus does; no weights are read.
+
+    Raises:
+        RegardError: If a folder holds no model, or one of another task or other languages.
+    """
+    teachers: list[Teacher] = []
+    for folder in folders:
+        path = find_model(Path(folder))
+        if path.resolve() in (teacher.path.resolve() for teacher in teachers):
+            fix = "Give each teacher once; another --seed makes another teacher."
+            raise RegardError("This teacher was given twice.", where=folder, fix=fix)
+        settings = _check_settings(codec.MODEL_FILES.load(path / MODEL), sources, where=folder)
+        teachers.append(Teacher(folder, path, settings))
+    return teachers
+
+
+def load_translator(teachers: Sequence[Teacher], device: str) -> Translator:
+    """Load one teacher, or several as an ensemble whose probabilities are averaged."""
+    members = [load(teacher.path, device) for teacher in teachers]
+    translators = [member for member in members if isinstance(member, Translator)]  # `find_teachers` checked the task
+    return translators[0] if len(translators) == 1 else EnsembleTranslator(translators)
+
+
+def group_teachers(teachers: Sequence[Teacher], settings: Distillation) -> list[list[Teacher]]:
+    """Return the groups of teachers that make one translation each: every teacher alone, or all together."""
+    return [list(teachers)] if settings.combine == "ensemble" else [[teacher] for teacher in teachers]
+
+
+def _check_settings(settings: AnyModel, sources: Sequence[AnySource], *, where: str) -> EncoderDecoder:
+    if not isinstance(settings, EncoderDecoder) or settings.task != "translate":
+        raise RegardError(
+            f"This model cannot be a teacher: its task is '{settings.task}', and teachers translate.",
+            where=where,
+            fix="Give an encoder-decoder that was trained on pairs.",
+        )
+    for source in sources:
+        if not _covers(settings.languages, source.languages):
+            languages, corpus_languages = (" to ".join(names) for names in (settings.languages, source.languages))
+            raise RegardError(
+                f"The teacher translates {languages}, and the corpus is {corpus_languages}.",
+                where=where,
+                fix="Give a teacher of the same languages; --languages names those of the corpus.",
+            )
+    return settings
+
+
+def _covers(languages: Sequence[str], pair: Sequence[str]) -> bool:
+    """Whether a model of these languages translates this pair; unknown languages are accepted.
+
+    >>> _covers(("en", "de"), ("en", "de")), _covers(("de", "en"), ("en", "de")), _covers((), ("en", "de"))
+    (True, False, True)
+    """
+    if len(languages) < 2 or len(pair) < 2:
+        return True
+    return tuple(languages) == tuple(pair) if len(languages) == 2 else set(pair) <= set(languages)
