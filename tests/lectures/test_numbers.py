@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from examples.lectures.run import RAW_SCORES
 from torch import Tensor
 
 from regard.config import model as config
@@ -15,23 +16,6 @@ from regard.nn.masks import causal, no_mask
 from regard.nn.scores import Additive, Concat, General, Score
 
 NO_MASK = ResolvedMask(is_causal=False, allowed=None, bias=None, additive=None)
-
-# Deck 003, "Attention raw scores". The labels on the left are turned by a quarter, so that 6 and 9 read as each
-# other; the rows are simply 0 to 11 from top to bottom.
-RAW = [
-    [-0.08, 1.24, 0.69, -0.98, 1.43, -0.60, 0.70, 0.16, 0.93, 1.28, -1.61, -1.10],
-    [-0.09, -0.00, -0.70, 0.06, 0.25, 0.23, 0.26, 0.18, 0.78, -0.21, -1.01, 1.01],
-    [0.86, 1.19, 1.59, 0.86, -0.13, -0.15, -2.13, -0.98, -0.87, -1.72, 1.87, -0.72],
-    [0.12, -0.03, -0.02, 0.88, -0.46, -0.70, 0.54, -0.42, -1.89, -0.38, 0.04, -0.84],
-    [0.51, 0.17, 0.13, -1.64, 0.24, -0.02, 1.68, -0.36, 0.64, 0.36, 0.27, 0.66],
-    [0.24, -1.44, 0.43, 0.74, 0.96, -1.21, -0.31, 1.54, 1.66, 1.14, 0.58, -1.44],
-    [0.26, -0.10, 0.93, 0.72, -0.38, 1.65, 0.47, -0.96, -0.17, -0.90, -1.57, 0.22],
-    [-0.55, 0.81, 0.71, 1.70, -0.80, -1.14, -0.32, 1.78, -0.70, -0.04, 1.54, 0.81],
-    [0.74, -0.76, -0.44, -0.08, -1.38, -0.13, 1.25, -1.37, 1.84, 0.30, 0.57, 0.74],
-    [-0.97, -0.91, 0.15, 0.35, -0.81, 0.11, 1.14, -1.52, 1.06, 1.87, 0.50, -0.30],
-    [1.56, 0.90, 0.39, 1.46, 1.44, -1.05, 0.90, -0.73, 0.36, -0.67, -0.62, -0.43],
-    [0.32, 0.74, 0.44, -0.10, 1.19, 0.83, 0.29, 2.06, 0.51, -0.26, 1.51, 0.11],
-]
 
 # Deck 003, "Attention probabilities", below the diagonal; above it every entry is printed as 0.0.
 PROBABILITIES = [
@@ -91,7 +75,7 @@ def test_without_the_division_the_softmax_is_hard() -> None:
 def test_masked_table(is_square: bool) -> None:
     # Raw scores as queries of unit keys: q.k then is the score. The causal mask is given in both ways that Regard
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
-    raw, unit = torch.tensor(RAW), torch.eye(12)
+    raw, unit = torch.tensor(RAW_SCORES), torch.eye(12)
     index = torch.arange(12)[None]
     mask = resolve_mask(causal(), index, index, is_square=is_square)[0]
     assert mask.is_causal is is_square

@@ -1,0 +1,271 @@
+"""Print the numbers of the lectures, computed by Regard's own attention, masks and positions.
+
+    python examples/lectures/run.py lookup       # an order database as hard and soft look-up: query, key, value
+    python examples/lectures/run.py attention    # "Thinking Machines": 112, 96 -> 14, 12 -> 0.88, 0.12
+    python examples/lectures/run.py variance     # why scores are divided by sqrt(d_k)
+    python examples/lectures/run.py mask         # raw scores, causal mask and probabilities, 12 x 12
+    python examples/lectures/run.py order        # a sentence is a set without positions, a sequence with them
+    python examples/lectures/run.py positions    # sinusoidal positions, what they must fulfil, what fails
+    python examples/lectures/run.py padding      # a batch of unequal rows: padding gets no weight
+    python examples/lectures/run.py embedding    # one-hot vector times embedding matrix = row of the matrix
+    python examples/lectures/run.py loss         # cross-entropy = KL divergence + entropy of the target
+
+Nothing is trained. Each takes a few seconds, nearly all of it to import PyTorch.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from regard.config.codec import preset
+from regard.models.build import build
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.inputs import TokenInput
+from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask
+from regard.nn.masks import Mask, causal, no_mask, padding
+from regard.nn.positions import Sinusoidal
+from regard.nn.scores import Score
+from regard.train.loss import class_loss
+
+# The lecture's "Attention raw scores". Its row labels are rotated, so that 6 and 9 look alike; these are rows 0 to 11.
+RAW_SCORES = (
+    (-0.08, 1.24, 0.69, -0.98, 1.43, -0.60, 0.70, 0.16, 0.93, 1.28, -1.61, -1.10),
+    (-0.09, -0.00, -0.70, 0.06, 0.25, 0.23, 0.26, 0.18, 0.78, -0.21, -1.01, 1.01),
+    (0.86, 1.19, 1.59, 0.86, -0.13, -0.15, -2.13, -0.98, -0.87, -1.72, 1.87, -0.72),
+    (0.12, -0.03, -0.02, 0.88, -0.46, -0.70, 0.54, -0.42, -1.89, -0.38, 0.04, -0.84),
+    (0.51, 0.17, 0.13, -1.64, 0.24, -0.02, 1.68, -0.36, 0.64, 0.36, 0.27, 0.66),
+    (0.24, -1.44, 0.43, 0.74, 0.96, -1.21, -0.31, 1.54, 1.66, 1.14, 0.58, -1.44),
+    (0.26, -0.10, 0.93, 0.72, -0.38, 1.65, 0.47, -0.96, -0.17, -0.90, -1.57, 0.22),
+    (-0.55, 0.81, 0.71, 1.70, -0.80, -1.14, -0.32, 1.78, -0.70, -0.04, 1.54, 0.81),
+    (0.74, -0.76, -0.44, -0.08, -1.38, -0.13, 1.25, -1.37, 1.84, 0.30, 0.57, 0.74),
+    (-0.97, -0.91, 0.15, 0.35, -0.81, 0.11, 1.14, -1.52, 1.06, 1.87, 0.50, -0.30),
+    (1.56, 0.90, 0.39, 1.46, 1.44, -1.05, 0.90, -0.73, 0.36, -0.67, -0.62, -0.43),
+    (0.32, 0.74, 0.44, -0.10, 1.19, 0.83, 0.29, 2.06, 0.51, -0.26, 1.51, 0.11),
+)
+SENTENCES = ("I like apples and you like oranges", "you like apples and I like oranges")
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, scale: float = 1.0, mask: Mask | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return output (T, V) and weights (T, S) of one head: queries (T, K), keys (S, K), values (S, V)."""
+    index, key_index = torch.arange(query.size(0))[None], torch.arange(key.size(0))[None]
+    resolved: ResolvedMask = resolve_mask(mask or no_mask(), index, key_index, is_square=False)[0]
+    heads = query[None, None], key[None, None], value[None, None]
+    output, weights = eager_attention(*heads, resolved, Score(scale), dropout=0.0)
+    return output[0, 0], weights[0, 0]
+
+
+def build_small(width: int, vocabulary: int, position: str = "sinusoidal") -> EncoderDecoder:
+    """Build the preset `tiny` in a smaller size, with random weights and without dropout."""
+    model = build(preset("tiny", {"width": width, "source.vocabulary": vocabulary, "encoder.position.kind": position}))
+    assert isinstance(model, EncoderDecoder)  # noqa: S101 - the preset is one
+    return model.eval()
+
+
+def print_table(rows: Tensor | Sequence[Sequence[float]], labels: Sequence[object] = (), digits: int = 2) -> None:
+    """Print numbers in columns, each row after its label."""
+    width = max((len(str(label)) for label in labels), default=0)
+    for number, row in enumerate(rows):
+        label = f"{labels[number]!s:>{width}} " if labels else ""
+        print(
+            label
+            + " ".join(
+                f"{'-':>{digits + 4}}" if value == -math.inf else f"{value:{digits + 4}.{digits}f}"
+                for value in map(float, row)
+            )
+        )
+
+
+def show_lookup() -> None:
+    print("Ten orders: keys order_100 ... order_109, values 0 ... 9 for the items a1 ... j1.")
+    print("Two queries, computed in one product: order_104 and order_106.")
+    names = [f"order_{number}" for number in range(100, 110)]
+    keys, values = torch.eye(10), torch.arange(10.0)[:, None]
+    queries = keys[[4, 6]]
+    for scale, kind in ((1000.0, "hard: scores x 1000"), (3.0, "soft: scores x 3"), (0.0, "no scores: the mean")):
+        output, weights = attend(queries, keys, values, scale)
+        print(f"\n{kind}")
+        for query, result, row in zip(("order_104", "order_106"), output, weights, strict=True):
+            best = int(row.argmax())
+            match = f"weight {row[best]:.2f} on {names[best]}, items {'abcdefghij'[best]}1"
+            print(f"  {query} -> {match}; weighted sum of the values {result[0]:.2f}")
+    print("\nHard look-up returns one value. Attention returns the sum of all values, each times its weight.")
+
+
+def show_attention() -> None:
+    query = torch.ones(1, 64)
+    keys = torch.stack((torch.full((64,), 112 / 64), torch.full((64,), 96 / 64)))
+    values = torch.eye(2)  # the output then shows the weight of each value
+    print('The query of "Thinking" and the keys of "Thinking" and "Machines", d_k = 64:\n')
+    print("q.k                      ", "  ".join(f"{score:g}" for score in Score(1.0).scores(query, keys)[0]))
+    scale = 1 / math.sqrt(64)
+    print("divided by sqrt(64) = 8  ", "  ".join(f"{score:g}" for score in Score(scale).scores(query, keys)[0]))
+    output, weights = attend(query, keys, values, scale)
+    print("softmax                  ", "  ".join(f"{weight:.2f}" for weight in weights[0]))
+    print(f"output                    {output[0, 0]:.2f} v1 + {output[0, 1]:.2f} v2")
+    _, hard = attend(query, keys, values)
+    print("softmax without the scale", "  ".join(f"{weight:.7f}" for weight in hard[0]))
+    x = torch.tensor([[1.0, 0.0], [0.8, 0.6], [-1.0, 0.2]])
+    output, weights = attend(x, x, x)
+    print("\nWithout parameters, Y = softmax(X X^T) X. X, weights (rows sum to 1) and Y:")
+    print_table(torch.cat((x, weights, output), dim=1), digits=3)
+
+
+def show_variance() -> None:
+    print("q and k with independent elements of mean 0 and variance 1; 5,000 pairs; weights of 10 keys:\n")
+    print("   d_k  var(q.k)  var(q.k / sqrt(d_k))  largest weight  and with the scale")
+    generator = torch.Generator().manual_seed(0)
+    for size in (1, 4, 16, 64, 256, 1024):
+        query, key = torch.randn(2, 5_000, size, generator=generator)
+        products = (query * key).sum(dim=-1)
+        scores = products.view(-1, 10)
+        plain, scaled = (part.softmax(dim=-1).amax(dim=-1).mean() for part in (scores, scores / math.sqrt(size)))
+        variances = f"{products.var():9.1f} {(products / math.sqrt(size)).var():21.2f}"
+        print(f"{size:6d} {variances} {plain:15.2f} {scaled:19.2f}")
+    print("\nWithout the scale one key takes all the weight, and the gradient of the softmax vanishes.")
+
+
+def show_mask() -> None:
+    raw, unit = torch.tensor(RAW_SCORES), torch.eye(12)
+    index = torch.arange(12)[None]
+    allowed = causal().dense(index, index)
+    assert allowed is not None  # noqa: S101 - a causal mask masks
+    print("Raw scores: row = query, column = key")
+    print_table(raw, range(12))
+    print("\nCausal mask, added to the scores: 0, or - for minus infinity")
+    print_table(torch.where(allowed[0, 0], 0.0, -math.inf), range(12), digits=0)
+    print("\nMasked scores")
+    print_table(raw.masked_fill(~allowed[0, 0], -math.inf), range(12))
+    _, weights = attend(raw, unit, unit, mask=causal())
+    print("\nProbabilities: every row sums to 1, later positions get exactly 0")
+    print_table(weights, range(12))
+
+
+def show_order() -> None:
+    tokens = {word: number for number, word in enumerate(sorted(set(SENTENCES[0].split())))}
+    print(f'"{SENTENCES[0]}" and "{SENTENCES[1]}" have the same words.')
+    print("Largest difference between the encoder's vectors of the same word in both sentences:\n")
+    for kind in ("none", "sinusoidal"):
+        model = build_small(width=32, vocabulary=len(tokens), position=kind)
+        vectors = []
+        for sentence in SENTENCES:
+            words = sentence.split()
+            with torch.no_grad():
+                memory, _ = model.encode(torch.tensor([[tokens[word] for word in words]]))
+            order = sorted(range(len(words)), key=lambda place: words[place])  # stable: first "like" first
+            vectors.append(memory[0][order])
+        difference = (vectors[0] - vectors[1]).abs().amax(dim=-1)
+        print(f"positions {kind:12}", "  ".join(f"{number:.4f}" for number in difference))
+    print("\nWithout positions a permuted input gives the permuted output: the model sees a set of words.")
+
+
+def show_positions() -> None:
+    def encode(count: int, width: int) -> Tensor:
+        return Sinusoidal(width, 10000.0, interleaved=True).encode(torch.arange(count)[None])[0].double()
+
+    small, encoded = encode(5, 4), encode(5000, 64)
+    print("PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(p / 10000^(2i/d)); d = 4:")
+    print_table(small, ("I", "am", "a", "robot", "."), digits=4)
+    print("\nPE PE^T: the diagonal is d/2, and each diagonal is constant (only the distance matters)")
+    print_table(small @ small.T, range(5), digits=4)
+    print("\nBits of 0 to 15 beside four sines (base 16): low bits and fast waves change most often")
+    waves = Sinusoidal(8, 16.0, interleaved=True).encode(torch.arange(16)[None])[0][:, 0::2].flip(1)
+    print_table(waves, [f"{number:2d}  {number:04b}" for number in range(16)])
+    print("\nRequirements, for 5000 positions and d = 64")
+    distances = torch.cdist(encoded, encoded).fill_diagonal_(math.inf)
+    print(f"  bounded             largest element {encoded.abs().max():.3f}")
+    print(f"  unique              smallest distance between two positions {distances.min():.3f}")
+    by_distance = ", ".join(f"{float(encoded[p] @ encoded[p + 7]):.4f}" for p in (0, 100, 4000))
+    print(f"  relative            p and p + 7 for p = 0, 100, 4000: {by_distance}")
+    shift = torch.linalg.lstsq(encoded[:-7, 10:12], encoded[7:, 10:12]).solution  # (2, 2)
+    eigenvalues = torch.linalg.eigvals(shift).abs()
+    sizes = ", ".join(f"{size:.4f}" for size in eigenvalues)
+    print(f"  P(t + 7) = P(t) M   M of one pair of dimensions is a rotation: eigenvalues of size {sizes}")
+    far = Sinusoidal(64, 10000.0, interleaved=True).encode(torch.tensor([[1_000_000]]))
+    print(f"  any length          position 1,000,000 is finite: {bool(torch.isfinite(far).all())}")
+    print("\nEncodings that fail, at positions 1, 10, 100 and 1000")
+    places = (1, 10, 100, 1000)
+    candidates: dict[str, Callable[[int], float]] = {
+        "index, P(t + 1) = P(t) + c: unbounded": float,
+        "index / length (length 1000): another step in every length": lambda p: p / 1000,
+        "exp(c t), c = 0.01: unbounded": lambda p: math.exp(p / 100),
+        "t^(c t), c = 0.01: unbounded": lambda p: p ** (p / 100),
+    }
+    for name, encode_one in candidates.items():
+        print(f"  {name:60}", "  ".join(f"{encode_one(p):.4g}" for p in places))
+    print("  binary: 7 = 0111 and 8 = 1000 are neighbours, and every bit differs")
+
+
+def show_padding() -> None:
+    lengths = torch.tensor([5, 2, 3])
+    valid = torch.arange(5)[None] < lengths[:, None]  # (3, 5)
+    print("Three sentences of 5, 2 and 3 tokens in one batch, <pad> after each\n")
+    for row in valid:
+        print("  ", "  ".join("token" if token else "<pad>" for token in row))
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 5, 8, generator=generator)
+    index = torch.arange(5)[None]
+    mask = resolve_mask(padding(valid), index, index, is_square=True)[0]
+    heads = x[:, None]
+    _, weights = eager_attention(heads, heads, heads, mask, Score(1 / math.sqrt(8)), dropout=0.0)
+    print("\nAttention weights of each sentence's first token")
+    print_table(weights[:, 0, 0])
+
+
+def show_embedding() -> None:
+    source = build_small(width=4, vocabulary=5).source
+    assert isinstance(source, TokenInput)  # noqa: S101 - the preset reads tokens
+    matrix = source.embedding.weight.detach()  # (vocabulary, width): the lectures write its transpose
+    one_hot = torch.nn.functional.one_hot(torch.tensor(3), num_classes=5).float()
+    with torch.no_grad():
+        vectors, _ = source(torch.tensor([[3]]))
+    print("Embedding matrix E, one row per token (K = 5, D = 4)")
+    print_table(matrix, range(5), digits=4)
+    print("\nOne-hot vector of token 3, and the vector times E")
+    print_table([one_hot.tolist()], digits=0)
+    print_table([(one_hot @ matrix).tolist()], digits=4)
+    print("\nThe model's input: row 3 times sqrt(D) = 2")
+    print_table(vectors[0], digits=4)
+
+
+def show_loss() -> None:
+    logits = torch.tensor([[2.0, 0.5, 0.1, -1.0]])
+    label = torch.tensor([0])
+    logprobs = logits.log_softmax(dim=-1)[0]
+    print("Probabilities of four tokens; the right one is the first")
+    print_table([logprobs.exp().tolist()], digits=4)
+    for smoothing in (0.0, 0.1):
+        target = torch.full((4,), smoothing / 4)
+        target[0] += 1 - smoothing
+        entropy = torch.special.entr(target).sum()
+        divergence = -entropy - (target * logprobs).sum()
+        loss = class_loss(logits, label, label_smoothing=smoothing).total
+        print(f"\nlabel smoothing {smoothing:g}: cross-entropy {loss:.4f}")
+        print(f"  KL divergence {divergence:.4f} + entropy of the target {entropy:.4f} = {divergence + entropy:.4f}")
+
+
+SUBJECTS: dict[str, Callable[[], None]] = {
+    "lookup": show_lookup,
+    "attention": show_attention,
+    "variance": show_variance,
+    "mask": show_mask,
+    "order": show_order,
+    "positions": show_positions,
+    "padding": show_padding,
+    "embedding": show_embedding,
+    "loss": show_loss,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("subject", choices=SUBJECTS, help="what to print")
+    SUBJECTS[parser.parse_args().subject]()
+
+
+if __name__ == "__main__":
+    main()
