@@ -72,7 +72,43 @@ def position_of_another_corpus(place: Place) -> None:
 @attack("resume", STANDS)
 def negative_position(place: Place) -> None:
     """A negative epoch and a journal of negative length."""
-    _edit_state(place, lambda state: state["progress"].update(update=-5, journal=-1))
+    _edit_state(place, lambda state: state["progress"].update(spikes=-5, journal=-1))
+
+
+@attack("resume", STANDS)
+def epoch_beyond_64_bits(place: Place) -> None:
+    """An epoch of 2^63, which no array of integers can hold."""
+    _edit_state(place, lambda state: state["progress"]["position"].update(epoch=2**63))
+
+
+@attack("resume", STANDS)
+def digits_in_a_string(place: Place) -> None:
+    """The number of tokens is the string "7", which a lenient parser takes for a number."""
+    _edit_state(place, lambda state: state["progress"].update(tokens="7"))
+
+
+@attack("resume", WHOLE)
+def state_of_another_update(place: Place) -> None:
+    """The checkpoint claims 400 digits of updates."""
+    _edit_state(place, lambda state: state["progress"].update(update=10**400))
+
+
+@attack("resume", "not the name of a checkpoint")
+def step_in_other_digits(place: Place) -> None:
+    """A checkpoint whose number is written in Arabic-Indic digits."""
+    place.step.rename(place.step.with_name("step-" + "\u0660" * 7 + "\u0669"))
+
+
+@attack("resume", "not the name of a checkpoint")
+def step_of_240_digits(place: Place) -> None:
+    """A checkpoint whose number has 240 digits."""
+    place.step.rename(place.step.with_name("step-" + "9" * 240))
+
+
+@attack("resume", "not a folder")
+def file_for_a_checkpoint(place: Place) -> None:
+    """A file has the name of the next checkpoint."""
+    place.step.with_name("step-00000005").write_text("mine")
 
 
 @attack("resume", "corpus.json")

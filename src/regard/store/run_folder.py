@@ -16,6 +16,7 @@ log.txt           the output of `regard train`
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,11 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.base.files import explain_full_disk, flush_file, flush_folder, lock_folder, recover
 from regard.store.model_folder import BEST, RUN
+
+# Digits are ASCII, and there is one name for each step; suffixes mark what a kill may leave.
+_CHECKPOINT_NAME = re.compile(
+    r"step-(?P<step>[0-9]{8}|[1-9][0-9]{8,15})(?P<suffix>\.(?:tmp|old|gone|damaged))?", re.ASCII
+)
 
 
 class RunFolder:
@@ -50,8 +56,14 @@ class RunFolder:
         """Lock the folder against other processes, and clean up unfinished files of a killed run."""
         self.path.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.path), explain_full_disk(self.path):
-            self._check_no_links()
-            for path in (self.best, self.average, *(old.with_suffix("") for old in self.checkpoints.glob("*.old"))):
+            try:
+                self._check_no_links()
+                self._check_checkpoint_names()
+            except PermissionError as error:
+                fix = "Give yourself permission to read and write everything in the run folder."
+                raise RegardError(f"{error.strerror}.", where=str(error.filename), fix=fix) from error
+            replaced = (path.with_suffix("") for path in self.checkpoints.glob("step-*.old"))
+            for path in (self.best, self.average, *replaced):
                 recover(path)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
@@ -60,18 +72,44 @@ class RunFolder:
     def _check_no_links(self) -> None:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
         files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
-        prepared = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards)
-        folders = [
-            folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old"))
-        ]
-        for path in (*files, *_iter_tree(*prepared, self.checkpoints, *folders)):
+        models = (folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old")))
+        folders = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards, self.checkpoints, *models)
+        for path in (*files, *_iter_tree(*folders)):
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
                 fix = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
                 raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)
+        for path in files:
+            if path.is_dir():
+                raise RegardError("This is not a regular file.", where=str(path), fix="Move this folder elsewhere.")
+        for path in folders:
+            _check_folder(path)
         for path in (self.metrics, self.timing, self.log):
             if path.exists() and path.stat().st_nlink > 1:
                 fix = "Replace it with a copy: the run appends to this file, which would also change the linked one."
                 raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
+
+    def _check_checkpoint_names(self) -> None:
+        """Refuse entries that look like checkpoints but are none: a resumed run would overlook or replace them."""
+        for path in self.checkpoints.glob("step-*"):
+            if _CHECKPOINT_NAME.fullmatch(path.name) is None:
+                fix = "Move it out of this folder, or name it as Regard does, such as step-00000100."
+                raise RegardError("This is not the name of a checkpoint.", where=str(path), fix=fix)
+            _check_folder(path)
+
+
+def parse_step(name: str) -> int | None:
+    """Return the update of a complete checkpoint from the name of its folder; None for any other name.
+
+    >>> parse_step("step-00000100"), parse_step("step-00000100.tmp"), parse_step("step-100")
+    (100, None, None)
+    """
+    match = _CHECKPOINT_NAME.fullmatch(name)
+    return None if match is None or match["suffix"] else int(match["step"])
+
+
+def _check_folder(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise RegardError("This is not a folder.", where=str(path), fix="Move this file elsewhere.")
 
 
 def _iter_tree(*folders: Path) -> Iterator[Path]:

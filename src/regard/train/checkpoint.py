@@ -11,7 +11,6 @@ manifest; a damaged checkpoint is never used: the previous one is loaded instead
 """
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,13 +22,13 @@ from torch import Tensor
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, explain_full_disk, read_json, verify
+from regard.store.run_folder import parse_step
 from regard.store.weights import load_tensors, save_tensors
 
 Tensors = Mapping[str, Tensor]
 Result = TypeVar("Result")
 TENSOR_FILES = {"weights": "model.safetensors", "optimizer": "optimizer.safetensors", "ema": "ema.safetensors"}
 STATE_FILE = "state.json"
-_STEP_NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,10 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Return the updates that have a checkpoint, in ascending order."""
-        if not self.folder.exists():
+        if not self.folder.is_dir():
             return []
-        matches = (_STEP_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir())
-        return sorted(int(match[1]) for match in matches if match is not None)
+        steps = (parse_step(path.name) for path in self.folder.iterdir() if path.is_dir())
+        return sorted(step for step in steps if step is not None)
 
     @property
     def last_change(self) -> int | None:
@@ -107,6 +106,11 @@ class Checkpoints:
             raise DamagedError("The file is missing.", where=str(path), fix="Read the checkpoint again.") from None
         if not isinstance(state, dict):
             raise DamagedError("The file holds no state of a run.", where=str(path), fix="Restore it from a backup.")
+        progress = state.get("progress")
+        update = progress.get("update", step) if isinstance(progress, dict) else step
+        if type(update) is int and update != step:
+            what, fix = f"It holds the state of update {str(update)[:20]}.", "Give the folder its own name."
+            raise DamagedError(what, where=str(path), fix=fix)
         return state
 
     def load_weights(self, step: int) -> dict[str, Tensor]:
@@ -166,7 +170,7 @@ class Checkpoints:
 
     def rotate(self, keep: set[int]) -> None:
         """Remove all checkpoints except `keep` and the newest, and leftovers of killed writes and removals."""
-        for leftover in (*self.folder.glob("*.gone"), *self.folder.glob("*.tmp")):
+        for leftover in (*self.folder.glob("step-*.gone"), *self.folder.glob("step-*.tmp")):
             shutil.rmtree(leftover)
         steps = self.steps()
         for step in steps[:-1]:

@@ -4,6 +4,7 @@ Under `autocast(..., "bfloat16")` matrix products run in bfloat16. Weights, grad
 and so do the residual stream, norms, positions, softmax and loss: they sum many values, or large and small ones.
 """
 
+import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -66,10 +67,14 @@ class GradScaler:
         """Restore a saved state.
 
         Raises:
-            RegardError: If the state belongs to another precision.
+            RegardError: If the state belongs to another precision, or is none of a gradient scaler.
         """
         if bool(state) != self.is_enabled:
             what = "has a gradient scale" if state else "has no gradient scale"
-            raise RegardError(f"The saved state {what}.", fix="Resume with the precision that the run started with.")
+            fix = "Resume with the precision that the run started with."
+            raise RegardError(f"The saved state {what}.", where="progress.scaler", fix=fix)
+        if state.keys() != self.state_dict().keys() or not all(0 <= value < math.inf for value in state.values()):
+            fix = "Restore the checkpoint from a backup, or start a new run."
+            raise RegardError("The saved state of the gradient scale is damaged.", where="progress.scaler", fix=fix)
         if self.is_enabled:
             self._scaler.load_state_dict(dict(state))

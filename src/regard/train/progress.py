@@ -1,5 +1,7 @@
 """Progress of a run as plain values, which a checkpoint stores beside tensors and settings."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -7,6 +9,9 @@ from pydantic import TypeAdapter
 
 from regard.base.errors import DamagedError
 from regard.data.batches.order import DataPosition
+
+MAX_COUNT = 2**53  # the largest integer that every JSON parser and float64 represent exactly
+MAX_EPOCH = 2**31  # times the weight of a source it must fit into 64 bits
 
 
 @dataclass
@@ -35,19 +40,31 @@ class Progress:
         """Read the progress from a checkpoint's JSON state.
 
         Raises:
-            DamagedError: If fields are missing, unknown or of the wrong type.
+            DamagedError: If fields are missing, unknown, of the wrong type or out of range.
         """
         try:
             values = dict(state["progress"])
             if not isinstance(state["run"], dict) or {item.name for item in fields(cls)} != values.keys():
                 raise TypeError("unexpected fields")
-            checked = TypeAdapter(cls).validate_python(values)  # only checked: `values` are restored exactly as written
+            if any(abs(number) > MAX_COUNT for number in _iter_integers(values)):
+                raise ValueError("a number is too large")
+            # Only checked: `values` are restored exactly as written.
+            checked = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
             counts = [checked.update, checked.tokens, checked.best_update, checked.since_best, checked.spikes]
             position = checked.position
             counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
-            if min(counts) < 0:
-                raise ValueError("negative count")
+            if min(counts) < 0 or (position is not None and position.epoch > MAX_EPOCH):
+                raise ValueError("a count is out of range")
         except (KeyError, TypeError, ValueError) as error:
             fix = "Restore the checkpoint from a backup, or start a new run."
             raise DamagedError("The checkpoint holds no valid progress of a run.", where=where, fix=fix) from error
         return cls(**{**values, "position": position})
+
+
+def _iter_integers(value: Any) -> Iterator[int]:
+    """Yield every integer in nested lists and dictionaries."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _iter_integers(inner)
