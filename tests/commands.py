@@ -6,9 +6,13 @@ import shlex
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from typing import Any
 from unittest import mock
 
+import typer.main  # noqa: TID251
+
 from regard.cli import main
+from regard.cli.app import app
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,15 @@ def run_command_line(text: str, columns: int = 100) -> CommandResult:
     name, *arguments = shlex.split(text)
     assert name == "regard", f"only `regard` can be run here, not `{name}`"
     return run_command(*arguments, columns=columns)
+
+
+def parse_command_line(text: str) -> None:
+    """Parse a command line with the real options, without running it; a mistake raises an error."""
+    name, *arguments = shlex.split(text, comments=True)
+    assert name == "regard", f"not a `regard` command: {text}"
+    command: Any = typer.main.get_command(app)
+    context = command.make_context("regard", arguments)
+    while hasattr(command, "resolve_command"):  # a group
+        remaining = [*getattr(context, "_protected_args", ()), *context.args]
+        name, command, arguments = command.resolve_command(context, remaining)
+        context = command.make_context(name, arguments, parent=context)

@@ -10,6 +10,7 @@ import regard
 from regard.base.errors import RegardError
 from regard.cli import (
     check,
+    demo,
     evaluate,
     fill,
     generate,
@@ -27,6 +28,7 @@ from regard.cli.help import HelpCommand, HelpGroup, UsageError, explain_usage
 from regard.cli.options import option
 
 EXAMPLES = """
+regard demo
 regard train --source train.en --target train.de --out my-model
 regard translate my-model "Where is Tom?"
 """
@@ -45,6 +47,7 @@ def _add(panel: str, module: Any, function: Any) -> None:
     app.command(cls=HelpCommand, epilog=getattr(module, "EXAMPLES", None), rich_help_panel=panel)(function)
 
 
+_add("Start", demo, demo.demo)
 _add("Start", info, info.info)
 _add("Data", check, check.check)
 app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel="Data")

@@ -37,7 +37,7 @@ def train(options: TrainCommandOptions) -> None:
             _print_plan(options)
             return
         notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
-        with _display() as listener:
+        with show_events() as listener:
             finished = start(options, [listener], notes=notes)
     except UsageError as error:
         Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
@@ -47,7 +47,7 @@ def train(options: TrainCommandOptions) -> None:
 
 
 def _print_plan(options: TrainCommandOptions) -> None:
-    with _display() as listener:
+    with show_events() as listener:
         plan = make_plan(options, [listener])
         duration = plan.measure_duration([listener])
     typer.echo(f"- {duration}")
@@ -55,7 +55,7 @@ def _print_plan(options: TrainCommandOptions) -> None:
 
 
 @contextmanager
-def _display() -> "Iterator[Listener]":
+def show_events() -> "Iterator[Listener]":
     """Show events: a live display on a terminal, plain lines elsewhere."""
     console = Console()
     if sys.stdout.isatty() and not console.is_dumb_terminal:

@@ -1,0 +1,191 @@
+"""`regard demo`: train a small translation model on bundled sentences, and show it learning."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.cli.allocator import tune_allocator
+from regard.cli.options import option
+from regard.cli.text_input import load_as
+from regard.cli.train import EXIT_CODES, show_events
+from regard.train.options import TrainOptions
+
+if TYPE_CHECKING:
+    from regard.train.events import Event, Listener, SampleOutput
+
+ASSETS = files("regard") / "assets" / "demo"
+SPLITS = ("train", "validation", "test")
+LANGUAGES = ("en", "de")
+RUN_FILE_FOLDER = "regard-demo"  # the folder that the bundled run file names
+QUICK_PAIRS = {"train": 500, "validation": 20, "test": 20}
+QUICK_SETTINGS = {  # a small vocabulary and small batches, without tuning for the device
+    "tokenizer.vocabulary": 600,
+    "train.updates": 20,
+    "train.update_tokens": 512,
+    "train.schedule.warmup": 5,
+    "data.batch_tokens": 512,
+    "validation.every": 10,
+    "device.threads": 1,
+    "device.logit_rows": 256,
+    "device.attention": "autocast",
+}
+EXAMPLES = """
+regard demo
+regard demo --out another-folder
+regard demo --quick
+"""
+
+
+def demo(
+    out: Annotated[Path, option("New folder for the text and the model.", metavar="FOLDER")] = Path("regard-demo"),
+    updates: Annotated[
+        int | None, option("Number of optimizer updates; more take longer and translate better.", min=1)
+    ] = None,
+    quick: Annotated[
+        bool,
+        option("Train 20 updates on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
+    ] = False,
+) -> None:
+    """Train a model that translates English to German, on bundled sentences, in about three minutes.
+
+    It shows the translations of five sentences that the model never trains on, before, during and after training.
+    """
+    model = out / "model"
+    _check_folder(out, model)
+    notes = tune_allocator(is_enabled=True)
+    counts = _write_corpus(out, QUICK_PAIRS if quick else {})
+    duration = "a few seconds" if quick else "about three minutes on two CPU cores"
+    typer.echo(
+        f"A Transformer learns to translate from English to German, from {counts['train']:,} short sentences.\n"
+        f"This takes {duration}. Ctrl-C saves and stops.\n\n"
+        f"  text      {out / 'train.en'}, {out / 'train.de'}  (Tatoeba, CC BY 2.0 FR: {out / 'README.md'})\n"
+        f"  settings  {out / 'run.toml'}\n"
+        f"  command   regard train {out / 'run.toml'} --out {model}\n"
+    )
+    from regard.train.start import start  # only when needed
+
+    options = TrainOptions(run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if quick else None)
+    with show_events() as listener:
+        finished = start(options, [SampleListener(listener, out)], notes=notes)
+    if finished.reason == "stop requested":
+        typer.echo(f"Continue with: regard train --resume {model}")
+    else:
+        _print_results(out, model)
+    raise typer.Exit(EXIT_CODES[finished.reason])
+
+
+class SampleListener:
+    """Passes events on to another listener, and adds the translations of the sample sentences as messages."""
+
+    def __init__(self, listener: "Listener", folder: Path) -> None:
+        self._listener, self._folder = listener, folder
+        self._updates = 0
+
+    def __call__(self, event: "Event") -> None:
+        """Handle an event."""
+        from regard.train.events import Started, Validated
+
+        if isinstance(event, Started):
+            self._listener(event)
+            self._updates = event.updates
+            self._show("before training, from random weights", _translate_untrained(event.folder, self._folder))
+        elif isinstance(event, Validated):
+            self._listener(replace(event, samples=()))
+            self._show(f"after {event.update:,} of {self._updates:,} updates", event.samples)
+        else:
+            self._listener(event)
+
+    def _show(self, title: str, samples: "Sequence[SampleOutput]") -> None:
+        from regard.train.events import Message
+
+        width = max((len(sample.source) for sample in samples), default=0)
+        self._listener(Message(f"{title}:"))
+        for sample in samples:
+            self._listener(Message(f"    {sample.source:<{width}}  {sample.output}"))
+
+
+def _check_folder(out: Path, model: Path) -> None:
+    if (model / "best").is_dir():
+        fix = f'Use it: regard translate {model} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
+        raise RegardError("The demo was trained here before.", where=str(out), fix=fix)
+    if (model / "run.toml").is_file():
+        fix = f"Continue it: regard train --resume {model}. To start anew: regard demo --out ANOTHER-FOLDER."
+        raise RegardError("A demo was started here before, and stopped.", where=str(out), fix=fix)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        what = "The folder is not empty." if out.is_dir() else "--out is a file; the demo needs a folder."
+        raise RegardError(what, where=str(out), fix="Choose a new folder: regard demo --out ANOTHER-FOLDER.")
+
+
+def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
+    """Write the bundled pairs as two files per split, the run file and the licence; return the number of pairs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        counts = {}
+        for split in SPLITS:
+            lines = gzip.decompress((ASSETS / f"{split}.tsv.gz").read_bytes()).decode().splitlines()
+            step = len(lines) // max_pairs.get(split, len(lines))  # the training pairs are sorted
+            pairs = [line.split("\t") for line in lines[::step]]
+            for side, language in enumerate(LANGUAGES):
+                text = "".join(f"{pair[side]}\n" for pair in pairs)
+                (folder / f"{split}.{language}").write_text(text, encoding="utf-8", newline="\n")
+            counts[split] = len(pairs)
+        name = json.dumps(str(folder), ensure_ascii=False)[1:-1]  # TOML escapes like JSON
+        run_file = (ASSETS / "run.toml").read_text(encoding="utf-8").replace(f"{RUN_FILE_FOLDER}/", f"{name}/")
+        (folder / "run.toml").write_text(run_file, encoding="utf-8", newline="\n")
+        (folder / "README.md").write_bytes((ASSETS / "README.md").read_bytes())
+    except OSError as error:
+        raise RegardError(
+            f"The folder cannot be written: {error.strerror}.", where=str(folder), fix="Choose another --out."
+        ) from error
+    return counts
+
+
+def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]":
+    """Translate the sample sentences with the initial weights of the run."""
+    from regard.config.codec import RUN_FILES
+    from regard.config.model import EncoderDecoder
+    from regard.models.build import build
+    from regard.pipeline.search import Beam
+    from regard.pipeline.translator import Translator
+    from regard.store.run_folder import RunFolder
+    from regard.text.tokenizer_pair import TokenizerPair
+    from regard.train.events import SampleOutput
+
+    run = RUN_FILES.load(run_folder / "run.toml")
+    assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - the bundled run file
+    translator = Translator(
+        build(run.model, seed=run.seed), TokenizerPair.load(RunFolder(run_folder).tokenizer), run.model
+    )
+    sources = (folder / "validation.en").read_text(encoding="utf-8").splitlines()[: run.validation.samples]
+    translations = translator.translate(sources, Beam(1), max_length=8)
+    return [
+        SampleOutput(source, translation.text, "") for source, translation in zip(sources, translations, strict=True)
+    ]
+
+
+def _print_results(out: Path, model: Path) -> None:
+    from regard.measure.bleu_chrf import bleu, chrf
+    from regard.pipeline.translator import Translator
+
+    sources, references = (
+        (out / f"test.{language}").read_text(encoding="utf-8").splitlines() for language in LANGUAGES
+    )
+    outputs = [translation.text for translation in load_as(model, Translator).translate(sources)]
+    typer.echo(
+        f"\nOn {len(sources)} test sentences that it never saw: BLEU {bleu(outputs, references).value:.1f}, "
+        f"chrF {chrf(outputs, references).value:.1f} (of 100; beam search).\n\n"
+        "What to type next:\n"
+        f'  regard translate {model} "My brother likes music."\n'
+        f"  regard evaluate {model} --source {out / 'test.en'} --reference {out / 'test.de'}\n"
+        f"  regard train --resume {model} --more 500        # longer training, better translations\n"
+        "  regard check yours.en yours.de                  # your own sentence pairs: are they clean?\n"
+        "  regard train --source yours.en --target yours.de --out my-model\n"
+        "  regard train --text book.txt --out my-book      # a language model instead"
+    )

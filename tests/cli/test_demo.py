@@ -1,0 +1,119 @@
+"""`regard demo` needs no file of the user's, shows the model learning, and says what to type next."""
+
+import gzip
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from regard.base.files import sha256
+from regard.config.codec import RUN_FILES
+from tests.commands import CommandResult, parse_command_line, run_command, run_command_line
+
+ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "src" / "regard" / "assets" / "demo"
+MAX_BYTES = 400_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path) -> CommandResult:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return run_command("demo", "--quick")
+
+
+def test_the_demo_trains_without_any_file(trained: CommandResult, folder: Path) -> None:
+    assert trained.code == 0, trained.errors
+    assert (folder / "regard-demo" / "model" / "best" / "model.safetensors").is_file()
+    assert "CC BY 2.0" in (folder / "regard-demo" / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_shows_the_same_five_sentences_at_every_stage(trained: CommandResult, folder: Path) -> None:
+    sentences = (folder / "regard-demo" / "validation.en").read_text(encoding="utf-8").splitlines()[:5]
+    lines = [line.partition("  ")[2] for line in trained.output.splitlines()]  # without the time
+    for title in ("before training, from random weights:", "after 10 of 20 updates:", "after 20 of 20 updates:"):
+        start = lines.index(title) + 1
+        for line, sentence in zip(lines[start : start + 5], sentences, strict=True):
+            assert line.startswith(f"    {sentence}  ")
+    assert "On 20 test sentences that it never saw: BLEU " in trained.output
+
+
+def test_the_commands_that_it_prints_run(trained: CommandResult, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    commands = [line.strip() for line in trained.output.partition("What to type next:")[2].splitlines() if line.strip()]
+    assert len(commands) >= 5
+    for command in commands:
+        parse_command_line(command)
+        if "regard-demo" in command:  # the others name files of the user's
+            done = run_command_line(command.partition(" #")[0].replace("--more 500", "--more 1"))
+            assert done.code == 0, (command, done.errors)
+
+
+def test_a_second_start_says_what_to_do(trained: CommandResult, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert trained.code == 0
+    monkeypatch.chdir(folder)
+    again = run_command("demo")
+    assert again.code == 1
+    assert "The demo was trained here before." in again.errors
+    assert "regard translate regard-demo/model" in again.errors
+
+
+def test_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    refused = run_command("demo", "--out", str(tmp_path / "full"))
+    assert refused.code == 1
+    assert "not empty" in refused.errors
+
+
+def test_the_text_is_small_clean_and_held_out() -> None:
+    assert sum(file.stat().st_size for file in ASSETS.iterdir()) < MAX_BYTES
+    splits = {
+        name: gzip.decompress((ASSETS / f"{name}.tsv.gz").read_bytes()).decode().splitlines()
+        for name in ("train", "validation", "test")
+    }
+    assert [len(lines) for lines in splits.values()] == [17264, 200, 200]
+    sides = {name: {side for line in lines for side in line.split("\t")} for name, lines in splits.items()}
+    assert not sides["train"] & (sides["validation"] | sides["test"])
+    assert not sides["validation"] & sides["test"]
+    assert all(line.count("\t") == 1 for lines in splits.values() for line in lines)
+
+
+def test_the_run_file_is_valid() -> None:
+    run = RUN_FILES.load(ASSETS / "run.toml")
+    assert run.validation.samples == 5
+    assert run.train.updates % run.validation.every == 0  # the last validation is at the end
+
+
+@pytest.mark.slow
+def test_the_script_makes_the_same_files(tmp_path: Path) -> None:
+    """Where the public corpus is at hand."""
+    corpus = ROOT / "../shared/data/tatoeba_deen"
+    if not corpus.is_dir():
+        pytest.skip("the corpus is not here")
+    script = ROOT / "scripts" / "make_demo_data.py"
+    files = [str(corpus / "train.en.gz"), str(corpus / "train.de.gz")]
+    subprocess.run([sys.executable, str(script), *files, "--out", str(tmp_path)], check=True)  # noqa: S603
+    for file in tmp_path.iterdir():
+        assert sha256(file) == sha256(ASSETS / file.name), file.name
+
+
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling builds the wheel")
+def test_the_wheel_contains_the_text(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for file in ASSETS.iterdir():
+        assert f"regard/assets/demo/{file.name}" in names
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"regard-{wheel.name.split('-')[1]}.dist-info/licenses/{project['license-files'][0]}" in names
