@@ -48,7 +48,7 @@ def demo(
     updates: Annotated[
         int | None, option("Number of optimizer updates; more take longer and translate better.", min=1)
     ] = None,
-    quick: Annotated[
+    is_short: Annotated[
         bool,
         option("Train 20 updates on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
     ] = False,
@@ -60,8 +60,8 @@ def demo(
     model = out / "model"
     _check_folder(out, model)
     notes = tune_allocator(is_enabled=True)
-    counts = _write_corpus(out, QUICK_PAIRS if quick else {})
-    duration = "a few seconds" if quick else "about three minutes on two CPU cores"
+    counts = _write_corpus(out, QUICK_PAIRS if is_short else {})
+    duration = "a few seconds" if is_short else "about three minutes on two CPU cores"
     typer.echo(
         f"A Transformer learns to translate from English to German, from {counts['train']:,} short sentences.\n"
         f"This takes {duration}. Ctrl-C saves and stops.\n\n"
@@ -71,7 +71,9 @@ def demo(
     )
     from regard.train.start import start  # only when needed
 
-    options = TrainOptions(run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if quick else None)
+    options = TrainOptions(
+        run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if is_short else None
+    )
     with show_events() as listener:
         finished = start(options, [SampleListener(listener, out)], notes=notes)
     if finished.reason == "stop requested":
