@@ -22,7 +22,7 @@ from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
 from tests.faults.world import Violations, World
-from tests.train.runs import read_metrics
+from tests.train.runs import compute_fingerprints, read_metrics
 from tests.train.test_trainer import SpikyObjective
 
 DAY = 86_400.0
@@ -104,6 +104,42 @@ def check_accepted(world: World) -> Violations:
         "run.toml has it": RUN_FILES.load(world.copy_folder / "run.toml").train.clip == 0.25,
         "the checkpoint has it": state["run"]["train"]["clip"] == 0.25,
     })  # fmt: skip
+
+
+def check_killed_after_acceptance(world: World, name: str) -> Violations:
+    """Kill a run just before it writes a file after changed settings were accepted; it resumes without a question."""
+    changes = {"train.clip": 0.25}
+    resume(world.copy_folder, changes=changes, accept={"config"})
+    changed = compute_fingerprints(world.copy_folder)
+    world.copy()
+    child = os.fork()
+    if child == 0:
+        replace = Path.replace
+
+        def kill(source: Path, target: Path) -> Path:
+            if target.name == name:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return replace(source, target)
+
+        try:
+            with mock.patch.object(Path, "replace", kill):
+                resume(world.copy_folder, changes=changes, accept={"config"})
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    resume(world.copy_folder)
+    is_recorded = name == "manifest.json"  # later than run.toml
+    return list_failures({
+        "it was killed there": os.waitstatus_to_exitcode(status) == -signal.SIGKILL,
+        "all files have the old or all the new settings": compute_fingerprints(world.copy_folder)
+        == (changed if is_recorded else world.expected),
+    })  # fmt: skip
+
+
+def check_edited_after_acceptance(world: World) -> Violations:
+    """Acceptance is for the settings that were shown, not for later edits."""
+    resume(world.copy_folder, changes={"train.clip": 0.25}, accept={"config"}, pause_at=9)
+    return check_edited(world, "clip = 0.25", "clip = 0.75", "train.clip: was 0.25, is 0.75 | --accept config")
 
 
 def check_edited(world: World, old: str, new: str, words: str) -> Violations:
@@ -237,6 +273,12 @@ CASES: dict[str, Case] = {
     ),
     "fewer updates than made": lambda world: world.check_resume_refused("has already made 8 updates", updates=5),
     "another clip, accepted": check_accepted,
+    "killed before acceptance is recorded": lambda world: check_killed_after_acceptance(world, "accepted.json"),
+    "killed before the accepted settings are written": lambda world: check_killed_after_acceptance(world, "run.toml"),
+    "killed before a checkpoint has the accepted settings": lambda world: check_killed_after_acceptance(
+        world, "manifest.json"
+    ),
+    "run.toml edited after settings were accepted": check_edited_after_acceptance,
     "run.toml edited by hand": lambda world: check_edited(
         world, "smoothing = 0.1", "smoothing = 0.2", "smoothing: was"
     ),
@@ -262,5 +304,6 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 QUICK = (
     "a gradient that is nan", "nan, policy stop", "another learning rate", "run.toml edited by hand",
+    "killed before a checkpoint has the accepted settings", "run.toml edited after settings were accepted",
     "a word of the corpus changed", "a bit of a shard", "the clock jumps a day back", "two runs in one folder",
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The folder of a run: its settings, its tokens, its metrics and its checkpoints.
 
 run.toml          every setting, defaults included
+accepted.json     sha256 of the settings that the user accepted when the run was resumed with other ones
 corpus.json       size and sha256 of every corpus file
 distilled/        the teachers' translations of the training sources (only with teachers), sealed
 tokenizer/        the tokenizers of the run
@@ -38,6 +39,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = path / RUN
+        self.accepted = path / "accepted.json"
         self.corpus = path / "corpus.json"
         self.distilled = path / "distilled"
         self.distilled_chunks = path / "distilled-chunks"  # exists only until `distilled` is complete
@@ -71,7 +73,7 @@ class RunFolder:
 
     def _check_no_links(self) -> None:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
-        files = (self.run, self.corpus, self.examples, self.metrics, self.timing, self.log)
+        files = (self.run, self.accepted, self.corpus, self.examples, self.metrics, self.timing, self.log)
         models = (folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old")))
         folders = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards, self.checkpoints, *models)
         for path in (*files, *_iter_tree(*folders)):

@@ -6,6 +6,8 @@ resume(Path("my-model"))          # the same run, from its last checkpoint
 Both reuse the finished files of an earlier start: tokenizers, shards, tuned device settings, checkpoints.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ import torch
 
 from regard.base import cpu_fast_path, limits
 from regard.base.errors import RegardError
-from regard.base.files import is_leftover
+from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
@@ -124,7 +126,8 @@ def resume(
                 with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
             )
         state = _load_newest_state(run_folder, run)
-        before = to_dict(run) if state is None else state["run"]  # the settings of the newest checkpoint
+        # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
+        before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
         is_extended = new_run.train.updates != run.train.updates
         _check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
         _check_data(run, run_folder, accept, listeners)
@@ -194,8 +197,22 @@ def _run(
         emit(finished)
         return finished
     trainer = Trainer(run, folder, run_data, emit)
-    RUN_FILES.save(run, folder.run)  # only now: the trainer has accepted these settings
+    if trainer.has_new_settings:  # the user accepted them; recorded first, so that a kill leaves both files or neither
+        write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
+    RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
+
+
+def _is_accepted(run: Run, folder: RunFolder) -> bool:
+    """Whether the user accepted exactly these settings when the run was last resumed with other ones."""
+    try:
+        return bool(read_json(folder.accepted) == {"settings": _hash_settings(run)})
+    except FileNotFoundError:
+        return False
+
+
+def _hash_settings(run: Run) -> str:
+    return hashlib.sha256(json.dumps(to_dict(run), sort_keys=True).encode()).hexdigest()
 
 
 class _StoppedEarlyError(Exception):

@@ -110,6 +110,12 @@ class Trainer:
                 self._save()
         raise AssertionError("the data never ends")  # pragma: no cover
 
+    @property
+    def has_new_settings(self) -> bool:
+        """Whether the settings differ from those of the checkpoint that the run resumes from."""
+        newest = self._newest_checkpoint
+        return newest is not None and newest[1].state["run"] != self.model_writer.run_dict
+
     def _start(self) -> None:
         progress = self.progress
         if progress.finished and progress.update < self.run.train.updates:
@@ -117,10 +123,10 @@ class Trainer:
         self.journal.truncate(progress.journal)
         self._report_start()
         if self._newest_checkpoint is not None:
-            step, checkpoint = self._newest_checkpoint
+            has_new_settings, (step, _) = self.has_new_settings, self._newest_checkpoint
             self._newest_checkpoint = None  # free its memory: as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
-            if checkpoint.state["run"] != self.model_writer.run_dict:
+            if has_new_settings:
                 if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
                     self._validate()  # the total was lowered, so this update is now the last
                 self._save()  # after a kill, the user need not accept the changed settings again
