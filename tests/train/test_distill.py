@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
@@ -25,6 +26,7 @@ from regard.train import distill as module
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message, Stage
 from regard.train.fit import fit, resume
+from tests.commands import run_command
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
 LANGUAGES = {"data.train.0.languages": ["en", "de"]}
@@ -243,3 +245,44 @@ def test_an_unsuitable_teacher_is_refused(world: Path, tmp_path: Path) -> None:
         RUN_FILES.change(language_model, {"distillation.teachers": [str(world / "one")]})
     with pytest.raises(ConfigError, match="teachers translate text"):
         make_student(world, "one", changes={"data.prepared": "shards", "data.held_out": 0.0})
+
+
+def test_the_command_takes_teachers(world: Path, tmp_path: Path) -> None:
+    """`regard train --teacher`: the plan names the composition of the corpus, and the run file holds the teachers."""
+    pair = ("--source", str(world / "corpus/all.en"), "--target", str(world / "corpus/all.de"))
+    teachers = ("--teacher", str(world / "one"), "--teacher", str(world / "two"))
+    settings = [f"--set={setting}" for setting in ("model.width=16", "device.allocator=plain")]
+    plan = run_command("train", *pair, *teachers, *settings, "--dry-run", columns=200)
+    assert plan.code == 0, plan.errors
+    assert (
+        "Training data: the pairs, each 2 times per epoch, and 2 translations of every training source" in plan.output
+    )
+    assert "[distillation]\nteachers = [" in plan.output
+    for options, message, code in (
+        (("--teacher", str(tmp_path)), "neither a model nor a run", 1),
+        (("--teacher", str(world / "one"), "--languages", "en", "fr"), "en to de, and the corpus is en to fr", 1),
+        (("--set", "distillation.beam_size=4"), "distillation.teachers: is missing", 1),
+    ):
+        done = run_command("train", *pair, *options, "--out", str(tmp_path / "run"))
+        assert done.code == code
+        assert message in done.errors
+    text = run_command("train", "--text", str(world / "corpus/book.txt"), *teachers, "--out", str(tmp_path / "run"))
+    assert (text.code, "--teacher cannot be combined with --text" in text.errors) == (2, True)
+    resumed = run_command("train", "--resume", str(world / "one"), *teachers)
+    assert (resumed.code, "--teacher cannot be given" in resumed.errors) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_python_takes_teachers(world: Path, tmp_path: Path) -> None:
+    """`regard.train(teacher=[...])` trains as the command does."""
+    small = {"model.width": 16, "model.encoder.layers": 1, "model.decoder.layers": 1, "train.average": 1}
+    finished = regard.train(
+        world / "corpus/all.en",
+        world / "corpus/all.de",
+        teacher=[world / "one"],
+        out=tmp_path / "run",
+        updates=1,
+        settings={**small, "device.threads": 1, "device.logit_rows": 0, "device.attention": "autocast"},
+    )
+    assert "- teacher 1: " in (finished.folder / "best" / "README.md").read_text()
+    assert "The teachers made" in (finished.folder / "log.txt").read_text()

@@ -31,6 +31,9 @@ TRAIN_PARAMETERS = {
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
     "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size."),
+    "teacher": option(
+        "Model whose translations of the training sources are also learned from. Repeatable.", metavar="FOLDER"
+    ),
     "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
     "minutes": option("Time budget: chooses model size and number of updates to fit."),
     "updates": option("Total number of optimizer updates."),

@@ -174,6 +174,16 @@ class Distillation(Frozen):
     """Folder of finished translations that several runs with the same teachers and sources share. By default they are
     in the run folder."""
 
+    @property
+    def translations_per_source(self) -> int:
+        """The number of translations that the teachers make of each source."""
+        return 1 if self.combine == "ensemble" else len(self.teachers)
+
+    @property
+    def pairs_per_source(self) -> float:
+        """The number of pairs that an epoch samples for each source."""
+        return self.translations_per_source + (self.original_weight if self.mode == "add" else 0.0)
+
 
 class Specials(Frozen):
     """Text of each special token in the tokenizer file."""

@@ -35,6 +35,7 @@ class TrainOptions:
     validation_source: StringList = None
     validation_target: StringList = None
     preset: str | None = None
+    teacher: StringList = None
     settings: Sequence[str] | Mapping[str, Any] | None = None  # "a.b=c", or {"a.b": c}
     minutes: float | None = None
     updates: int | None = None
@@ -69,7 +70,7 @@ class TrainOptions:
         given_options = self._list_given(
             "run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed"
         )
-        given_options += self._list_given("validation", "validation_source", "validation_target", "dry_run")
+        given_options += self._list_given("validation", "validation_source", "validation_target", "teacher", "dry_run")
         if given_options:
             option = given_options[0]
             its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")
@@ -137,6 +138,10 @@ class TrainOptions:
                 raise UsageError(
                     f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
                 )
+        if self.teacher and self.text:
+            fix = f"Give pairs: {self.spell(source='a.en', target='a.de')}."
+            what = f"{self.spell('teacher')} cannot be combined with {self.spell('text')}: teachers translate."
+            raise UsageError(what, fix=fix)
         for source_name, target_name in (("source", "target"), ("validation_source", "validation_target")):
             self._check_sides(source_name, target_name)
 
@@ -174,7 +179,7 @@ class TrainOptions:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that `settings`, `seed` and `updates` override, by path."""
+        """The settings that `settings`, `seed`, `teacher` and `updates` override, by path."""
         name = self.spell("settings")
         try:
             settings = self.settings or ()
@@ -186,6 +191,8 @@ class TrainOptions:
             raise UsageError(f"{name} cannot change model.preset.", fix=fix)
         if self.seed is not None:
             changes |= {"seed": self.seed, "data.seed": self.seed}
+        if self.teacher:
+            changes["distillation.teachers"] = list(self.teacher)
         if self.updates is not None and self.resume is None:
             changes["train.updates"] = self.updates
         return changes

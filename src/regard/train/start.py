@@ -33,6 +33,7 @@ def train(
     validation_source: Paths = None,
     validation_target: Paths = None,
     preset: str | None = None,
+    teacher: Paths = None,
     minutes: float | None = None,
     updates: int | None = None,
     seed: int | None = None,
@@ -58,6 +59,8 @@ def train(
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         preset: Model preset; by default chosen from the size of the corpus.
+        teacher: Models that translate the training sources; the new model also learns from their translations
+            (sequence-level distillation).
         minutes: Time budget: chooses model size and number of updates to fit.
         updates: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
@@ -85,6 +88,7 @@ def train(
         validation_source=_as_list(validation_source),
         validation_target=_as_list(validation_target),
         preset=preset,
+        teacher=_as_list(teacher),
         settings=settings,
         minutes=minutes,
         updates=updates,
@@ -205,6 +209,10 @@ def make_plan(options: TrainOptions, listeners: Sequence[Listener] = (), *, note
 
     reasons: tuple[str, ...] = ()
     run, file_infos = options.read_run(), None
+    if teachers := _list_teachers(run, options):
+        from regard.train.teachers import find_teachers
+
+        find_teachers(teachers, options.sources if run is None else run.data.train)  # a wrong one is reported now
     if run is not None:
         length = run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
     else:
@@ -222,6 +230,13 @@ def make_plan(options: TrainOptions, listeners: Sequence[Listener] = (), *, note
     plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos)
     _emit(Planned(plan.reasons), listeners)
     return plan
+
+
+def _list_teachers(run: Run | None, options: TrainOptions) -> Sequence[str]:
+    if run is None:
+        teachers = options.changes.get("distillation.teachers")
+        return teachers if isinstance(teachers, list) else ()  # the parser reports anything else
+    return () if run.distillation is None else run.distillation.teachers
 
 
 def _describe_cost(run: Run, length: int) -> str:

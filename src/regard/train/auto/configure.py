@@ -6,17 +6,18 @@ auto_run.reasons      # one sentence for each choice
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, log, log10
 from typing import Any
 
-from regard.base.errors import RegardError
+from regard.base.errors import ConfigError, RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
-from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Run
-from regard.config.toml_file import to_dict
+from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Distillation, Run
+from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.data.example import FileInfo
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
 from regard.train.auto.hyperparameters import (
@@ -165,7 +166,22 @@ class CorpusPlan:
     def recipe(self) -> Recipe:
         """The recipe for this corpus and preset."""
         recipe = recipe_for_size(self.task, self.size)
-        return recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
+        recipe = recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
+        if self.distillation is None:
+            return recipe
+        # With several translations of each source a model overfits later: dropout and epochs of as many pairs.
+        originals = self.distillation.mode == "add"
+        enlarged = recipe_for_size(self.task, self.size * (self.distillation.translations_per_source + originals))
+        return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
+
+    @cached_property
+    def distillation(self) -> Distillation | None:
+        """The requested distillation; None without teachers, or if its settings are invalid (the parser reports it)."""
+        changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "distillation"}
+        with suppress(ConfigError):
+            table = with_changes({}, changes)
+            return SettingsFile[Distillation](Distillation).parse(table["distillation"]) if table else None
+        return None
 
     def make_run(self, recipe: Recipe, budget: Budget | None = None, minutes: float | None = None) -> AutoRun:
         """Make the run of a recipe; `budget` and `minutes` are given if time is limited."""
@@ -175,13 +191,16 @@ class CorpusPlan:
         reasons.append(_explain_dropout(recipe))
         if self.task == "translate":
             reasons.append(NORM_REASON)
+        if self.distillation is not None:
+            reasons.append(_explain_distillation(self.distillation))
         data = self._choose_data(recipe, model, reasons)
         typical_length = self.typical_length(recipe, data.max_length)
         epoch_tokens = self.epoch_tokens(recipe)
         requested_updates = self._requested("train.updates")
         budget = budget or self._choose_budget(recipe, epoch_tokens)
-        epochs = recipe_for_size(self.task, self.size).epochs
-        reasons.append(_explain_updates(budget, epochs, epoch_tokens, minutes, requested_updates is not None))
+        reasons.append(
+            _explain_updates(budget, self.recipe.epochs, epoch_tokens, minutes, requested_updates is not None)
+        )
         validation_pairs = (
             self.validation_stats.examples
             if self.validation_stats is not None
@@ -246,7 +265,12 @@ class CorpusPlan:
         return max(512, 2 * self.stats.distinct_count)
 
     def epoch_tokens(self, recipe: Recipe) -> float:
-        """Estimate the tokens of one epoch, padding included."""
+        """Estimate the tokens of one epoch, padding and the teachers' translations included."""
+        pairs_per_source = 1.0 if self.distillation is None else self.distillation.pairs_per_source
+        return pairs_per_source * self.corpus_tokens(recipe)
+
+    def corpus_tokens(self, recipe: Recipe) -> float:
+        """Estimate the tokens of the corpus, padding included."""
         if self.task == "continue" or is_running_text(self.stats, self.sources):
             return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
                 1.0 if self.task == "continue" else 1.1
@@ -261,7 +285,7 @@ class CorpusPlan:
         share = full_run.run.data.held_out
         if self.validation_stats is not None:
             share = self.validation_stats.source.characters / max(1, self.stats.source.characters)
-        return share * self.epoch_tokens(recipe) / 3 + full_run.run.validation.sentences * full_run.typical_length
+        return share * self.corpus_tokens(recipe) / 3 + full_run.run.validation.sentences * full_run.typical_length
 
     @cached_property
     def validation_stats(self) -> CorpusStats | None:
@@ -379,6 +403,15 @@ class CorpusPlan:
 def _validation_options(stats: CorpusStats) -> str:
     pairs = "--validation-source and --validation-target, or " if stats.content == "pairs" else ""
     return f"{pairs}--validation"
+
+
+def _explain_distillation(settings: Distillation) -> str:
+    count = settings.translations_per_source
+    makers = "one by each teacher" if settings.combine == "each" else "by the ensemble of teachers"
+    made = f"{pluralize(count, 'translation')} of every training source, {makers if count > 1 else 'by the teacher'}"
+    originals = f"the pairs, each {settings.original_weight:g} times per epoch, and " if settings.mode == "add" else ""
+    search = f"beam size {settings.beam_size}, length penalty {settings.length_penalty:g}"
+    return f"Training data: {originals}{made} ({search})."
 
 
 def _explain_dropout(recipe: Recipe) -> str:
