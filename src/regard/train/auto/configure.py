@@ -406,12 +406,13 @@ def _validation_options(stats: CorpusStats) -> str:
 
 
 def _explain_distillation(settings: Distillation) -> str:
-    count = settings.translations_per_source
-    makers = "one by each teacher" if settings.combine == "each" else "by the ensemble of teachers"
-    made = f"{pluralize(count, 'translation')} of every training source, {makers if count > 1 else 'by the teacher'}"
+    translators = {"each": "one by each teacher", "ensemble": "by the ensemble of the teachers"}[settings.combine]
+    translators = translators if len(settings.teachers) > 1 else "by the teacher"
+    count = pluralize(settings.translations_per_source, "translation")
+    translations = f"{count} of every training source, {translators}"
     originals = f"the pairs, each {settings.original_weight:g} times per epoch, and " if settings.mode == "add" else ""
     search = f"beam size {settings.beam_size}, length penalty {settings.length_penalty:g}"
-    return f"Training data: {originals}{made} ({search})."
+    return f"Training data: {originals}{translations} ({search})."
 
 
 def _explain_dropout(recipe: Recipe) -> str:
