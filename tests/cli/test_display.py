@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console  # noqa: TID251
 
+from regard.base.formatting import escape_control_characters
 from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
-from regard.train.event_lines import FileLog, LineLogger, Speed, escape_control_characters
+from regard.train.event_lines import FileLog, LineLogger, Speed
 from regard.train.events import (
     Event,
     Finished,

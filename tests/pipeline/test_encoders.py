@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.classifier import Classifier
-from regard.pipeline.fill_mask import FillMask
+from regard.pipeline.fill_mask import Candidate, FilledText, FillMask
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -135,6 +136,16 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
     (odd,) = classifier.tag(["the\tdog finds 10\u00a0000 "])
     assert odd.words == ("the", "dog", "finds", "10\u00a0000")  # a no-break space is inside a word, as in training
     assert len(odd.tags) == 4
+
+
+def test_a_line_break_in_a_gap_is_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A masked model may predict a line break; printed raw, it broke one output line into two."""
+    filled = FilledText("a\nb", ((Candidate("\n", 0.75, 5), Candidate("\x1b", 0.25, 6)),))
+    model = SimpleNamespace(fill=lambda *_, **__: [filled])  # a real one predicts what it likes
+    monkeypatch.setattr("regard.cli.fill.load_as", lambda *_: model)
+    assert run_command("fill", str(tmp_path), "a ___ b").output == "a⏎b\n  ⏎ 75.0%, \\x1b 25.0%\n"
+    printed = run_command("fill", str(tmp_path), "a ___ b", "--json").output
+    assert json.loads(printed)["text"] == "a\nb"
 
 
 def test_the_commands(models: dict[str, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Durations and counts, formatted for display."""
+"""Durations, counts and texts, formatted for display."""
 
 
 def format_duration(seconds: float) -> str:
@@ -24,3 +24,13 @@ def pluralize(count: int, singular: str, plural: str | None = None) -> str:
     ('1 line', '1,200 lines', '2 batches')
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def escape_control_characters(text: str) -> str:
+    r"""Make line breaks and control characters visible, so that a text cannot move the cursor.
+
+    >>> escape_control_characters("one\n\x1b[31mtwo")
+    'one⏎\\x1b[31mtwo'
+    """
+    visible = (("⏎" if c == "\n" else c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
+    return "".join(visible)

@@ -16,10 +16,9 @@ from rich.progress_bar import ProgressBar  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
-from regard.base.formatting import format_duration
+from regard.base.formatting import escape_control_characters, format_duration
 from regard.train.event_lines import (
     Speed,
-    escape_control_characters,
     format_brief_scores,
     format_finished,
     format_score,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
+from regard.base.formatting import escape_control_characters
 from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, option
 from regard.cli.text_input import check_paths, load_as, read_lines
 
@@ -27,7 +28,8 @@ def fill(
 ) -> None:
     """Fill the gaps of texts with a masked language model.
 
-    Prints the filled text, then one line per gap with its candidates and their probabilities.
+    Prints the filled text, then one line per gap with its candidates and their probabilities. A line break that the
+    model predicts is shown as ⏎; --json keeps it.
     """
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.fill_mask import FillMask
@@ -40,8 +42,8 @@ def fill(
             if as_json:
                 sys.stdout.write(json.dumps({"source": text, **asdict(filled)}, ensure_ascii=False) + "\n")
                 continue
-            sys.stdout.write(f"{filled.text}\n")
+            sys.stdout.write(f"{escape_control_characters(filled.text)}\n")
             for candidates in filled.gaps:
-                candidates_text = ", ".join(f"{candidate.text} {candidate.probability:.1%}" for candidate in candidates)
-                sys.stdout.write(f"  {candidates_text}\n")
+                line = ", ".join(f"{candidate.text} {candidate.probability:.1%}" for candidate in candidates)
+                sys.stdout.write(f"  {escape_control_characters(line)}\n")
         sys.stdout.flush()

@@ -60,10 +60,11 @@ class HelpGroup(TyperGroup):
 
 def explain_usage(error: Any) -> RegardError:
     """Convert an error of the parser into what, where and fix."""
-    context = getattr(error, "ctx", None)
+    context: Any = getattr(error, "ctx", None)
     command = "regard" if context is None else context.command_path
     what = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
-    if (option := getattr(error, "option_name", None)) and what.startswith("No such option"):
+    option = getattr(error, "option_name", None)
+    if option and context is not None and what.startswith("No such option"):
         names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         similar = get_close_matches(option, names, 1)
         what = f"There is no option {option}." + (f" Did you mean {similar[0]}?" if similar else "")

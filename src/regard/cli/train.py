@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from regard.train.events import Finished, Listener
 
 EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
+EXAMPLES = """
+regard train --source train.en --target train.de --out my-model
+regard train --source train.en --target train.de --out my-model --minutes 10
+regard train --text book.txt --out my-book
+regard train --data reviews.tsv --out my-classifier
+regard train --resume my-model
+regard train --source train.en --target train.de --dry-run
+"""
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)

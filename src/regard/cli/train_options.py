@@ -26,23 +26,34 @@ TRAIN_PARAMETERS = {
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
-    "languages": option("Source and target language, e.g. en de."),
+    "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
     "validation": file_option("Validation corpus, in the format of --data or --text. Repeatable."),
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
-    "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size."),
+    "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size.", metavar="NAME"),
     "teacher": option(
-        "Model whose translations of the training sources are also learned from. Repeatable.", metavar="FOLDER"
+        "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
     ),
     "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
-    "minutes": option("Time budget: chooses model size and number of updates to fit."),
-    "updates": option("Total number of optimizer updates."),
-    "seed": option("Random seed: initial weights, dropout, data order, validation split."),
+    "minutes": option("Time budget: chooses model size and number of updates to fit.", metavar="N"),
+    "updates": option("Total number of optimizer updates.", metavar="N"),
+    "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
     "resume": option("Continue the run in this folder.", metavar="FOLDER"),
-    "more": option("With --resume: number of updates beyond the old total."),
+    "more": option("With --resume: number of updates beyond the old total.", metavar="N"),
     "accept": option("With --resume: continue although data or settings changed.", metavar="data|config"),
-    "pause_at": option("Stop after this update; continue with --resume."),
+    "pause_at": option("Stop after this update; continue with --resume.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
     "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
+PANELS = {  # the headings of the options in the help
+    "Corpus": ("source", "target", "text", "data", "languages"),
+    "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
+    "Model and settings": ("preset", "teacher", "settings", "seed"),
+    "Length of training": ("minutes", "updates", "pause_at"),
+    "Output": ("out", "track", "dry_run"),
+    "Continue a run": ("resume", "more", "accept"),
+}
+for panel, names in PANELS.items():
+    for name in names:
+        TRAIN_PARAMETERS[name].rich_help_panel = panel

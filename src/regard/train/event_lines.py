@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from regard.base.formatting import format_duration, pluralize
+from regard.base.formatting import escape_control_characters, format_duration, pluralize
 from regard.train.events import (
     Event,
     Finished,
@@ -197,13 +197,3 @@ def format_sample(sample: SampleOutput) -> Iterator[str]:
     yield f"  output:    {escape_control_characters(sample.output)}"
     if sample.reference:
         yield f"  reference: {escape_control_characters(sample.reference)}"
-
-
-def escape_control_characters(text: str) -> str:
-    r"""Make line breaks and control characters visible, so that a text cannot move the cursor.
-
-    >>> escape_control_characters("one\n\x1b[31mtwo")
-    'one⏎\\x1b[31mtwo'
-    """
-    visible = (("⏎" if c == "\n" else c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
-    return "".join(visible)
