@@ -29,6 +29,7 @@ from regard.train.events import (
     Finished,
     Message,
     Planned,
+    Replanned,
     SampleOutput,
     Saved,
     Spiked,
@@ -56,6 +57,7 @@ class Display:
         self._console, self._clock = console, clock
         self._speed, self._losses = Speed(), LossHistory()
         self._started: Started | None = None
+        self._updates = 0  # planned in all
         self._updated: Updated | None = None
         self._validated: Validated | None = None
         self._best_validation: Validated | None = None
@@ -94,7 +96,7 @@ class Display:
                     ):
                         self._print(line)
             case Started():
-                self._started = event
+                self._started, self._updates = event, event.updates
                 for line in format_started(event):
                     self._print(line)
             case Updated():
@@ -107,6 +109,8 @@ class Display:
                 self._print(f"{event.update:,}  {format_brief_scores(event.scores)}", "bold" if event.is_best else "")
             case Saved():
                 self._saved_update = event.update
+            case Replanned():
+                self._updates = event.updates
             case Spiked():
                 self._print(f"spike at update {event.update:,}: {event.fault}; {event.action}", "yellow")
             case Finished():
@@ -133,8 +137,8 @@ class Display:
         return Group(*parts)
 
     def _render_progress(self, width: int) -> Table:
-        assert self._started is not None and self._updated is not None  # noqa: S101, PT018 - `render` checked
-        update, updates = self._updated.update, self._started.updates
+        assert self._updated is not None  # noqa: S101 - `render` checked
+        update, updates = self._updated.update, self._updates
         time_left = format_duration((updates - update) * self._speed.seconds_per_update)
         labels = (f"{update:,}/{updates:,}", f"{update / updates:.0%}", f"{time_left} left")
         table = Table.grid(padding=(0, 1))

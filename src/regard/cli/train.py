@@ -5,6 +5,7 @@ loss spike, 130 after a second Ctrl-C.
 """
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ def train(options: TrainCommandOptions) -> None:
 
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
+    started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
     try:
         options.check()
         if options.dry_run:
@@ -46,7 +48,7 @@ def train(options: TrainCommandOptions) -> None:
             return
         notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
         with show_events() as listener:
-            finished = start(options, [listener], notes=notes)
+            finished = start(options, [listener], notes=notes, started=started)
     except UsageError as error:
         Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
         raise typer.Exit(2) from None

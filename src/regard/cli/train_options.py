@@ -35,7 +35,10 @@ TRAIN_PARAMETERS = {
         "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
     ),
     "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
-    "minutes": option("Time budget: chooses model size and number of updates to fit.", metavar="N"),
+    "minutes": option(
+        "Time from command to exit: chooses model size and number of updates, and adapts them to the speed.",
+        metavar="N",
+    ),
     "updates": option("Total number of optimizer updates.", metavar="N"),
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
     "resume": option("Continue the run in this folder.", metavar="FOLDER"),

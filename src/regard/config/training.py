@@ -174,7 +174,11 @@ class Training(Frozen):
     """Settings of the optimisation."""
 
     updates: Size
-    """Number of optimizer steps of the whole run, counted from its start."""
+    """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first plan."""
+    minutes: Positive | None = None
+    """Time of the whole run. Its speed decides how many updates it makes; schedule and intervals stretch with them."""
+    max_updates: Size | None = None
+    """With `minutes`: the most updates to make, even if there is time for more."""
     update_tokens: Size = 8192
     """Tokens per update, padding included: `data.batch_tokens` times the batches per update."""
     accumulate: Size | None = None

@@ -42,7 +42,9 @@ from regard.train.optim import make_optimizers
 from regard.train.precision import autocast
 
 ROUNDS = 3  # how often each option is timed; the options take turns
-MAX_TUNING_SECONDS = 20.0  # per setting: slower models get fewer rounds, or none
+MAX_TUNING_SECONDS = 20.0  # per setting
+TUNING_SHARE = 0.02  # the same as a share of `train.minutes`
+FORECAST_TUNING_SECONDS = 2.0  # the same in `seconds_per_update`
 TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for this many seconds and at most this often
 MAX_TIME_RATIO = 0.97  # an option replaces the default only if it takes less than this share of its time
 LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all rows at once
@@ -63,7 +65,13 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
         return run
     emit(Stage("tuning for this device"))
-    timer = StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS)
+    time_limit = MAX_TUNING_SECONDS if run.train.minutes is None else TUNING_SHARE * 60 * run.train.minutes
+    timer = StepTimer(
+        run,
+        pick_typical_batch(run, run_data),
+        max_seconds=MAX_BATCH_SECONDS,
+        max_tuning_seconds=min(MAX_TUNING_SECONDS, time_limit),
+    )
     tuned = timer.tune()
     emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
@@ -80,7 +88,12 @@ def seconds_per_update(run: Run, length: int) -> float:
         torch.set_num_threads(run.device.threads)
     try:
         with torch.random.fork_rng():
-            timer = StepTimer(run, synthetic_batch(run, trial_rows, length), share=trial_rows / rows)
+            timer = StepTimer(
+                run,
+                synthetic_batch(run, trial_rows, length),
+                share=trial_rows / rows,
+                max_tuning_seconds=FORECAST_TUNING_SECONDS,
+            )
             timer.tune()
             return timer.time_update()
     finally:
@@ -103,9 +116,19 @@ class StepTimer:
         batch: The batch to time.
         share: The size of `batch` as a share of a full batch; times are scaled up to a full batch.
         max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
+        max_tuning_seconds: Limit of the time that is spent on one setting: slower models get fewer rounds, or none.
     """
 
-    def __init__(self, run: Run, batch: Batch, *, share: float = 1.0, max_seconds: float = inf) -> None:
+    def __init__(
+        self,
+        run: Run,
+        batch: Batch,
+        *,
+        share: float = 1.0,
+        max_seconds: float = inf,
+        max_tuning_seconds: float = MAX_TUNING_SECONDS,
+    ) -> None:
+        self._max_tuning_seconds = max_tuning_seconds
         self.model = build(run.model, seed=run.seed).to(run.device.name).train()
         self._run = run
         self._objective = Objective(
@@ -147,7 +170,7 @@ class StepTimer:
         The first option is the default: another one must be clearly faster (`MAX_TIME_RATIO`) to replace it.
         """
         best_seconds: dict[Any, float] = {}
-        rounds = min(ROUNDS, int(MAX_TUNING_SECONDS / max(len(options) * self._last_seconds, 1e-9)))
+        rounds = min(ROUNDS, int(self._max_tuning_seconds / max(len(options) * self._last_seconds, 1e-9)))
         for _ in range(rounds if len(options) > 1 else 0):
             for name, apply_option in options.items():
                 apply_option()

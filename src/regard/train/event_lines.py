@@ -16,6 +16,7 @@ from regard.train.events import (
     Finished,
     Message,
     Planned,
+    Replanned,
     SampleOutput,
     Saved,
     Spiked,
@@ -64,7 +65,7 @@ class LineLogger:
             if event.update not in (1, self._total_updates) and self._clock() < self._next_line_time:
                 return
             self._next_line_time = self._clock() + self._interval
-        if isinstance(event, Started):
+        if isinstance(event, Started | Replanned):
             self._total_updates = event.updates
         if isinstance(event, Planned):
             for reason in event.reasons:
@@ -93,6 +94,8 @@ class LineLogger:
                 yield from self._format_signatures(event.signatures)
             case Saved():
                 yield f"saved {event.path}"
+            case Replanned():
+                yield format_replanned(event)
             case Spiked():
                 yield f"warning: spike at update {event.update:,}: {event.fault}; {event.action}"
             case Finished():
@@ -142,6 +145,14 @@ def format_started(event: Started) -> Iterator[str]:
     yield (
         f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, 'training sample')}, "
         f"{pluralize(event.validation_samples, 'validation sample')}, device {event.device}"
+    )
+
+
+def format_replanned(event: Replanned) -> str:
+    """Describe a change of the number of updates."""
+    return (
+        f"new plan: {event.updates:,} updates in all, because an update takes {event.seconds_per_update:.2g} s and "
+        f"{format_duration(event.seconds_left)} are left"
     )
 
 

@@ -89,6 +89,16 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class Replanned:
+    """The number of updates changed, because the run has another speed than expected (`train.minutes`)."""
+
+    update: int
+    updates: int  # the new total
+    seconds_left: float  # of the time budget
+    seconds_per_update: float
+
+
+@dataclass(frozen=True)
 class Spiked:
     """The loss or gradient spiked; `action` says how the trainer responded."""
 
@@ -110,5 +120,5 @@ class Finished:
     best_scores: Mapping[str, float] = field(default_factory=dict)
 
 
-Event = Message | Stage | Planned | Started | Updated | Validated | Saved | Spiked | Finished
+Event = Message | Stage | Planned | Started | Updated | Validated | Saved | Replanned | Spiked | Finished
 Listener = Callable[[Event], None]

@@ -9,6 +9,7 @@ Both reuse the finished files of an earlier start: tokenizers, shards, tuned dev
 import hashlib
 import json
 import math
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ MISSING = "(not set)"
 # Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
 TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
+LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
 DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
 
@@ -54,6 +56,7 @@ def fit(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
     file_infos: Mapping[str, FileInfo] | None = None,
+    started: float | None = None,
 ) -> Finished:
     """Train a new model in a new folder.
 
@@ -63,6 +66,7 @@ def fit(
         listeners: Called with every event.
         pause_at: Save and stop after this update; `resume` continues.
         file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
+        started: When the command began (`time.perf_counter()`; default: now); `train.minutes` counts from there.
 
     Returns:
         How and where the run ended.
@@ -70,6 +74,7 @@ def fit(
     Raises:
         RegardError: If the folder is not empty or the settings cannot be trained.
     """
+    started = time.perf_counter() if started is None else started
     if folder.exists() and (not folder.is_dir() or any(not is_leftover(path) for path in folder.iterdir())):
         is_run = (folder / RUN).is_file()
         fix = (
@@ -82,7 +87,7 @@ def fit(
     with handle_signals() as stop_request, run_folder.lock():
         RUN_FILES.save(run, run_folder.run)
         with cpu_fast_path.only_if(run.device.cpu_fast_path):
-            return _run(run, run_folder, listeners, pause_at, stop_request, file_infos)
+            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos)
 
 
 def resume(
@@ -94,6 +99,7 @@ def resume(
     accept: Collection[str] = (),
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
+    started: float | None = None,
 ) -> Finished:
     """Resume a run exactly from its newest checkpoint.
 
@@ -105,6 +111,7 @@ def resume(
         accept: "config" to accept changed settings, "data" to accept changed corpus files.
         listeners: Called with every event.
         pause_at: Save and stop after this update.
+        started: When the command began (`time.perf_counter()`; default: now), for `train.minutes`.
 
     Returns:
         How and where the run ended.
@@ -113,6 +120,7 @@ def resume(
         RegardError: If the folder holds no run, the run is finished, or settings or corpus changed and `accept` does
             not allow it; the error lists every change.
     """
+    started = time.perf_counter() if started is None else started
     run_folder = RunFolder(folder)
     if not run_folder.run.is_file():
         raise RegardError(
@@ -120,21 +128,21 @@ def resume(
         )
     with handle_signals() as stop_request, run_folder.lock():
         run = RUN_FILES.load(run_folder.run)
-        new_run = _extend(run, updates, more)
+        state = _load_newest_state(run_folder, run)
+        new_run = _extend(run, _planned_updates(run, state), updates, more)
         if changes:
             new_run = RUN_FILES.parse(
                 with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
             )
-        state = _load_newest_state(run_folder, run)
         # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
-        is_extended = new_run.train.updates != run.train.updates
+        is_extended = updates is not None or more is not None
         _check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
         _check_data(run, run_folder, accept, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
-            return _run(new_run, run_folder, listeners, pause_at, stop_request)
+            return _run(new_run, run_folder, listeners, pause_at, stop_request, started)
 
 
 def is_finished(folder: Path) -> bool:
@@ -171,6 +179,7 @@ def _run(
     listeners: Sequence[Listener],
     pause_at: int | None,
     stop_request: StopRequest,
+    started: float,
     file_infos: Mapping[str, FileInfo] | None = None,
 ) -> Finished:
     def emit(event: Event) -> None:
@@ -196,7 +205,7 @@ def _run(
         finished = Finished(0, "stop requested", folder.path, {})
         emit(finished)
         return finished
-    trainer = Trainer(run, folder, run_data, emit)
+    trainer = Trainer(run, folder, run_data, emit, seconds_used=time.perf_counter() - started)
     if trainer.has_new_settings:  # the user accepted them; recorded first, so that a kill leaves both files or neither
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
@@ -258,13 +267,22 @@ def _max_length_ratio(pairs: Shards) -> float:
     return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
 
 
-def _extend(run: Run, updates: int | None, more: int | None) -> Run:
+def _planned_updates(run: Run, state: TomlTable | None) -> int:
+    """Return the total number of updates: that of the newest plan, or that of the settings."""
+    plans = [] if state is None else state["progress"]["plans"]
+    return plans[-1]["updates"] if plans else run.train.updates
+
+
+def _extend(run: Run, planned: int, updates: int | None, more: int | None) -> Run:
+    """Change the total number of updates; a number that the user gives replaces a time budget."""
     if updates is not None and more is not None:
         raise RegardError(
             "Both a new total of updates and an addition were given.", fix="Use --updates or --more, not both."
         )
-    total = updates if updates is not None else run.train.updates + (more or 0)
-    return RUN_FILES.change(run, {"train.updates": total}) if total != run.train.updates else run
+    if updates is None and more is None:
+        return run
+    total = updates if updates is not None else planned + (more or 0)
+    return RUN_FILES.change(run, {"train.updates": total, "train.minutes": None, "train.max_updates": None})
 
 
 def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
@@ -278,7 +296,7 @@ def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
 
 def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
-    ignored = {DERIVED_SETTING, *(["train.updates"] if is_extended else [])}
+    ignored = {DERIVED_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
     changed = [difference for difference in differences(before, to_dict(new_run)) if difference[0] not in ignored]
     token_changes = [
         difference
@@ -337,7 +355,8 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
 
 def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
     progress = state["progress"]
-    done, total = progress["update"], run.train.updates
+    done = progress["update"]
+    total = _planned_updates(run, state if run.train.minutes is not None else None)
     if total < done:
         raise RegardError(
             f"The run has already made {pluralize(done, 'update')}, more than the requested {total:,}.",
@@ -345,8 +364,9 @@ def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
             fix=f"--updates counts from the start of the run: give more than {done:,}, or add N with --more N.",
         )
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
+    is_extended = "train.updates" in changed or ("train.minutes" in changed and run.train.minutes is None)
     is_patience_changed = done < total and "validation.patience" in changed
-    if progress["finished"] and "train.updates" not in changed and not is_patience_changed:
+    if progress["finished"] and not is_extended and not is_patience_changed:
         fix = "Use its model, or continue with --more N" + (" or another validation.patience." if done < total else ".")
         raise RegardError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix

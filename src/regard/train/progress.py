@@ -1,6 +1,7 @@
 """Progress of a run as plain values, which a checkpoint stores beside tensors and settings."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,6 +10,7 @@ from pydantic import TypeAdapter
 
 from regard.base.errors import DamagedError
 from regard.data.batches.order import DataPosition
+from regard.train.time_budget import UpdatePlan
 
 MAX_COUNT = 2**53  # the largest integer that every JSON parser and float64 represent exactly
 MAX_EPOCH = 2**31  # times the weight of a source it must fit into 64 bits
@@ -29,6 +31,8 @@ class Progress:
     spikes: int = 0
     scaler: dict[str, float] = field(default_factory=dict)  # state of the float16 gradient scaler
     journal: int = 0  # size of metrics.jsonl in bytes
+    plans: list[UpdatePlan] = field(default_factory=list)  # changes of the number of updates, with `train.minutes`
+    seconds: float = 0.0  # of the time budget used so far, with `train.minutes`
     finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,12 +57,16 @@ class Progress:
             counts = [checked.update, checked.tokens, checked.best_update, checked.since_best, checked.spikes]
             position = checked.position
             counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
+            for plan in checked.plans:
+                counts += [plan.since, plan.updates - max(plan.since, 1), plan.stride - 1]
+            if not (math.isfinite(checked.seconds) and all(math.isfinite(plan.position) for plan in checked.plans)):
+                raise ValueError("a number is not finite")
             if min(counts) < 0 or (position is not None and position.epoch > MAX_EPOCH):
                 raise ValueError("a count is out of range")
         except (KeyError, TypeError, ValueError) as error:
             fix = "Restore the checkpoint from a backup, or start a new run."
             raise DamagedError("The checkpoint holds no valid progress of a run.", where=where, fix=fix) from error
-        return cls(**{**values, "position": position})
+        return cls(**{**values, "position": position, "plans": checked.plans})
 
 
 def _iter_integers(value: Any) -> Iterator[int]:

@@ -12,19 +12,19 @@ from regard.base.errors import RegardError
 from regard.config.training import Constant, Cosine, InverseSqrt, Linear, Noam, Schedule, WarmupStableDecay
 
 
-def learning_rate(schedule: Schedule, update: int, *, updates: int, width: int) -> float:
+def learning_rate(schedule: Schedule, update: float, *, updates: int, width: int) -> float:
     """Return the learning rate of one update.
 
     Args:
         schedule: The schedule and its parameters.
-        update: Number of the update, counted from 1.
+        update: Number of the update, counted from 1; a position between two updates if a plan stretches the schedule.
         updates: Total updates of the run; used by schedules that decay towards the end.
         width: Model width; used by the Noam schedule.
 
     Raises:
-        RegardError: If `update` is less than 1.
+        RegardError: If `update` is not positive.
     """
-    if update < 1:
+    if update <= 0:
         raise RegardError(f"There is no update {update}.", fix="Updates are counted from 1.")
     match schedule:
         case InverseSqrt(peak=peak, warmup=warmup):
@@ -46,12 +46,12 @@ def learning_rate(schedule: Schedule, update: int, *, updates: int, width: int) 
             assert_never(schedule)
 
 
-def _warmup(update: int, warmup: int) -> float:
+def _warmup(update: float, warmup: int) -> float:
     """Return the share of the peak that warmup has reached; 1 from update `warmup` on."""
     return 1.0 if update >= warmup else update / warmup
 
 
-def _decay(update: int, start: int, end: int) -> float:
+def _decay(update: float, start: int, end: int) -> float:
     """Return how far the decay from update `start` (0) to update `end` (1) has come."""
     if update <= start:
         return 0.0

@@ -4,6 +4,7 @@ finished = regard.train("train.en", "train.de", out="my-model", minutes=10, list
 finished = regard.resume("my-model", more=1000)
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -61,7 +62,7 @@ def train(
         preset: Model preset; by default chosen from the size of the corpus.
         teacher: Models that translate the training sources; the new model also learns from their translations
             (sequence-level distillation).
-        minutes: Time budget: chooses model size and number of updates to fit.
+        minutes: Time from the call to its end: chooses model size and number of updates to fit, and adapts them.
         updates: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
         settings: Settings that override every choice, e.g. {"train.clip": 0.5}.
@@ -141,14 +142,22 @@ def resume(
     return start(options, listeners)
 
 
-def start(options: TrainOptions, listeners: Sequence[Listener] = (), *, notes: Sequence[str] = ()) -> Finished:
+def start(
+    options: TrainOptions,
+    listeners: Sequence[Listener] = (),
+    *,
+    notes: Sequence[str] = (),
+    started: float | None = None,
+) -> Finished:
     """Start or resume the run that the options describe; its log.txt is always written.
 
     Args:
         options: The options; they are checked first.
         listeners: Called with every event.
         notes: Further lines for the log, after the reasons of the settings.
+        started: When the command began (`time.perf_counter()`; default: now); `minutes` count from there.
     """
+    started = time.perf_counter() if started is None else started
     from regard.store.run_folder import RunFolder  # these import torch: only when needed
     from regard.train import fit
     from regard.train.event_lines import FileLog
@@ -169,14 +178,16 @@ def start(options: TrainOptions, listeners: Sequence[Listener] = (), *, notes: S
             accept=options.accept or (),
             listeners=[*listeners, FileLog(RunFolder(folder).log, header=notes), *trackers],
             pause_at=options.pause_at,
+            started=started,
         )
-    plan = make_plan(options, listeners, notes=notes)
+    plan = make_plan(options, listeners, notes=notes, started=started)
     return fit.fit(
         plan.run,
         folder,
         listeners=[*listeners, FileLog(RunFolder(folder).log, header=plan.reasons), *trackers],
         pause_at=options.pause_at,
         file_infos=plan.file_infos,
+        started=started,
     )
 
 
@@ -199,7 +210,13 @@ class Plan:
         return f"Time: about {total_time} on this machine ({seconds:.3g} s per update, measured over a few updates)."
 
 
-def make_plan(options: TrainOptions, listeners: Sequence[Listener] = (), *, notes: Sequence[str] = ()) -> Plan:
+def make_plan(
+    options: TrainOptions,
+    listeners: Sequence[Listener] = (),
+    *,
+    notes: Sequence[str] = (),
+    started: float | None = None,
+) -> Plan:
     """Read the run file or analyse the corpus, choose every setting, and report the choices as events."""
     from regard.train.auto.configure import configure, measure_update  # only when needed
 
@@ -224,6 +241,7 @@ def make_plan(options: TrainOptions, listeners: Sequence[Listener] = (), *, note
             minutes=options.minutes,
             changes=options.changes,
             timer=time_update,
+            started=started,
         )
         run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
         length = min(auto_run.typical_length, run.data.max_length)

@@ -24,13 +24,25 @@ from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.data import RunData, make_loader
 from regard.train.engine import Updater, UpdateStats
-from regard.train.events import Finished, Listener, Message, Saved, Spiked, Started, StopReason, Updated, Validated
+from regard.train.events import (
+    Finished,
+    Listener,
+    Message,
+    Replanned,
+    Saved,
+    Spiked,
+    Started,
+    StopReason,
+    Updated,
+    Validated,
+)
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.progress import Progress
 from regard.train.publish import ModelWriter
 from regard.train.schedule import learning_rate
 from regard.train.spikes import SpikeDetector
+from regard.train.time_budget import TimeBudget, UpdatePlan
 from regard.train.validate import Scores, Validator, is_better
 
 TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
@@ -44,9 +56,13 @@ class Trainer:
         folder: The run folder; training continues from its newest checkpoint.
         run_data: Tokenizers, shards and validation examples.
         emit: Called with every event.
+        seconds_used: Seconds since the start of the command; they count with `train.minutes`.
     """
 
-    def __init__(self, run: Run, folder: RunFolder, run_data: RunData, emit: Listener) -> None:
+    def __init__(
+        self, run: Run, folder: RunFolder, run_data: RunData, emit: Listener, *, seconds_used: float = 0.0
+    ) -> None:
+        start = time.perf_counter()
         self.run, self.folder, self.emit = run, folder, emit
         settings = run.train
         self.device = torch.device(run.device.name)
@@ -83,6 +99,15 @@ class Trainer:
         self._newest_checkpoint = self.checkpoints.load_newest()
         if self._newest_checkpoint is not None:
             self._restore(self._newest_checkpoint[1])
+        self.budget = (
+            None
+            if settings.minutes is None
+            else TimeBudget(
+                settings.minutes,
+                self.progress.seconds + seconds_used + time.perf_counter() - start,
+                0.0 if self.validator is None else self.validator.estimate_updates(settings.update_tokens),
+            )
+        )
 
     def train(self, *, should_stop: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
         """Train until the run is finished or should stop, from the newest checkpoint if there is one.
@@ -92,8 +117,9 @@ class Trainer:
             pause_at: The run saves and stops after this update.
         """
         self._start()
-        progress, updates = self.progress, self.run.train.updates
+        progress = self.progress
         for update in self.loader.updates(progress.position):
+            updates = self.plan.updates
             if progress.update >= updates or self._is_patience_over() or progress.finished:
                 return self._finish("finished" if progress.update >= updates else "no improvement")
             if should_stop() or (pause_at is not None and progress.update >= pause_at):
@@ -104,7 +130,8 @@ class Trainer:
             progress = self.progress
             if progress.update <= updates_before:
                 continue  # the update was skipped or the run was rewound: nothing new to validate or save
-            if progress.update % self.run.validation.every == 0 or progress.update == updates:
+            self._replan()
+            if self._is_due(progress.update, self.run.validation.every):
                 self._validate()
             if self._is_regular(progress.update):
                 self._save()
@@ -118,7 +145,7 @@ class Trainer:
 
     def _start(self) -> None:
         progress = self.progress
-        if progress.finished and progress.update < self.run.train.updates:
+        if progress.finished and progress.update < self.plan.updates:
             progress.finished, progress.since_best = False, 0  # a finished run was extended
         self.journal.truncate(progress.journal)
         self._report_start()
@@ -127,7 +154,7 @@ class Trainer:
             self._newest_checkpoint = None  # free its memory: as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
             if has_new_settings:
-                if progress.update == self.run.train.updates and progress.update % self.run.validation.every:
+                if progress.update == self.plan.updates and progress.update % self.run.validation.every:
                     self._validate()  # the total was lowered, so this update is now the last
                 self._save()  # after a kill, the user need not accept the changed settings again
 
@@ -148,9 +175,9 @@ class Trainer:
         progress.update += 1
         progress.tokens += stats.tokens
         progress.position = update.next_position
-        lr = learning_rate(
-            self.run.train.schedule, progress.update, updates=self.run.train.updates, width=self.run.model.width
-        )
+        schedule_updates = self.run.train.updates
+        position = self.plan.schedule_position(progress.update, schedule_updates)
+        lr = learning_rate(self.run.train.schedule, position, updates=schedule_updates, width=self.run.model.width)
         self.updater.step(lr)
         if self.ema is not None:
             self.ema.update(progress.update)
@@ -183,6 +210,35 @@ class Trainer:
                 seconds,
             )
         )
+
+    @property
+    def plan(self) -> UpdatePlan:
+        """The current plan: how many updates the run makes."""
+        return self.progress.plans[-1] if self.progress.plans else UpdatePlan(self.run.train.updates)
+
+    def _replan(self) -> None:
+        """With a time budget, plan again at some updates; the checkpoint of this update holds the new plan."""
+        progress, settings, budget = self.progress, self.run.train, self.budget
+        if budget is None:
+            return
+        budget.record("update")
+        final_validations = 0 if self.validator is None else 1 + (settings.average > 1)
+        position = self.plan.schedule_position(progress.update, settings.updates)
+        if not budget.should_plan(position / settings.updates, final_validations):
+            return
+        plan = budget.make_plan(
+            self.plan,
+            progress.update,
+            schedule_updates=settings.updates,
+            validation_interval=self.run.validation.every,
+            final_validations=final_validations,
+            max_updates=settings.max_updates,
+        )
+        if plan == self.plan:
+            return
+        progress.plans.append(plan)
+        self.journal.write(update=progress.update, plan={"updates": plan.updates, "stride": plan.stride})
+        self.emit(Replanned(progress.update, plan.updates, budget.seconds_left, budget.seconds_per_update))
 
     def _handle_spike(self, fault: str, update: Update) -> bool:
         """Apply the spike policy; return False to end the run."""
@@ -241,6 +297,8 @@ class Trainer:
         if is_best:
             progress.best, progress.best_update, progress.best_scores = value, progress.update, scores.values
             self.model_writer.write_best(self._weights(), progress, scores)
+        if self.budget is not None:
+            self.budget.record("validation")
         seconds = time.perf_counter() - start
         self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures, seconds))
 
@@ -303,6 +361,7 @@ class Trainer:
         progress = self.progress
         progress.losses, progress.spikes = list(self.spike_detector.losses), self.spike_detector.spikes
         progress.scaler, progress.journal = self.updater.scaler.state_dict(), self.journal.size
+        progress.seconds = 0.0 if self.budget is None else self.budget.seconds_used
         checkpoint = Checkpoint(
             weights=get_weights(self.model),
             optimizer=self.updater.optimizers.state_dict(),
@@ -315,6 +374,8 @@ class Trainer:
         )
         path = self.checkpoints.save(progress.update, checkpoint)
         self.checkpoints.rotate(self._steps_to_keep())
+        if self.budget is not None:
+            self.budget.record("checkpoint")
         self.emit(Saved(progress.update, path))
 
     def _steps_to_keep(self) -> set[int]:
@@ -332,7 +393,14 @@ class Trainer:
 
     def _is_regular(self, step: int) -> bool:
         """Whether an uninterrupted run saves here; checkpoints saved on a signal must not change later results."""
-        return step > 0 and (step % self.run.train.save_every == 0 or step == self.run.train.updates)
+        is_planned = any(plan.since == step for plan in self.progress.plans)
+        return step > 0 and (is_planned or self._is_due(step, self.run.train.save_every))
+
+    def _is_due(self, update: int, every: int) -> bool:
+        """Whether work that the settings repeat `every` updates is due after this update, which may be the last."""
+        plans = [UpdatePlan(self.run.train.updates), *self.progress.plans]
+        plan = next(plan for plan in reversed(plans) if plan.since < update or plan is plans[0])
+        return update == self.plan.updates or plan.is_due(update, every, self.run.train.updates)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_into(self.model, checkpoint.weights, where="the checkpoint")
@@ -349,6 +417,8 @@ class Trainer:
     def _adapt_progress(self, previous: dict[str, Any]) -> None:
         """Adapt restored progress to changed settings: the best score of another metric, no history of another loss."""
         progress, settings = self.progress, self.run.train
+        if settings.minutes is None:
+            progress.plans, progress.seconds = [], 0.0
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)
         if (previous.get("label_smoothing", 0.0), previous.get("r_drop", 0.0)) != (
@@ -389,7 +459,7 @@ class Trainer:
             Started(
                 folder=self.folder.path,
                 update=self.progress.update,
-                updates=self.run.train.updates,
+                updates=self.plan.updates,
                 parameters=sum(parameter.numel() for parameter in self.model.parameters()),
                 samples=len(self.loader.shards),
                 validation_samples=0 if self.validator is None else len(self.validator.loader.shards),

@@ -88,6 +88,15 @@ class Validator:
             model.train(was_training)
         return Scores({**values, **outputs.values}, outputs.samples, outputs.signatures)
 
+    def estimate_updates(self, update_tokens: int) -> float:
+        """Estimate the cost of a validation, in training updates.
+
+        A forward pass costs a third of a training step; generating a token costs about one training token.
+        """
+        tokens = sum(int(shard.lengths.sum(dtype=np.int64)) for shard in self.loader.shards.shards)
+        generated = self._settings.sentences * tokens / max(len(self.loader.shards), 1)
+        return (tokens / 3 + generated) / update_tokens
+
     def _score_loss(self) -> dict[str, float]:
         negative_log_likelihood, correct, count = 0.0, 0, 0
         for batch in self.loader.iter_epoch(0):

@@ -5,6 +5,7 @@ auto_run.run          # every setting, as run.toml holds it
 auto_run.reasons      # one sentence for each choice
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -52,6 +53,8 @@ MAX_ENTRY_CHARACTERS = 12  # mean length up to which the examples are single wor
 FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters for a character-level model
 LEXICON_VOCABULARY = 512  # for a lexicon: letters and frequent letter groups
 SPECIAL_TOKENS = 7  # in every vocabulary
+PREPARATION_PASSES = 3  # learning the vocabulary and writing shards take about as long as reading the corpus so often
+MIN_TRAINING_SHARE = 0.2  # of the minutes, if reading the corpus takes nearly all of them
 
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
 
@@ -76,6 +79,7 @@ def configure(
     updates: int | None = None,
     changes: Mapping[str, Any] | None = None,
     timer: UpdateTimer | None = None,
+    started: float | None = None,
 ) -> AutoRun:
     """Configure a run that suits a corpus.
 
@@ -87,6 +91,7 @@ def configure(
         updates: Number of updates; excludes `minutes`.
         changes: Settings that override every choice, {"a.b": value}.
         timer: Measures the seconds of an update; default `measure_update`.
+        started: When the command began (`time.perf_counter()`); `minutes` count from there. Default: now.
 
     Raises:
         RegardError: If the corpus is too small or arguments contradict each other.
@@ -100,13 +105,23 @@ def configure(
     if minutes is not None and "train.updates" in (changes or {}):
         raise RegardError("Both minutes and a number of updates were given.", fix="Give one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
+    reading_started = time.perf_counter()
     corpus_plan = CorpusPlan(sources, tuple(validation), collect_stats(sources), dict(changes or {}), preset)
     if minutes is None:
         return corpus_plan.make_run(corpus_plan.recipe)
-    return _configure_for_minutes(corpus_plan, minutes, timer or measure_update)
+    reading_seconds = time.perf_counter() - reading_started
+
+    def count_seconds() -> float:
+        """Return the seconds for training: without those that have passed, and those of vocabulary and shards."""
+        passed = 0.0 if started is None else time.perf_counter() - started + PREPARATION_PASSES * reading_seconds
+        return max(60 * minutes - passed, MIN_TRAINING_SHARE * 60 * minutes)
+
+    return _configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_update)
 
 
-def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: UpdateTimer) -> AutoRun:
+def _configure_for_minutes(
+    corpus_plan: "CorpusPlan", minutes: float, count_seconds: Callable[[], float], timer: UpdateTimer
+) -> AutoRun:
     """Choose the largest model that makes enough epochs in the time, with dropout for that many epochs."""
     recipes = (
         [corpus_plan.recipe] if corpus_plan.preset is not None else smaller_recipes(corpus_plan.task, corpus_plan.size)
@@ -121,14 +136,35 @@ def _configure_for_minutes(corpus_plan: "CorpusPlan", minutes: float, timer: Upd
             * corpus_plan.validation_tokens(recipe, full_run)
             / full_run.run.train.update_tokens
         )
-        budget = _fit_budget(full_run.run, minutes, seconds, validation_seconds, is_size_fixed)
-        if budget is None:
-            return full_run
+        budget = _fit_budget(full_run.run, minutes, count_seconds(), seconds, validation_seconds, is_size_fixed)
+        if not budget.is_time_limited:
+            return corpus_plan.make_run(recipe, budget)
         epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
         if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
             recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < FEW_EPOCHS else recipe
-            return corpus_plan.make_run(recipe, budget, minutes)
+            auto_run = corpus_plan.make_run(recipe, budget)
+            if epochs >= 1:
+                return auto_run
+            warning = _warn_of_few_epochs(corpus_plan, auto_run, epochs, minutes)
+            return replace(auto_run, reasons=(*auto_run.reasons, warning))
     raise AssertionError("the last recipe is always taken")  # pragma: no cover
+
+
+def _warn_of_few_epochs(corpus_plan: "CorpusPlan", auto_run: AutoRun, epochs: float, minutes: float) -> str:
+    """Say that the run sees only a part of the corpus, and which smaller model would see all of it."""
+    from regard.train.autotune import count_flops  # imports torch: only when needed
+
+    def flops_per_token(run: Run) -> float:
+        return count_flops(run, auto_run.typical_length) / run.data.batch_tokens
+
+    flops = flops_per_token(auto_run.run)
+    seen = f"Warning: in {_describe_minutes(minutes)} the run sees about {epochs:.0%} of the corpus"
+    for recipe in smaller_recipes(corpus_plan.task, corpus_plan.size):
+        smaller_epochs = epochs * flops / flops_per_token(corpus_plan.make_run(recipe).run)
+        if smaller_epochs >= max(1.0, 1.2 * epochs):
+            return f"{seen}; --preset {recipe.preset} would make about {smaller_epochs:.1f} epochs."
+    needed = round_digits(minutes / epochs) + 1
+    return f"{seen}, and no smaller preset would see all of it; one epoch takes about {needed:,} minutes."
 
 
 def measure_update(run: Run, length: int) -> float:
@@ -183,8 +219,8 @@ class CorpusPlan:
             return SettingsFile[Distillation](Distillation).parse(table["distillation"]) if table else None
         return None
 
-    def make_run(self, recipe: Recipe, budget: Budget | None = None, minutes: float | None = None) -> AutoRun:
-        """Make the run of a recipe; `budget` and `minutes` are given if time is limited."""
+    def make_run(self, recipe: Recipe, budget: Budget | None = None) -> AutoRun:
+        """Make the run of a recipe; `budget` is given if the time is."""
         reasons: list[str] = []
         tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
         model = self._choose_model(recipe, vocabulary_size)
@@ -198,9 +234,7 @@ class CorpusPlan:
         epoch_tokens = self.epoch_tokens(recipe)
         requested_updates = self._requested("train.updates")
         budget = budget or self._choose_budget(recipe, epoch_tokens)
-        reasons.append(
-            _explain_updates(budget, self.recipe.epochs, epoch_tokens, minutes, requested_updates is not None)
-        )
+        reasons.append(_explain_updates(budget, self.recipe.epochs, epoch_tokens, requested_updates is not None))
         validation_pairs = (
             self.validation_stats.examples
             if self.validation_stats is not None
@@ -423,35 +457,45 @@ def _explain_dropout(recipe: Recipe) -> str:
     return "Dropout: none, because a model of this size does not overfit so much text."
 
 
-def _explain_updates(
-    budget: Budget, epochs: int, epoch_tokens: float, minutes: float | None, is_requested: bool
-) -> str:
+def _explain_updates(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
     epochs_made = budget.updates * budget.update_tokens / epoch_tokens
     epochs_text = format_count(epochs_made) if epochs_made >= 10 else f"{epochs_made:.1f}"
     amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text} epochs"
     if is_requested:
         return f"{amount}, as you requested."
-    if minutes is not None:
-        plural = "" if minutes == 1 else "s"
-        return f"{amount}, as many as fit into {minutes:g} minute{plural} here; {epochs} epochs would be better."
+    if budget.minutes is not None and budget.is_time_limited:
+        limit = f"as many as fit into {_describe_minutes(budget.minutes)} here"
+        return f"{amount}, {limit}; the run adapts them to its speed. {epochs} epochs would be better."
+    if budget.minutes is not None:
+        return f"{amount}: no more are useful for this corpus, and they fit into {_describe_minutes(budget.minutes)}."
     return f"{amount}; small corpora need many epochs." if epochs >= 100 else f"{amount}."
 
 
+def _describe_minutes(minutes: float) -> str:
+    return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+
+
 def _fit_budget(
-    run: Run, minutes: float, seconds: float, validation_seconds: float, is_size_fixed: bool
-) -> Budget | None:
-    """Fit the updates into the minutes beside validation; None if the full run fits.
+    run: Run,
+    minutes: float,
+    available_seconds: float,
+    seconds_per_update: float,
+    validation_seconds: float,
+    is_size_fixed: bool,
+) -> Budget:
+    """Fit the updates into the time beside validation; at most as many as suit the corpus.
 
     If few updates fit, each gets fewer tokens, unless the user fixed this size: more updates train better.
     """
     full_updates, update_tokens = run.train.updates, run.train.update_tokens
-    available_seconds = 0.95 * 60 * minutes  # the rest is for checkpoints
-    affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds
+    affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds_per_update
     if affordable_updates >= full_updates:
-        return None
+        return Budget(full_updates, update_tokens, minutes=minutes, max_updates=full_updates)
+    max_updates = full_updates
     while not is_size_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
-        update_tokens, affordable_updates = update_tokens // 2, affordable_updates * 2
-    return Budget(max(1, int(affordable_updates)), update_tokens, is_time_limited=True)
+        update_tokens, affordable_updates, max_updates = update_tokens // 2, affordable_updates * 2, max_updates * 2
+    updates = max(1, int(affordable_updates))
+    return Budget(updates, update_tokens, is_time_limited=True, minutes=minutes, max_updates=max_updates)
 
 
 def _held_out_fraction(target: int, total: int, max_share: float) -> float:

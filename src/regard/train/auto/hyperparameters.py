@@ -28,6 +28,7 @@ from regard.train.auto.recipes import Recipe, TaskKind
 
 VALIDATIONS, FEW_VALIDATIONS = 32, 12  # approximate validations per run; FEW_VALIDATIONS if time is short
 DOMINANT_SHARE = 0.6  # of all labels; one that is more frequent makes accuracy a poor metric
+MAX_SENTENCES = 500  # validation sentences to translate; 50 per minute if the time is given
 PATIENCE = 10  # validations without a better score that end a run
 AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # how many, by preset
 STACKS = ("model.encoder", "model.decoder")
@@ -51,6 +52,8 @@ class Budget:
     updates: int
     update_tokens: int
     is_time_limited: bool = False  # the user's minutes allow fewer updates than suit the corpus
+    minutes: float | None = None
+    max_updates: int | None = None  # with `minutes`: as many as suit the corpus
 
 
 def training_settings(
@@ -77,6 +80,8 @@ def training_settings(
         )
     return Training(
         updates=budget.updates,
+        minutes=budget.minutes,
+        max_updates=budget.max_updates,
         update_tokens=budget.update_tokens,
         schedule=schedule,
         optimizer=optimizers.get(task, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)),
@@ -121,7 +126,8 @@ def validation_settings(
     if task in LABEL_TASKS:
         metric, metric_reason = choose_label_metric(labels)
     every, patience = _choose_interval(budget), 0 if budget.is_time_limited else PATIENCE
-    sentences = max(1, min(500, validation_pairs)) if task == "translate" else 0
+    max_sentences = MAX_SENTENCES if budget.minutes is None else min(MAX_SENTENCES, round(50 * max(1, budget.minutes)))
+    sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0
     interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
     metric_text = f"chrF of {pluralize(sentences, 'translation')}" if sentences else metric
     patience_text = f", and {patience} validations without improvement end the run" if patience else ""

@@ -1,0 +1,170 @@
+"""Train for a given time (`train.minutes`): plan the number of updates from the speed that the run really has.
+
+The settings hold the first plan, `train.updates`. The trainer measures updates, validations and checkpoints, and plans
+again a few times. A new plan takes effect at a checkpoint that holds it: a resumed run follows the plans that are
+recorded, and `metrics.jsonl` lists them.
+
+All counts in the settings (warmup, decay, intervals of validation and checkpoints) are positions in a schedule of
+`train.updates` positions. A plan of `updates` in total that is made at update u0 stretches the rest of this schedule:
+
+    position(u) = position(u0) + (u - u0) * (train.updates - position(u0)) / (updates - u0)
+
+The learning rate is therefore continuous at u0 and ends where it would have ended without new plans.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+# Shares of the time, or of the schedule, after which the run plans again: often at the end, where errors are final.
+PLANNING_POINTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.86, 0.91, 0.95, 0.98)
+MIN_MEASURED = 3  # updates that are measured before the first plan
+WINDOW_SHARE = 0.06  # the speed is the mean over this share of the time, so that a change of speed shows soon
+VALIDATION_SHARE = 0.3  # of the remaining time at most; more would leave too little for updates
+EXIT_SECONDS = 1.0  # from the last checkpoint to the end of the process
+TOLERANCE = 0.005  # a new plan that moves the end by less than this share of the time is not worth a checkpoint
+
+Work = Literal["update", "validation", "checkpoint"]
+
+
+@dataclass(frozen=True)
+class UpdatePlan:
+    """The total number of updates of a run, from the update on at which the plan was made."""
+
+    updates: int
+    since: int = 0  # the update at which the plan was made
+    position: float = 0.0  # position in the schedule at that update
+    stride: int = 1  # only every stride-th validation and checkpoint of the settings takes place
+
+    def schedule_position(self, update: int, schedule_updates: int) -> float:
+        """Return the position of an update in the schedule of the settings.
+
+        >>> UpdatePlan(100).schedule_position(30, 100)
+        30.0
+        >>> slower = UpdatePlan(65, since=30, position=30.0)
+        >>> slower.schedule_position(31, 100), slower.schedule_position(65, 100)
+        (32.0, 100.0)
+        """
+        if update <= self.since:
+            return self.position
+        return self.position + (update - self.since) * (schedule_updates - self.position) / (self.updates - self.since)
+
+    def is_due(self, update: int, every: int, schedule_updates: int) -> bool:
+        """Return whether this update is the first at or after a multiple of `every * stride` positions.
+
+        >>> [update for update in range(1, 11) if UpdatePlan(10).is_due(update, 4, 10)]
+        [4, 8]
+        """
+        positions = [self.schedule_position(number, schedule_updates) for number in (update - 1, update)]
+        before, now = (position // (every * self.stride) for position in positions)
+        return now > before
+
+
+class TimeBudget:
+    """Measures the work of a run and plans how many updates fit into its time.
+
+    Args:
+        minutes: The whole time of the run, from the command to its end.
+        seconds_used: Seconds that the run has used before this moment.
+        validation_updates: The cost of a validation in updates, an estimate that counts until one was measured.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        minutes: float,
+        seconds_used: float = 0.0,
+        validation_updates: float = 0.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._seconds, self._validation_updates, self._clock = 60 * minutes, validation_updates, clock
+        self._start = clock() - seconds_used
+        self._seconds_before = seconds_used  # before the first update of this process
+        self._lap_start = clock()
+        self._updates: deque[float] = deque()
+        self._last: dict[Work, float] = {}
+        self._next_point: int | None = None
+
+    @property
+    def seconds_used(self) -> float:
+        """Seconds since the start of the run; a pause between stop and resume does not count."""
+        return self._clock() - self._start
+
+    def record(self, work: Work) -> None:
+        """Record that work ended now, which began when the previous work ended."""
+        now = self._clock()
+        seconds, self._lap_start = now - self._lap_start, now
+        self._last[work] = seconds
+        if work == "update":
+            self._updates.append(seconds)
+            total = sum(self._updates)
+            while len(self._updates) > 2 * MIN_MEASURED and total - self._updates[0] > WINDOW_SHARE * self._seconds:
+                total -= self._updates.popleft()
+
+    def should_plan(self, schedule_share: float, final_validations: int) -> bool:
+        """Return whether the run should plan again: a planning point is reached, or the time is nearly over."""
+        if len(self._updates) < MIN_MEASURED:
+            return self.seconds_used >= self._seconds
+        time_share = (self.seconds_used - self._seconds_before) / max(self._seconds - self._seconds_before, 1e-9)
+        points_reached = sum(point <= max(time_share, schedule_share) for point in PLANNING_POINTS)
+        is_reached = self._next_point is None or points_reached >= self._next_point
+        if is_reached:
+            self._next_point = points_reached + 1
+        is_over = self._training_seconds(final_validations) < self.seconds_per_update
+        return is_over or (is_reached and points_reached > 0)
+
+    def make_plan(
+        self,
+        current: UpdatePlan,
+        update: int,
+        *,
+        schedule_updates: int,
+        validation_interval: int,
+        final_validations: int,
+        max_updates: int | None,
+    ) -> UpdatePlan:
+        """Return the plan for the rest of the time; the current one if it still fits.
+
+        Args:
+            current: The plan so far.
+            update: Updates done.
+            schedule_updates: Positions of the schedule (`train.updates`).
+            validation_interval: Positions between validations.
+            final_validations: Validations after the last update: of the model, and of the mean of checkpoints.
+            max_updates: Upper limit of the total.
+        """
+        seconds = self._training_seconds(final_validations)
+        if seconds < self.seconds_per_update:
+            return UpdatePlan(update, update, current.schedule_position(update, schedule_updates), current.stride)
+        position = current.schedule_position(update, schedule_updates)
+        validations = max(0.0, (schedule_updates - position) / validation_interval - 1)  # without the last one
+        regular_seconds = validations * (self._seconds_of("validation") + self._seconds_of("checkpoint"))
+        stride = max(1, -int(-regular_seconds // (VALIDATION_SHARE * seconds)))
+        total = update + max(1, int((seconds - regular_seconds / stride) / self.seconds_per_update))
+        total = total if max_updates is None else max(update, min(total, max_updates))
+        tolerated_seconds = max(TOLERANCE * self._seconds, self._seconds_of("checkpoint"))
+        if abs(total - current.updates) * self.seconds_per_update <= tolerated_seconds and stride == current.stride:
+            return current
+        return UpdatePlan(total, update, position, stride)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is over."""
+        return self._seconds - self.seconds_used
+
+    @property
+    def seconds_per_update(self) -> float:
+        """The mean of the last updates."""
+        return sum(self._updates) / max(len(self._updates), 1)
+
+    def _seconds_of(self, work: Work) -> float:
+        if work == "validation" and work not in self._last:
+            return self._validation_updates * self.seconds_per_update
+        return self._last.get(work, 0.0)
+
+    def _training_seconds(self, final_validations: int) -> float:
+        """Return the seconds for updates and regular validations, beside what follows the last update."""
+        final_seconds = final_validations * self._seconds_of("validation") + 2 * self._seconds_of("checkpoint")
+        return self.seconds_left - final_seconds - EXIT_SECONDS
