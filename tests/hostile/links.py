@@ -110,6 +110,44 @@ def older_model_linked_out(place: Place) -> None:
 
 
 @attack("resume", "not a regular file")
+def tensorboard_linked_out(place: Place) -> None:
+    """tensorboard/, where --track writes, is a link to a folder outside."""
+    _make_link(place.folder / "tensorboard", place.outside)
+
+
+@attack("resume", "not a regular file")
+def wandb_linked_out(place: Place) -> None:
+    """A folder in wandb/ is a link to a folder outside."""
+    (place.folder / "wandb").mkdir()
+    _make_link(place.folder / "wandb" / "latest-run", place.outside)
+
+
+@attack("resume", "not a regular file")
+def mlflow_linked_out(place: Place) -> None:
+    """mlflow.db is a link to a file of the user."""
+    _make_link(place.folder / "mlflow.db", place.outside / "victim.txt")
+
+
+@attack("resume", "second name")
+def mlflow_journal_hard_linked(place: Place) -> None:
+    """The journal of mlflow.db is a second name of a file of the user."""
+    (place.folder / "mlflow.db-journal").hardlink_to(place.outside / "victim.txt")
+
+
+@attack("resume", "second name")
+def tensorboard_hard_linked(place: Place) -> None:
+    """A file in tensorboard/ is a second name of a file of the user."""
+    (place.folder / "tensorboard").mkdir()
+    (place.folder / "tensorboard" / "events").hardlink_to(place.outside / "victim.txt")
+
+
+@attack("resume", "not a regular file")
+def experiments_linked_out(place: Place) -> None:
+    """trackers.json, from which a run takes the experiment to write to, is a link."""
+    _make_link(place.folder / "trackers.json", place.outside / "victim.txt")
+
+
+@attack("resume", "not a regular file")
 def pipe_for_corpus_facts(place: Place) -> None:
     """corpus.json is a named pipe without a writer."""
     _make_pipe(place.folder / "corpus.json")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
+from regard.store.run_folder import RunFolder
 from regard.train.fit import fit, resume
 from regard.train.trackers import experiment_id, make_tracker, save_experiment_id
 from tests.train.runs import make_small_run, read_metrics, write_corpus
@@ -30,6 +31,32 @@ def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
     logged = [(event.step, event.value) for event in accumulator.Scalars("train/loss")]
     assert logged == [(step, pytest.approx(value, rel=1e-6)) for step, value in expected]
     assert [event.step for event in accumulator.Scalars("validation/bleu")] == [2, 4]
+
+
+def test_a_tracker_writes_into_the_run_folder_only(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    run = make_small_run("continue", write_corpus(tmp_path / "corpus", 60), SHORT_RUN)
+    folder, outside = tmp_path / "run", tmp_path / "outside"
+    outside.mkdir()
+    fit(run, folder, pause_at=2)
+    (folder / "tensorboard").symlink_to(outside)
+    with pytest.raises(RegardError, match="not a regular file"):
+        resume(folder, listeners=[make_tracker("tensorboard", folder)])
+    assert not list(outside.iterdir())
+
+
+def test_links_that_wandb_makes_are_accepted(tmp_path: Path) -> None:
+    """W&B links its newest run and its log; such links stay inside its folder."""
+    (tmp_path / "wandb" / "offline-run-1" / "logs").mkdir(parents=True)
+    (tmp_path / "wandb" / "latest-run").symlink_to("offline-run-1")
+    (tmp_path / "wandb" / "debug.log").symlink_to("offline-run-1/logs/debug.log")
+    with RunFolder(tmp_path).lock():
+        pass
+    (tmp_path / "wandb" / "debug.log").unlink()
+    (tmp_path / "wandb" / "debug.log").symlink_to("../../debug.log")
+    with pytest.raises(RegardError, match="not a regular file") as caught, RunFolder(tmp_path).lock():
+        pass
+    assert (caught.value.where or "").endswith("debug.log")
 
 
 @pytest.mark.filterwarnings("ignore")  # warnings of the tracker itself

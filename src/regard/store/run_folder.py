@@ -13,6 +13,7 @@ checkpoints/      step-N: weights, optimizer state and position in the data, sea
 best/             the best model so far; `regard translate` opens it
 average/          the mean of the last checkpoints
 log.txt           the output of `regard train`
+trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
 """
 
 import json
@@ -50,6 +51,10 @@ class RunFolder:
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
+        self.trackers = path / "trackers.json"
+        self.tensorboard = path / "tensorboard"
+        self.wandb = path / "wandb"
+        self.mlflow = path / "mlflow.db"
         self.best = path / BEST
         self.average = path / "average"
 
@@ -73,21 +78,26 @@ class RunFolder:
 
     def _check_no_links(self) -> None:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
-        files = (self.run, self.accepted, self.corpus, self.examples, self.metrics, self.timing, self.log)
+        databases = [self.path / f"{self.mlflow.name}{suffix}" for suffix in ("", "-journal", "-wal", "-shm")]
+        journals = (self.metrics, self.timing, self.log)
+        files = (self.run, self.accepted, self.corpus, self.examples, self.trackers, *journals, *databases)
         models = (folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old")))
         folders = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards, self.checkpoints, *models)
-        for path in (*files, *_iter_tree(*folders)):
+        tracked = list(_iter_tree(self.tensorboard, self.wandb))
+        for path in (*files, *tracked, *_iter_tree(*folders)):
+            if path.is_symlink() and _is_inside(path, self.wandb):
+                continue  # W&B links its newest run and its log
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
                 fix = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
                 raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)
         for path in files:
             if path.is_dir():
                 raise RegardError("This is not a regular file.", where=str(path), fix="Move this folder elsewhere.")
-        for path in folders:
+        for path in (*folders, self.tensorboard, self.wandb):
             _check_folder(path)
-        for path in (self.metrics, self.timing, self.log):
-            if path.exists() and path.stat().st_nlink > 1:
-                fix = "Replace it with a copy: the run appends to this file, which would also change the linked one."
+        for path in (*journals, *databases, *tracked):
+            if path.is_file() and not path.is_symlink() and path.stat().st_nlink > 1:
+                fix = "Replace it with a copy: the run writes to this file, which would also change the linked one."
                 raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
 
     def _check_checkpoint_names(self) -> None:
@@ -112,6 +122,11 @@ def parse_step(name: str) -> int | None:
 def _check_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise RegardError("This is not a folder.", where=str(path), fix="Move this file elsewhere.")
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path is in a real folder and, if it is a link, leads to something in it."""
+    return path != folder and not folder.is_symlink() and path.resolve().is_relative_to(folder.resolve())
 
 
 def _iter_tree(*folders: Path) -> Iterator[Path]:

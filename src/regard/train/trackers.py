@@ -21,7 +21,6 @@ from regard.train.events import Event, Finished, Listener, Started, Updated, Val
 
 TrackerName = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
-EXPERIMENT_IDS_FILE = "trackers.json"
 
 
 def make_tracker(name: str, folder: Path) -> Listener:
@@ -63,7 +62,7 @@ _Connection = tuple[Send, Callable[[], object]]
 
 
 def _open_tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], update: int) -> _Connection:
-    writer = module.SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
+    writer = module.SummaryWriter(str(RunFolder(folder).tensorboard), purge_step=update + 1)
 
     def send(step: int, metrics: Mapping[str, float]) -> None:
         for name, value in metrics.items():
@@ -89,7 +88,7 @@ def _open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update:
 
 def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Connection:
     if not os.environ.get("MLFLOW_TRACKING_URI"):
-        module.set_tracking_uri(f"sqlite:///{(folder / 'mlflow.db').resolve()}")
+        module.set_tracking_uri(f"sqlite:///{RunFolder(folder).mlflow.resolve()}")
     module.set_experiment("regard")
     run_id = experiment_id(folder, "mlflow")
     run = module.start_run(run_id=run_id) if run_id else module.start_run(run_name=folder.name)
@@ -107,12 +106,12 @@ def experiment_id(folder: Path, tracker: str) -> str | None:
 def save_experiment_id(folder: Path, tracker: str, run_id: str) -> None:
     """Store the experiment id for a resumed run."""
     ids = {**_read_experiment_ids(folder), tracker: run_id}
-    write_atomic(folder / EXPERIMENT_IDS_FILE, (json.dumps(ids, indent=1, sort_keys=True) + "\n").encode())
+    write_atomic(RunFolder(folder).trackers, (json.dumps(ids, indent=1, sort_keys=True) + "\n").encode())
 
 
 def _read_experiment_ids(folder: Path) -> dict[str, str]:
     """Read the experiment ids of all trackers of this run."""
-    path = folder / EXPERIMENT_IDS_FILE
+    path = RunFolder(folder).trackers
     if not path.exists():
         return {}
     fix = "Remove it: the run then starts new experiments in its trackers."
