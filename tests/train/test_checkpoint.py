@@ -1,6 +1,7 @@
 """Checkpoints are complete or absent, verified, and the last intact one is never removed."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,15 @@ def test_a_full_disk_costs_the_new_checkpoint_only(checkpoints: Checkpoints, mon
     monkeypatch.setattr("safetensors.torch.save_file", lambda *_, **__: (_ for _ in ()).throw(SafetensorError("odd")))
     with pytest.raises(SafetensorError, match="odd"):
         checkpoints.save(2, make_checkpoint(2))
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
+def test_files_have_the_permissions_that_the_user_asks_for(checkpoints: Checkpoints, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        path = checkpoints.save(1, make_checkpoint(1))
+    finally:
+        os.umask(before)
+    assert {file.name: oct(file.stat().st_mode & 0o777) for file in path.iterdir()} == {
+        file.name: oct(0o666 & ~umask) for file in path.iterdir()
+    }

@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -72,14 +72,12 @@ def read_json(path: Path, fix: str = "Restore an intact copy.") -> Any:
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write `content` to `path` atomically: after a crash the file is the old one or the new one."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary_path = Path(name)
+    temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary_path.open("xb") as file:  # with the permissions that the umask gives, unlike `tempfile`
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary_path.chmod(0o644)
         temporary_path.replace(path)
     except BaseException:
         temporary_path.unlink(missing_ok=True)

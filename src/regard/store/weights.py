@@ -30,8 +30,11 @@ def get_weights(model: nn.Module) -> dict[str, Tensor]:
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors to a file; equal tensors give equal bytes."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    path.touch()
+    mode = path.stat().st_mode  # as the user's umask says; safetensors replaces the file by one with mode 0600
     try:
         safetensors.torch.save_file(contiguous, path, metadata={"format": "pt"})
+        path.chmod(mode)
     except SafetensorError as error:
         if (match := _OS_ERROR.search(str(error))) is None:
             raise
