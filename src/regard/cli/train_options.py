@@ -46,6 +46,7 @@ TRAIN_PARAMETERS = {
     "accept": option("With --resume: continue although data or settings changed.", metavar="data|config"),
     "pause_at": option("Stop after this update; continue with --resume.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
+    "force": option("Train although the corpus check advises against it.", "--force"),
     "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python

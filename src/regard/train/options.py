@@ -46,6 +46,7 @@ class TrainOptions:
     pause_at: int | None = None
     track: StringList = None
     dry_run: bool = False
+    force: bool = False
 
     def spell(self, *names: str, **values: object) -> str:
         """Write options as the caller gave them: here as arguments of a function, in the cli as on a command line."""
@@ -70,7 +71,8 @@ class TrainOptions:
         given_options = self._list_given(
             "run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed"
         )
-        given_options += self._list_given("validation", "validation_source", "validation_target", "teacher", "dry_run")
+        given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
+        given_options += self._list_given("dry_run", "force")
         if given_options:
             option = given_options[0]
             its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")

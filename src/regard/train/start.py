@@ -9,13 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.base.formatting import format_duration
 from regard.config.run import Run
 from regard.data.example import FileInfo
-from regard.train.events import Event, Finished, Listener, Planned, Stage
+from regard.train.events import Event, Finished, Listener, Message, Planned, Stage
 from regard.train.options import TrainOptions
+
+if TYPE_CHECKING:
+    from regard.data.doctor.one_pass import TrainingVerdict
 
 DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
 AnyPath = str | PathLike[str]
@@ -43,6 +46,7 @@ def train(
     track: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
+    force: bool = False,
 ) -> Finished:
     """Train a model from text. Settings that are not given are chosen from the corpus.
 
@@ -70,12 +74,14 @@ def train(
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.train.events`), for example `print`.
         pause_at: Stop after this update; `resume` continues.
+        force: Train although the corpus doctor advises against it: its findings become warnings.
 
     Returns:
         How the run ended, and its folder; `load()` loads the best model.
 
     Raises:
-        RegardError: Arguments exclude each other, or the corpus or the settings cannot be trained.
+        RegardError: Arguments exclude each other, the doctor advises against the corpus, or the corpus or the
+            settings cannot be trained.
     """
     options = TrainOptions(
         run=None if run is None else Path(run),
@@ -96,6 +102,7 @@ def train(
         seed=seed,
         pause_at=pause_at,
         track=_as_list(track),
+        force=force,
     )
     return start(options, listeners)
 
@@ -184,7 +191,7 @@ def start(
     return fit.fit(
         plan.run,
         folder,
-        listeners=[*listeners, FileLog(RunFolder(folder).log, header=plan.reasons), *trackers],
+        listeners=[*listeners, FileLog(RunFolder(folder).log, header=plan.header), *trackers],
         pause_at=options.pause_at,
         file_infos=plan.file_infos,
         started=started,
@@ -199,6 +206,12 @@ class Plan:
     reasons: tuple[str, ...]  # one sentence for each choice, and the cost
     typical_length: int  # tokens per row, used to estimate costs
     file_infos: Mapping[str, FileInfo] | None  # of the corpus files, if they were read
+    warnings: tuple[str, ...] = ()  # findings of the corpus doctor
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The first lines of the log."""
+        return (*(f"Warning: {warning}" for warning in self.warnings), *self.reasons)
 
     def measure_duration(self, listeners: Sequence[Listener] = ()) -> str:
         """Time a few updates and estimate how long the run takes on this machine."""
@@ -217,20 +230,39 @@ def make_plan(
     notes: Sequence[str] = (),
     started: float | None = None,
 ) -> Plan:
-    """Read the run file or analyse the corpus, choose every setting, and report the choices as events."""
+    """Read the run file or analyse the corpus, choose every setting, and report the choices as events.
+
+    Raises:
+        RegardError: The corpus doctor advises against the corpus, and the options do not force the run.
+    """
     from regard.train.auto.configure import configure, measure_update  # only when needed
+    from regard.train.corpus_check import check_run, review_verdict
 
     def time_update(run: Run, length: int) -> float:
         _emit(Stage("timing a few updates"), listeners)
         return measure_update(run, length)
 
+    warnings: tuple[str, ...] = ()
+
+    def review(verdict: "TrainingVerdict") -> None:
+        nonlocal warnings
+        sources = options.sources if run is None else run.data.train
+        warnings = review_verdict(verdict, sources, options.spell("force"), is_forced=options.force)
+        for warning in warnings:
+            _emit(Message(warning, "warning"), listeners)
+
     reasons: tuple[str, ...] = ()
-    run, file_infos = options.read_run(), None
+    file_infos: Mapping[str, FileInfo] | None = None
+    run = options.read_run()
     if teachers := _list_teachers(run, options):
         from regard.train.teachers import find_teachers
 
         find_teachers(teachers, options.sources if run is None else run.data.train)  # a wrong one is reported now
     if run is not None:
+        if run.data.prepared is None:
+            _emit(Stage("checking the corpus"), listeners)
+            verdict, file_infos = check_run(run)
+            review(verdict)
         length = run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
     else:
         _emit(Stage("analysing the corpus"), listeners)
@@ -242,10 +274,11 @@ def make_plan(
             changes=options.changes,
             timer=time_update,
             started=started,
+            review=review,
         )
         run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
         length = min(auto_run.typical_length, run.data.max_length)
-    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos)
+    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos, warnings)
     _emit(Planned(plan.reasons), listeners)
     return plan
 

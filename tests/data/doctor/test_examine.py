@@ -8,7 +8,8 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.data.doctor import examine, select_rules
-from regard.data.doctor.findings import describe_shift, explain_row, sample_flagged
+from regard.data.doctor.corpus_findings import describe_shift
+from regard.data.doctor.findings import explain_row, sample_flagged
 from regard.data.doctor.summary import summarize
 from regard.data.example import CorpusError, Example, Location
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from regard.base.errors import RegardError
-from regard.data.doctor.examine import CorpusProfile
+from regard.data.doctor.profile import CorpusProfile
 from regard.data.doctor.rules import character, length, pair
 from regard.data.doctor.rules.rule import RULE_BITS, RULES, select_rules
 from regard.data.example import Example, Location

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.data.doctor.corpus_findings import CorpusFinding, find_leakage, find_misalignment, find_unrelated
 from regard.data.doctor.detectors import language
 from regard.data.doctor.detectors.language import LanguageJudge
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
@@ -20,42 +21,13 @@ from regard.data.doctor.detectors.near_duplicates import MinHashes
 from regard.data.doctor.detectors.sentence_alignment import MIN_LINES, Alignment, align
 from regard.data.doctor.fingerprints import Fingerprints, find_repeats
 from regard.data.doctor.locations import Locations
-from regard.data.doctor.rules import character, length, pair
-from regard.data.doctor.rules.rule import RULE_BITS, RULES, Finding, Rule
+from regard.data.doctor.profile import CorpusProfile, learn_profile, split_sides
+from regard.data.doctor.rules.rule import RULE_BITS, RULES, Rule
 from regard.data.doctor.statistics import Statistics, describe
 from regard.data.example import CorpusError, Example, Location
 
-Check = Callable[[Example], Finding | None]
 ProgressCallback = Callable[[str, int], None]
 _BATCH_ROWS = 2048
-_MAX_SAMPLE = 32_768
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusProfile:
-    """Statistics of this corpus that the rules compare each line with."""
-
-    lengths: length.LengthStatistics
-    judge: LanguageJudge | None
-    has_pairs: bool
-
-    def make_checks(self) -> dict[str, Check]:
-        """The checks of the rules that need one line only, by rule name."""
-        return {
-            "empty": pair.check_empty,
-            "copy": pair.check_copy,
-            "mojibake": character.check_mojibake,
-            "replacement-character": character.check_replacement,
-            "control-character": character.check_control,
-            "too-long": self.lengths.check_too_long,
-            "ratio": self.lengths.check_ratio,
-            "numbers": pair.check_numbers,
-            "links": pair.check_links,
-            "brackets": pair.check_brackets,
-            "html-entity": character.check_entity,
-            "invisible-character": character.check_invisible,
-            "long-word": self.lengths.check_long_run,
-        }
 
 
 @dataclass(slots=True)
@@ -71,6 +43,8 @@ class Diagnosis:
     """For rules about two lines, the other line: an earlier row of this corpus or a location in held-out data."""
     leaks: tuple[Leak, ...] = ()
     alignment: Alignment | None = None
+    findings: list[CorpusFinding] = field(default_factory=list)
+    """Defects of the corpus as a whole."""
     remarks: list[str] = field(default_factory=list)
     """Checks that were not possible, with the reason."""
     read_error: CorpusError | None = None
@@ -92,6 +66,7 @@ def examine(
     *,
     rules: tuple[Rule, ...] = RULES,
     near_duplicates: bool = True,
+    misalignment: bool = True,
     judge: LanguageJudge | None = None,
     progress: ProgressCallback = lambda _task, _lines: None,
 ) -> Diagnosis:
@@ -102,6 +77,7 @@ def examine(
         held_out: Validation and test data by name; lines that they share with the corpus are leaks.
         rules: The rules with their severities (see `select_rules`).
         near_duplicates: Whether to search for near duplicates; this needs 80 bytes of memory per line.
+        misalignment: Whether to search for misaligned stretches; a sample of a corpus has none.
         judge: Decides the language of a text. Default: profiles learned from the corpus.
         progress: Called with the name of the stage and the number of lines since the last call.
 
@@ -112,7 +88,7 @@ def examine(
     if iter(corpus) is corpus:
         raise RegardError("The corpus can be read only once; it must be read more than once.", fix="Pass a list.")
     held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
-    profile, remarks = _learn_profile(corpus, judge, progress)
+    profile, remarks = learn_profile(corpus, judge, lambda rows: progress("learn", rows))
     collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
     read_error = None
     try:
@@ -121,9 +97,13 @@ def examine(
             progress("examine", len(batch))
     except CorpusError as error:
         read_error = error  # the lines before it may show the cause, e.g. where files of different lengths drift apart
-    diagnosis = collector.make_diagnosis(rules, remarks)
+    diagnosis = collector.make_diagnosis(rules, remarks, misalignment=misalignment)
     diagnosis.read_error = read_error
     _add_leaks(diagnosis, collector.folded_fingerprints, held_out_fingerprints)
+    if diagnosis.alignment is not None:
+        diagnosis.findings += find_misalignment(diagnosis.alignment, diagnosis.locations)
+        diagnosis.findings += find_unrelated(profile.relation, diagnosis.alignment, profile.first_location)
+    diagnosis.findings += find_leakage(diagnosis.leaks)
     return diagnosis
 
 
@@ -152,7 +132,7 @@ class _Collector:
             self.fingerprints.add(example)
             if self.folded_fingerprints is not None:
                 self.folded_fingerprints.add(example)
-        sides = _split_sides(batch, has_pairs=self.profile.has_pairs)
+        sides = split_sides(batch, has_pairs=self.profile.has_pairs)
         for number, texts in enumerate(sides):
             self.lengths[number].extend(map(len, texts))
             self.frequencies[number] += sum(len(text.split()) for text in texts)
@@ -171,7 +151,7 @@ class _Collector:
             for offset in np.flatnonzero(is_flagged):
                 self.verdicts[first_row + int(offset)] |= RULE_BITS[rule]
 
-    def make_diagnosis(self, rules: tuple[Rule, ...], remarks: list[str]) -> Diagnosis:
+    def make_diagnosis(self, rules: tuple[Rule, ...], remarks: list[str], *, misalignment: bool) -> Diagnosis:
         columns = [np.frombuffer(side, np.uint32) if side else np.empty(0, np.uint32) for side in self.lengths]
         verdicts = np.array(self.verdicts, np.uint32)
         diagnosis = Diagnosis(
@@ -181,6 +161,7 @@ class _Collector:
         _mark_rows(diagnosis, "repeated-source", *find_repeats(self.fingerprints.source), unless=("duplicate",))
         if self.profile.has_pairs:
             _mark_rows(diagnosis, "repeated-target", *find_repeats(self.fingerprints.target), unless=("duplicate",))
+        if self.profile.has_pairs and misalignment:
             diagnosis.alignment = align(*columns)
             for stretch in diagnosis.alignment.misaligned:
                 diagnosis.verdicts[stretch.first_row : stretch.last_row + 1] |= np.uint32(RULE_BITS["misaligned"])
@@ -191,35 +172,6 @@ class _Collector:
         if self.min_hashes is not None:
             _mark_rows(diagnosis, "near-duplicate", *self.min_hashes.find_near_duplicates(), unless=("duplicate",))
         return diagnosis
-
-
-def _learn_profile(
-    corpus: Iterable[Example], judge: LanguageJudge | None, progress: ProgressCallback
-) -> tuple[CorpusProfile, list[str]]:
-    """Learn from an even sample of the corpus: every 2^n-th line."""
-    sample: list[Example] = []
-    step, remarks, has_pairs, row = 1, [], False, -1
-    try:
-        for row, example in enumerate(corpus):
-            has_pairs = has_pairs or example.target is not None
-            if row % step == 0:
-                sample.append(example)
-                if len(sample) > _MAX_SAMPLE:
-                    sample, step = sample[::2], step * 2
-            if row % _BATCH_ROWS == 0:
-                progress("learn", _BATCH_ROWS)
-    except CorpusError:
-        if row < 0:
-            raise
-        # Otherwise the second pass raises it again and reports it with the lines before it.
-    if row < 0:
-        raise CorpusError("The corpus has no lines.", fix="Give a file with text.")
-    sides = _split_sides(sample, has_pairs=has_pairs)
-    if judge is None:
-        judge = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
-        if judge is None:
-            remarks.append("Languages were not checked: there are too few lines to learn from.")
-    return CorpusProfile(length.learn_lengths(sides), judge, has_pairs), remarks
 
 
 def _add_leaks(
@@ -258,11 +210,6 @@ def _mark_rows(
     rows, first_rows = rows[is_new], first_rows[is_new]
     diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
     diagnosis.originals[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
-
-
-def _split_sides(batch: list[Example], *, has_pairs: bool) -> list[list[str]]:
-    sources = [example.source for example in batch]
-    return [sources, [example.target or "" for example in batch]] if has_pairs else [sources]
 
 
 def _iter_batches(corpus: Iterable[Example]) -> Iterator[list[Example]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.data.doctor.corpus_findings import describe_shift
 from regard.data.doctor.detectors import language
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.rules.rule import RULE_BITS, Finding
@@ -114,22 +115,6 @@ def _describe_stretch(diagnosis: Diagnosis, row: int) -> str:
     first_location, last_location = diagnosis.locations[stretch.first_row], diagnosis.locations[stretch.last_row]
     description = f"in the misaligned stretch {first_location} to line {last_location.line}"
     return description if stretch.shift is None else f"{description}: {describe_shift(stretch.shift)}"
-
-
-def describe_shift(shift: int) -> str:
-    """Describe a shift of the target lines.
-
-    >>> describe_shift(-1)
-    'the targets come 1 line too early: a target line was lost or a source line added'
-    """
-    is_early, is_single_line = shift < 0, abs(shift) == 1
-    when = (
-        f"the targets come {abs(shift)} {'line' if is_single_line else 'lines'} too {'early' if is_early else 'late'}"
-    )
-    lost, added = ("target", "source") if is_early else ("source", "target")
-    if is_single_line:
-        return f"{when}: a {lost} line was lost or a {added} line added"
-    return f"{when}: {lost} lines were lost or {added} lines added"
 
 
 def _explain_wrong_language(diagnosis: Diagnosis, example: Example) -> Finding:

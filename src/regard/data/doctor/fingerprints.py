@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from regard.data.example import Example
 
 RowIndices = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
+Hashes = NDArray[np.uint64] | NDArray[np.int64]
 
 
 def fold(text: str) -> str:

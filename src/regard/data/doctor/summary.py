@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.base.formatting import pluralize
+import numpy as np
+
 from regard.data.doctor.examine import Diagnosis
-from regard.data.doctor.findings import describe_shift
+from regard.data.doctor.rules.rule import RULE_BITS, Rule
 
 Grade = Literal["good", "fair", "bad"]
+_MAX_DAMAGED = 0.1  # the share of damaged lines beyond which a corpus must be repaired first
+# Lines of these rules are sound text; leaks and misaligned stretches are findings about the corpus.
+_NOT_DAMAGED = ("duplicate", "leaked-pair", "leaked-source", "misaligned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +34,31 @@ def summarize(diagnosis: Diagnosis) -> Summary:
     removed, noticed = int(is_removed.sum()), int(((diagnosis.verdicts != 0) & ~is_removed).sum())
     advice = tuple(_give_advice(diagnosis))
     share = removed / max(rows, 1)
-    is_misaligned = diagnosis.alignment is not None and diagnosis.alignment.misaligned
-    has_leaks = any(leak.pairs or leak.sources for leak in diagnosis.leaks)
-    if diagnosis.read_error is not None or is_misaligned or share > 0.1:
+    is_grave = any(finding.is_grave for finding in diagnosis.findings)
+    if diagnosis.read_error is not None or is_grave or is_damaged(diagnosis):
         return Summary("bad", "Do not train on this yet.", advice, rows, removed, noticed)
-    if share > 0.01 or has_leaks:
+    if share > 0.01 or diagnosis.findings:
         return Summary("fair", "Usable after cleaning.", advice, rows, removed, noticed)
     if removed:
         return Summary("good", "A good corpus with a few bad lines.", advice, rows, removed, noticed)
     return Summary("good", "A clean corpus.", advice, rows, removed, noticed)
+
+
+def is_damaged(diagnosis: Diagnosis) -> bool:
+    """Whether the share of damaged lines is so large that the corpus must be repaired first."""
+    bits = sum(RULE_BITS[rule.name] for rule in diagnosis.rules if is_damage(diagnosis, rule))
+    damaged_count = int(((diagnosis.verdicts & np.uint32(bits)) != 0).sum())
+    return damaged_count > _MAX_DAMAGED * len(diagnosis.verdicts)
+
+
+def is_damage(diagnosis: Diagnosis, rule: Rule) -> bool:
+    """Whether lines that a rule flags are damaged."""
+    return rule.severity == "remove" and rule.name not in _NOT_DAMAGED and not _is_expected(diagnosis, rule.name)
+
+
+def _is_expected(diagnosis: Diagnosis, rule: str) -> bool:
+    """Whether a rule finds what is normal in this corpus: running text has empty lines and repeats short ones."""
+    return diagnosis.profile.is_running_text and rule in ("empty", "duplicate")
 
 
 def _give_advice(diagnosis: Diagnosis) -> list[str]:
@@ -46,19 +66,18 @@ def _give_advice(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.read_error is not None:
         location = f" ({diagnosis.read_error.where})" if diagnosis.read_error.where else ""
         advice.append(f"Reading stopped before the end: {diagnosis.read_error.what}{location}")
-    for stretch in diagnosis.alignment.misaligned if diagnosis.alignment else ():
-        line_range = f"{diagnosis.locations[stretch.first_row]} to line {diagnosis.locations[stretch.last_row].line:,}"
-        reason = f"; {describe_shift(stretch.shift)}" if stretch.shift is not None else "; no shift of a few lines fits"
-        advice.append(f"Misaligned from {line_range}{reason}. Compare both files there and repair them.")
-    advice += [
-        f"Leakage: {leak.corpus} has {pluralize(leak.pairs, 'pair')} and {pluralize(leak.sources, 'source')} "
-        f"of the {pluralize(leak.lines, 'line')} of {leak.held_out}; scores on them would be too high."
-        for leak in diagnosis.leaks
-        if leak.pairs or leak.sources
-    ]
-    counts = {rule.name: len(diagnosis.find_rows(rule.name)) for rule in diagnosis.rules}
+    advice += [str(finding) for finding in sorted(diagnosis.findings, key=lambda finding: not finding.is_grave)]
     for rule in diagnosis.rules:
-        if counts[rule.name] > 0.01 * len(diagnosis.verdicts) and not rule.name.startswith(("leaked", "misaligned")):
-            share = f"{counts[rule.name] / len(diagnosis.verdicts):.1%} of all lines"
-            advice.append(f"{rule.title}: {share}. {rule.explanation}")
+        advice += describe_rule(diagnosis, rule)
     return advice
+
+
+def describe_rule(diagnosis: Diagnosis, rule: Rule, lines: str = "all lines") -> list[str]:
+    """Describe a rule that flags more than 1 % of the lines; findings about the corpus describe the others."""
+    rows = diagnosis.find_rows(rule.name)
+    share = len(rows) / max(len(diagnosis.verdicts), 1)
+    if share <= 0.01 or rule.name.startswith(("leaked", "misaligned")) or _is_expected(diagnosis, rule.name):
+        return []
+    return [
+        f"{rule.title}: {share:.1%} of {lines}, the first at {diagnosis.locations[int(rows[0])]}. {rule.explanation}"
+    ]

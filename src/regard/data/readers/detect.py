@@ -38,7 +38,7 @@ def detect_source(paths: Sequence[str]) -> AnySource:
     """
     if len(paths) == 2:
         first_path, second_path = paths
-        languages = tuple(filter(None, map(_detect_language, paths)))
+        languages = tuple(filter(None, map(detect_language, paths)))
         return Lines(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
     if len(paths) != 1:
         raise RegardError(
@@ -65,11 +65,11 @@ def detect_source(paths: Sequence[str]) -> AnySource:
             return Conll(path=path, word=1, tag=_count_conll_columns(first_path))
     if first_path != path:
         return Documents(path=path)
-    language = _detect_language(path)
+    language = detect_language(path)
     return Lines(source=path, languages=(language,) if language else ())
 
 
-def _detect_language(path: str) -> str | None:
+def detect_language(path: str) -> str | None:
     """The language code in a file name: train.tok.en.gz is English."""
     suffix = strip_compression(path).suffix[1:]
     language_match = _LANGUAGE.fullmatch(suffix)

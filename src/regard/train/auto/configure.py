@@ -19,6 +19,7 @@ from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Distillation, Run
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
+from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import FileInfo
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
 from regard.train.auto.hyperparameters import (
@@ -80,6 +81,7 @@ def configure(
     changes: Mapping[str, Any] | None = None,
     timer: UpdateTimer | None = None,
     started: float | None = None,
+    review: Callable[[TrainingVerdict], None] | None = None,
 ) -> AutoRun:
     """Configure a run that suits a corpus.
 
@@ -92,6 +94,8 @@ def configure(
         changes: Settings that override every choice, {"a.b": value}.
         timer: Measures the seconds of an update; default `measure_update`.
         started: When the command began (`time.perf_counter()`); `minutes` count from there. Default: now.
+        review: Called with the corpus doctor's verdict before settings are chosen; it may raise an error. Without it,
+            the doctor is not asked.
 
     Raises:
         RegardError: If the corpus is too small or arguments contradict each other.
@@ -106,10 +110,16 @@ def configure(
         raise RegardError("Both minutes and a number of updates were given.", fix="Give one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
     reading_started = time.perf_counter()
-    corpus_plan = CorpusPlan(sources, tuple(validation), collect_stats(sources), dict(changes or {}), preset)
+    check = None if review is None else TrainingCheck(sources, validation)
+    stats = collect_stats(sources, None if check is None else check.add)
+    reading_seconds = time.perf_counter() - reading_started
+    corpus_plan = CorpusPlan(sources, tuple(validation), stats, dict(changes or {}), preset, check)
+    if check is not None and review is not None:
+        validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
+        if validation_stats is None or validation_stats.content == stats.content:  # otherwise an error follows
+            review(check.judge())
     if minutes is None:
         return corpus_plan.make_run(corpus_plan.recipe)
-    reading_seconds = time.perf_counter() - reading_started
 
     def count_seconds() -> float:
         """Return the seconds for training: without those that have passed, and those of vocabulary and shards."""
@@ -183,6 +193,7 @@ class CorpusPlan:
     stats: CorpusStats
     changes: Mapping[str, Any]
     preset: str | None
+    check: TrainingCheck | None = None
 
     @property
     def task(self) -> TaskKind:
@@ -324,7 +335,9 @@ class CorpusPlan:
     @cached_property
     def validation_stats(self) -> CorpusStats | None:
         """Statistics of the user's validation corpus, if there is one."""
-        return collect_stats(self.validation) if self.validation else None
+        if not self.validation:
+            return None
+        return collect_stats(self.validation, None if self.check is None else self.check.add_validation)
 
     @cached_property
     def _prefers_bfloat16(self) -> bool:

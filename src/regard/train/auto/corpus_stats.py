@@ -1,7 +1,7 @@
 """Statistics of a corpus, collected in one pass together with its checksums: they decide the model and its settings."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
@@ -73,8 +73,12 @@ class CorpusStats:
         self.languages = self.languages or example.languages
 
 
-def collect_stats(sources: Sequence[AnySource]) -> CorpusStats:
+def collect_stats(sources: Sequence[AnySource], observe: Callable[[int, Example], None] | None = None) -> CorpusStats:
     """Read every example once and collect statistics and checksums.
+
+    Args:
+        sources: The corpus.
+        observe: Called with the index of the source and each example, for checks in the same pass.
 
     Raises:
         RegardError: If there is nothing to learn from: no text, a binary file, or one side of a pair is empty.
@@ -84,18 +88,20 @@ def collect_stats(sources: Sequence[AnySource]) -> CorpusStats:
     for source in sources:
         _check_not_binary(source)
     defects = Defects(hash_files=True)  # the defects are reported when the shards are written
-    examples = (example for _, example in Corpus(sources).examples(defects))
-    first_example = next(examples, None)
+    examples = Corpus(sources).examples(defects)
+    first = next(examples, None)
     where = " and ".join(_list_paths(sources))
-    if first_example is None:
+    if first is None:
         raise RegardError("The corpus is empty.", where=where, fix="Give files with text.")
-    stats = CorpusStats(_detect_content(first_example))
-    for example in chain((first_example,), examples):
+    stats = CorpusStats(_detect_content(first[1]))
+    for index, example in chain((first,), examples):
         if _detect_content(example) != stats.content:
             first_kind, kind = _CONTENT_NAMES[stats.content], _CONTENT_NAMES[_detect_content(example)]
             what = f"The corpus begins with {first_kind} and continues with {kind}."
             raise CorpusError(what, where=str(example.where), fix="Train on one kind of example at a time.")
         stats.add(example)
+        if observe is not None:
+            observe(index, example)
     _check_not_empty(stats, sources)
     stats.file_infos = defects.file_infos
     return stats

@@ -21,6 +21,7 @@ _SMOOTHING = 0.1  # added to each count
 _MAX_DEVIATIONS = 4.25  # standard deviations below the centre
 _MIN_LINES = 300  # lines needed to learn a profile
 _MIN_LETTERS = 12  # letters needed to judge a text
+_MIN_DIFFERENCE = 1.0  # nats per letter; two languages differ by 3 to 7, two texts of one language by less than 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,15 @@ class Profiles:
 
     tables: tuple[NDArray[np.float32], ...]
     fit_statistics: tuple[FitStatistics, ...]
+    are_distinct: bool = True
+    """Whether the sides are in two languages; if they are in one, no text can be said to belong to the other side."""
 
     def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
         """Which texts do not fit their side, and which fit the other side better."""
         fit, difference, letters = self._compute_fit(side, texts)
         is_long_enough = letters >= _MIN_LETTERS
         is_wrong = (self.fit_statistics[side].deviations(fit, letters) < -_MAX_DEVIATIONS) & is_long_enough
-        return LanguageJudgement(is_wrong, (difference < 0) & is_long_enough)
+        return LanguageJudgement(is_wrong, (difference < 0) & is_long_enough & self.are_distinct)
 
     def _compute_fit(self, side: int, texts: Sequence[str]) -> tuple[Values, Values, Values]:
         indices, is_counted, starts, ends = _index_ngrams(texts)
@@ -102,11 +105,14 @@ def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:
 def _learn_once(sides: Sequence[Sequence[str]], all_sides: Sequence[Sequence[str]]) -> Profiles:
     tables = tuple(_learn_table(texts) for texts in sides)
     unscaled = Profiles(tables, ())
-    fit_statistics = []
+    fit_statistics, are_distinct = [], True
     for side, texts in enumerate(all_sides):
-        fit, _, letters = unscaled._compute_fit(side, texts)
-        fit_statistics.append(_estimate_fit(fit[letters >= _MIN_LETTERS], letters[letters >= _MIN_LETTERS]))
-    return Profiles(tables, tuple(fit_statistics))
+        fit, difference, letters = unscaled._compute_fit(side, texts)
+        is_long_enough = letters >= _MIN_LETTERS
+        fit_statistics.append(_estimate_fit(fit[is_long_enough], letters[is_long_enough]))
+        if is_long_enough.any():
+            are_distinct &= float(np.median(np.abs(difference[is_long_enough]))) >= _MIN_DIFFERENCE
+    return Profiles(tables, tuple(fit_statistics), are_distinct)
 
 
 def _learn_table(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -4,6 +4,7 @@ lingua detects 75 languages, so it also finds a corpus that is entirely in the w
 profiles.
 """
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from regard.base.extras import import_optional
 from regard.data.doctor.detectors.language import LanguageJudgement
 
 _MIN_CHARACTERS = 20  # characters needed to judge a text
+_MAX_TEXTS = 200  # texts per side that decide whether the languages are swapped
+_MIN_JUDGED = 10  # texts per side that are needed for it
 _MIN_RATIO = 10  # confidence in another language over that in the expected one
 
 
@@ -39,6 +42,30 @@ class LinguaJudge:
                 is_wrong[row] = values[0].value > _MIN_RATIO * own_confidence
                 is_other_side[row] = is_wrong[row] and values[0].language in other_languages
         return LanguageJudgement(is_wrong, is_other_side)
+
+
+def detect_swap(languages: Sequence[str], sides: Sequence[Sequence[str]]) -> bool | None:
+    """Whether most texts of both sides are in the declared language of the other side.
+
+    Returns:
+        None if lingua is not installed, does not know a language, or has too little text to judge.
+    """
+    try:
+        package = importlib.import_module("lingua")
+        declared = [_find_language(package, code) for code in languages]
+    except (ImportError, RegardError):
+        return None
+    detector = package.LanguageDetectorBuilder.from_languages(*declared).build()
+    is_other_side = []
+    for side, texts in enumerate(sides):
+        long_texts = [text for text in texts if len(text) >= _MIN_CHARACTERS]
+        chosen_texts = long_texts[:: max(1, len(long_texts) // _MAX_TEXTS)][:_MAX_TEXTS]
+        detected = [detector.detect_language_of(text) for text in chosen_texts]
+        judged = [language for language in detected if language is not None]
+        if len(judged) < _MIN_JUDGED:
+            return None
+        is_other_side.append(judged.count(declared[1 - side]) > len(judged) / 2)
+    return all(is_other_side)
 
 
 def _find_language(package: Any, code: str) -> Any:

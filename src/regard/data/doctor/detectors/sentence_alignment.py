@@ -4,6 +4,8 @@ A translation is about as long as its source: the difference of the logarithms o
 where lines are aligned, and that of two random lines where they are not (Gale and Church 1993 align by this). Each line
 votes by the log-likelihood ratio of "unrelated" to "aligned". A stretch is a range in which the cumulative sum of the
 votes rises, from its minimum to its maximum. The shift of a stretch is the one at which its lines are aligned again.
+The lengths of a stretch must also not correlate: in a sorted word list, runs of similar entries have another ratio but
+are aligned.
 """
 
 from collections.abc import Iterator
@@ -20,6 +22,9 @@ _MAX_SHIFT = 20  # lines; the range of shifts to test
 _MIN_EVIDENCE = 25.0  # nats of evidence to report a stretch; random text reaches it at one in 10^10 positions
 _MAX_VOTE = 3.0  # nats; the limit of one line's vote
 _MIN_ROWS = 10  # lines of a stretch
+_MAX_CORRELATION = 0.25  # of the lengths of a misaligned stretch; more if lengths correlate strongly in this corpus
+_DISTANCE = 0.382  # of the corpus; lines so far apart are unrelated
+_MAX_WINDOWS = 2000  # windows, evenly spread, from which the statistics of aligned lines are estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,28 @@ def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
         return Alignment(correlations, (), is_informative=False)
     unrelated_deviation = float(np.sqrt(_robust_deviation(log_source) ** 2 + _robust_deviation(log_target) ** 2))
     centre, aligned_deviation = _estimate_aligned(log_source, log_target)
-    if not aligned_deviation < 0.7 * unrelated_deviation:
+    # Each window uses its best shift, which makes even unrelated lines look similar: compare with distant lines.
+    _, distant_deviation = _estimate_aligned(log_source, np.roll(log_target, int(_DISTANCE * len(log_target))))
+    if not aligned_deviation < min(0.7 * unrelated_deviation, 0.85 * distant_deviation):
         return Alignment(correlations, (), is_informative=False)
     votes = _compute_votes(log_target - log_source - centre, aligned_deviation, unrelated_deviation)
-    misaligned = tuple(
+    stretches = [
         MisalignedStretch(first_row, last_row, _find_shift(log_source, log_target, centre, first_row, last_row))
         for first_row, last_row in _find_stretches(votes)
+    ]
+    max_correlation = max(float(np.median(correlations)) / 2, _MAX_CORRELATION)
+    misaligned = tuple(
+        stretch for stretch in stretches if _correlate(log_source, log_target, stretch) <= max_correlation
     )
     return Alignment(correlations, misaligned, is_informative=True)
+
+
+def _correlate(log_source: Values, log_target: Values, stretch: MisalignedStretch) -> float:
+    """The correlation of the lengths of a stretch; 0 if they do not vary."""
+    rows = slice(stretch.first_row, stretch.last_row + 1)
+    left, right = log_source[rows] - log_source[rows].mean(), log_target[rows] - log_target[rows].mean()
+    scale = float(np.sqrt((left**2).sum() * (right**2).sum()))
+    return float((left * right).sum()) / scale if scale > 0 else 0.0
 
 
 def _compute_votes(difference: Values, aligned_deviation: float, unrelated_deviation: float) -> Values:
@@ -78,7 +97,7 @@ def _compute_votes(difference: Values, aligned_deviation: float, unrelated_devia
 
 def _find_stretches(votes: Values) -> Iterator[tuple[int, int]]:
     """Ranges with a high sum of votes: from a minimum of the cumulative sum to the maximum after it."""
-    cumulative = np.concatenate([[0.0], np.cumsum(votes)])
+    cumulative = np.concatenate([[0.0], np.cumsum(votes)]).tolist()
     low = high = 0
     for position in range(1, len(cumulative)):
         value = cumulative[position]
@@ -98,12 +117,14 @@ def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, fl
     Every window uses the shift at which it fits best, so a file that is shifted from early on still yields the
     statistics of aligned lines.
     """
-    count = len(log_source) // _WINDOW
+    window_count = len(log_source) // _WINDOW
+    count = min(window_count, _MAX_WINDOWS)
+    first_rows = np.linspace(0, window_count - 1, count).astype(np.int64) * _WINDOW
+    rows = first_rows[:, None] + np.arange(_WINDOW)
     best_deviation = np.full(count, np.inf)
     centres = np.zeros(count)
     for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
-        difference = np.roll(log_target, -shift) - log_source
-        windows = difference[: count * _WINDOW].reshape(count, _WINDOW)
+        windows = log_target[(rows + shift) % len(log_target)] - log_source[rows]
         medians = np.median(windows, axis=1)
         deviations = 1.4826 * np.median(np.abs(windows - medians[:, None]), axis=1)
         is_better = deviations < best_deviation

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from regard.data.doctor.rules.rule import Finding, Span, shorten
 from regard.data.example import Example
@@ -28,13 +28,33 @@ def check_empty(example: Example) -> Finding | None:
 
 
 def check_copy(example: Example) -> Finding | None:
-    """Find a target that equals its source; short lines such as names and numbers may."""
+    """Find a target that equals its source except for case; short lines such as names and numbers may."""
     target = example.target
     if target is None or target.strip().casefold() != example.source.strip().casefold():
         return None
     if len(target.split()) < 4 and len(target) < 30:
         return None
     return Finding("copy", "the target equals the source")
+
+
+def check_exact_copy(example: Example) -> Finding | None:
+    """Find a copy as `check_copy` does, but only if the case is the same."""
+    if example.target is None or example.target.strip() != example.source.strip():
+        return None
+    return check_copy(example)
+
+
+def is_recasing(sources: Sequence[str], targets: Sequence[str]) -> bool:
+    """Whether most pairs differ in case alone: then the case is what a model shall learn.
+
+    >>> is_recasing(["in paris", "the dog"], ["In Paris", "The dog"])
+    True
+    """
+    recased = sum(
+        source != target and source.casefold() == target.casefold()
+        for source, target in zip(sources, targets, strict=True)
+    )
+    return recased > len(sources) / 2
 
 
 def check_numbers(example: Example) -> Finding | None:
@@ -62,9 +82,9 @@ def check_numbers(example: Example) -> Finding | None:
         return None  # "2" and "zwei": most likely spelled out
     return Finding(
         "numbers",
-        _format_difference(shorten(source_only), shorten(target_only)),
-        _find_spans(_NUMBER, example.source, lambda text: _extract_digits(text) in source_only),
-        _find_spans(_NUMBER, example.target, lambda text: _extract_digits(text) in target_only),
+        format_difference(shorten(source_only), shorten(target_only)),
+        find_spans(_NUMBER, example.source, lambda text: _extract_digits(text) in source_only),
+        find_spans(_NUMBER, example.target, lambda text: _extract_digits(text) in target_only),
     )
 
 
@@ -79,9 +99,9 @@ def check_links(example: Example) -> Finding | None:
         return None
     return Finding(
         "links",
-        _format_difference(shorten(source_only), shorten(target_only)),
-        _find_spans(_LINK, example.source, lambda text: _fold_link(text) in source_only),
-        _find_spans(_LINK, example.target, lambda text: _fold_link(text) in target_only),
+        format_difference(shorten(source_only), shorten(target_only)),
+        find_spans(_LINK, example.source, lambda text: _fold_link(text) in source_only),
+        find_spans(_LINK, example.target, lambda text: _fold_link(text) in target_only),
     )
 
 
@@ -98,9 +118,9 @@ def check_brackets(example: Example) -> Finding | None:
     source_only, target_only = source_counts - target_counts, target_counts - source_counts
     return Finding(
         "brackets",
-        _format_difference(_format_counts(source_only), _format_counts(target_only)),
-        _find_spans(_BRACKET, example.source, lambda sign: sign.translate(_WIDE_TO_ASCII) in source_only),
-        _find_spans(_BRACKET, example.target, lambda sign: sign.translate(_WIDE_TO_ASCII) in target_only),
+        format_difference(_format_counts(source_only), _format_counts(target_only)),
+        find_spans(_BRACKET, example.source, lambda sign: sign.translate(_WIDE_TO_ASCII) in source_only),
+        find_spans(_BRACKET, example.target, lambda sign: sign.translate(_WIDE_TO_ASCII) in target_only),
     )
 
 
@@ -122,10 +142,10 @@ def _count_brackets(text: str) -> Counter[str]:
     return Counter(bracket.translate(_WIDE_TO_ASCII) for bracket in _BRACKET.findall(_ENUMERATOR.sub("", text)))
 
 
-def _format_difference(source_only: str, target_only: str) -> str:
+def format_difference(source_only: str, target_only: str) -> str:
     """Describe what occurs on one side only.
 
-    >>> _format_difference("1999", "")
+    >>> format_difference("1999", "")
     'only in the source: 1999'
     """
     sides = (("source", source_only), ("target", target_only))
@@ -141,5 +161,6 @@ def _format_counts(counts: Counter[str]) -> str:
     return ", ".join(f"{count} x {bracket}" if count > 1 else bracket for bracket, count in counts.items())
 
 
-def _find_spans(pattern: re.Pattern[str], text: str, is_match: Callable[[str], bool]) -> tuple[Span, ...]:
+def find_spans(pattern: re.Pattern[str], text: str, is_match: Callable[[str], bool]) -> tuple[Span, ...]:
+    """The spans of the matches that `is_match` accepts."""
     return tuple(match.span() for match in pattern.finditer(text) if is_match(match.group()))

@@ -109,6 +109,14 @@ RULES = (
         "are different sentences.",
     ),
     Rule(
+        "truncated",
+        "remove",
+        "Truncated text",
+        "One side stops in the middle of its sentence: it is short for its partner and lacks the final punctuation, or "
+        "it has exactly the maximum length of an export. A model would learn to stop early. Export the text again "
+        "without a maximum length.",
+    ),
+    Rule(
         "duplicate",
         "remove",
         "Duplicate",
@@ -172,6 +180,13 @@ RULES = (
         "The two sides have different brackets: perhaps part of the text or a single bracket is missing.",
     ),
     Rule(
+        "tags",
+        "notice",
+        "Tags on one side only",
+        "A tag such as <b> or a placeholder such as {0} or %s has no counterpart on the other side. A model would "
+        "learn to drop or to invent them. Restore them, or remove them from both sides.",
+    ),
+    Rule(
         "html-entity",
         "notice",
         "HTML entities",
@@ -183,6 +198,14 @@ RULES = (
         "Invisible characters",
         "Zero-width spaces, soft hyphens, writing-direction marks and the like. Some languages need them; "
         "elsewhere they split words that look whole.",
+    ),
+    Rule(
+        "normal-form",
+        "notice",
+        "Mixed Unicode normal forms",
+        "Accents are separate characters here and part of the letter in most other lines (NFD and NFC), or vice versa. "
+        "Both look the same but are different tokens. Convert the text to NFC, or train with "
+        "--set tokenizer.normalise.form=nfc.",
     ),
     Rule(
         "long-word",

@@ -1,0 +1,94 @@
+"""Findings about a corpus as a whole: misalignment, unrelated sides, leakage."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from regard.base.formatting import pluralize
+from regard.data.doctor.detectors.leakage import Leak
+from regard.data.doctor.detectors.relatedness import Relation
+from regard.data.doctor.detectors.sentence_alignment import Alignment
+from regard.data.doctor.locations import Locations
+from regard.data.example import Location
+
+_MAX_MISALIGNED = 0.01  # the share of misaligned lines beyond which the corpus must be repaired
+_MAX_LEAKED = 0.2  # the share of leaked held-out sources beyond which a score says nothing about unseen text
+_MAX_LEAKED_SHORT = 0.9  # the same for sources that are so short that different texts are often equal
+_MIN_LEAKED = 10  # held-out sources
+_SHORT = 20  # characters
+_MAX_STRETCHES = 5  # misaligned stretches that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFinding:
+    """A defect of the corpus: what and where, and what to do. A grave one must be repaired before training."""
+
+    what: str
+    fix: str
+    is_grave: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.fix}"
+
+
+def find_misalignment(alignment: Alignment, locations: Locations) -> Iterator[CorpusFinding]:
+    """Yield misaligned stretches; they are grave if they cover more than 1 % of the lines."""
+    misaligned_rows = sum(stretch.row_count for stretch in alignment.misaligned)
+    is_grave = misaligned_rows > _MAX_MISALIGNED * len(locations)
+    largest = sorted(alignment.misaligned, key=lambda stretch: -stretch.row_count)[:_MAX_STRETCHES]
+    for stretch in sorted(largest, key=lambda stretch: stretch.first_row):
+        lines = f"{locations[stretch.first_row]} to line {locations[stretch.last_row].line:,}"
+        reason = describe_shift(stretch.shift) if stretch.shift is not None else "no shift of a few lines fits"
+        fix = "Compare both files there and repair them."
+        yield CorpusFinding(f"Misaligned from {lines}; {reason}.", fix, is_grave)
+    if shorter_count := len(alignment.misaligned) - len(largest):
+        fix = "`regard check --report` lists the lines."
+        yield CorpusFinding(
+            f"{pluralize(shorter_count, 'shorter stretch', 'shorter stretches')} misaligned, too.", fix, False
+        )
+
+
+def find_unrelated(relation: Relation, alignment: Alignment, where: Location | None) -> Iterator[CorpusFinding]:
+    """Yield a finding if the two sides do not belong together, unless a shift of lines explains it."""
+    is_shifted = any(stretch.shift is not None for stretch in alignment.misaligned)
+    if relation in (Relation.UNRELATED, Relation.DOUBTFUL) and not is_shifted:
+        verb = "are" if relation is Relation.UNRELATED else "seem"
+        start = f" (from {where})" if where else ""
+        yield CorpusFinding(
+            f"The two sides {verb} unrelated{start}: neither lengths nor words of a source and its target agree more "
+            "than those of random lines.",
+            "Perhaps one file was shuffled or sorted: give the files in their original order.",
+            relation is Relation.UNRELATED,
+        )
+
+
+def find_leakage(leaks: Iterable[Leak]) -> Iterator[CorpusFinding]:
+    """Yield a finding for each held-out corpus whose texts are also in the corpus."""
+    for leak in leaks:
+        if leak.pairs or leak.sources:
+            yield CorpusFinding(
+                f"Leakage: {leak.corpus} has {pluralize(leak.pairs, 'pair')} and {pluralize(leak.sources, 'source')} "
+                f"of the {pluralize(leak.lines, 'line')} of {leak.held_out}; scores on them would be too high.",
+                "Remove them from one of the two.",
+                is_grave_leak(leak.sources, leak.lines),
+            )
+
+
+def is_grave_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool:
+    """Whether the leaked share of held-out sources makes scores meaningless; short sources are often equal anyway."""
+    return leaked >= _MIN_LEAKED and leaked > lines * (_MAX_LEAKED_SHORT if mean_length < _SHORT else _MAX_LEAKED)
+
+
+def describe_shift(shift: int) -> str:
+    """Describe a shift of the target lines.
+
+    >>> describe_shift(-1)
+    'the targets come 1 line too early: a target line was lost or a source line added'
+    """
+    is_early, is_single_line = shift < 0, abs(shift) == 1
+    when = (
+        f"the targets come {abs(shift)} {'line' if is_single_line else 'lines'} too {'early' if is_early else 'late'}"
+    )
+    lost, added = ("target", "source") if is_early else ("source", "target")
+    if is_single_line:
+        return f"{when}: a {lost} line was lost or a {added} line added"
+    return f"{when}: {lost} lines were lost or {added} lines added"

@@ -1,0 +1,194 @@
+"""Check a corpus while another pass reads it: `regard train` asks the doctor without reading the text once more.
+
+Lengths, locations and fingerprints of every example are kept (misalignment, leakage); the rules about single lines and
+the statistics behind them use an even sample. Every source is checked by itself: sources may differ in language.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.formatting import pluralize
+from regard.config.run import AnySource, Documents
+from regard.data.doctor.corpus_findings import CorpusFinding, find_misalignment, find_unrelated, is_grave_leak
+from regard.data.doctor.detectors.declared_languages import find_swapped_languages
+from regard.data.doctor.detectors.sentence_alignment import align
+from regard.data.doctor.examine import Diagnosis, examine
+from regard.data.doctor.fingerprints import find_held_out, fold
+from regard.data.doctor.locations import Locations
+from regard.data.doctor.profile import EvenSample, split_sides
+from regard.data.doctor.rules.normal_form import learn_forms
+from regard.data.doctor.summary import describe_rule, is_damage, is_damaged
+from regard.data.example import Example, Location
+
+_SAMPLE = 8192  # examples that the rules about single lines see, of all sources together
+_MIN_SAMPLE = 1024  # the same for each source
+_MIN_ROWS = 20  # with fewer examples a share says little
+_VALIDATION_SAMPLE = 512
+_HEAD = 20_000  # characters at the start of a document that are sampled
+_MIN_SHARED_LINE = 40  # characters of a line of running text whose repetition in the validation data is a leak
+_MIN_COMPARED = 50  # validation pairs needed to detect swapped sides
+_MAX_OTHER_SIDE = 0.8  # the share of validation texts that fit the other side of the training data
+_TRAINING_NOTICES = ("tags", "html-entity", "normal-form")  # rules of severity `notice` that training reports
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingVerdict:
+    """Whether to train on a corpus: the findings that forbid it, and those that only need attention."""
+
+    refusals: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class TrainingCheck:
+    """Collects what the doctor needs from the examples that pass by.
+
+    >>> from regard.config.run import Lines
+    >>> check = TrainingCheck([Lines(source="a.en", target="a.de")])
+    >>> for line in range(1, 101):
+    ...     check.add(0, Example(Location("a.en", line), f"This is sentence {line}.", f"This is sentence {line}."))
+    >>> check.judge().refusals[0].partition(",")[0]
+    'Untranslated copy: 100.0% of the checked lines'
+    """
+
+    def __init__(self, sources: Sequence[AnySource], validation: Sequence[AnySource] = ()) -> None:
+        sample_size = max(_MIN_SAMPLE, _SAMPLE // max(len(sources), 1))
+        self._sources = [_SourceCheck(source, sample_size, has_validation=bool(validation)) for source in sources]
+        self._validation = [_SourceCheck(source, _VALIDATION_SAMPLE, has_validation=True) for source in validation]
+
+    def add(self, index: int, example: Example) -> None:
+        """Add an example of the training source `index`."""
+        self._sources[index].add(example)
+
+    def add_validation(self, index: int, example: Example) -> None:
+        """Add an example of the validation source `index`."""
+        self._validation[index].add(example)
+
+    def judge(self) -> TrainingVerdict:
+        """Judge the examples that were added."""
+        refusals: list[str] = []
+        warnings: list[str] = []
+        diagnoses = [diagnosis for check in self._sources if (diagnosis := check.diagnose()) is not None]
+        for diagnosis in diagnoses:
+            must_repair = is_damaged(diagnosis) and len(diagnosis.verdicts) >= _MIN_ROWS
+            for rule in diagnosis.rules:
+                lines = refusals if must_repair and is_damage(diagnosis, rule) else warnings
+                if (rule.severity == "remove" and rule.name != "duplicate") or rule.name in _TRAINING_NOTICES:
+                    lines += describe_rule(diagnosis, rule, "the checked lines")
+        findings = [finding for diagnosis in diagnoses for finding in diagnosis.findings]
+        findings += [finding for check in (*self._sources, *self._validation) for finding in check.find_languages()]
+        findings += self._find_leaks()
+        if len(diagnoses) == 1:
+            findings += [finding for check in self._validation for finding in check.compare(diagnoses[0])]
+        for finding in findings:
+            (refusals if finding.is_grave else warnings).append(str(finding))
+        return TrainingVerdict(tuple(refusals), tuple(warnings))
+
+    def _find_leaks(self) -> Iterator[CorpusFinding]:
+        """Yield a finding for each validation source that has sources of the training data."""
+        hashes = np.concatenate([check.hashes for check in self._sources])
+        for check in self._validation:
+            rows, _ = find_held_out(hashes, check.hashes)
+            is_leaked = np.isin(check.hashes, hashes[rows])
+            if leaked := int(is_leaked.sum()):
+                lines, first = len(check.hashes), check.hashed_locations[int(np.flatnonzero(is_leaked)[0])]
+                yield CorpusFinding(
+                    f"Leakage: {leaked:,} of the {pluralize(lines, 'validation text')} "
+                    f"{'is' if leaked == 1 else 'are'} also in the training data, the first at {first}; validation "
+                    "scores would be too high.",
+                    "Remove them from the training data, or give other validation data.",
+                    is_grave_leak(leaked, lines, check.mean_length),
+                )
+
+
+class _SourceCheck:
+    """Collects numbers of all examples of one source, and a sample of them."""
+
+    def __init__(self, source: AnySource, sample_size: int, *, has_validation: bool) -> None:
+        self.source = source
+        self._has_documents = isinstance(source, Documents)
+        self._has_validation = has_validation
+        self._sample = EvenSample(sample_size)
+        self._lengths = (array("I"), array("I"))
+        self._locations = Locations()
+        self._hashes = array("q")
+        self.hashed_locations = Locations()
+        self._characters = 0
+
+    def add(self, example: Example) -> None:
+        """Add the next example."""
+        if self._has_documents:
+            self._add_document(example)
+            return
+        self._sample.add(example)
+        if example.target is not None:
+            self._lengths[0].append(len(example.source))
+            self._lengths[1].append(len(example.target))
+            self._locations.add(example.where)
+        if self._has_validation:
+            self._add_hash(example.source, example.where)
+
+    def _add_document(self, document: Example) -> None:
+        """Add the lines of a document: all for leakage, those at its start for the other checks."""
+        text = document.source if self._has_validation else document.source[:_HEAD]
+        position = 0
+        for number, line in enumerate(text.split("\n")):
+            where = Location(document.where.file, document.where.line + number)
+            if position < _HEAD and line.strip():
+                self._sample.add(Example(where, line))
+            if self._has_validation and len(line) >= _MIN_SHARED_LINE:
+                self._add_hash(line, where)
+            position += len(line) + 1
+
+    def _add_hash(self, text: str, where: Location) -> None:
+        self._hashes.append(hash(fold(text)))
+        self.hashed_locations.add(where)
+        self._characters += len(text)
+
+    @property
+    def hashes(self) -> NDArray[np.int64]:
+        """Hashes of the sources, or of the longer lines of documents."""
+        return np.frombuffer(self._hashes, np.int64) if self._hashes else np.empty(0, np.int64)
+
+    @property
+    def mean_length(self) -> float:
+        """Mean number of characters of the hashed texts."""
+        return self._characters / max(len(self._hashes), 1)
+
+    @property
+    def _sides(self) -> list[list[str]]:
+        return split_sides(self._sample.examples, has_pairs=bool(self._lengths[0]))
+
+    def diagnose(self) -> Diagnosis | None:
+        """Examine the sample, and the lengths of all pairs."""
+        if not self._sample.examples:
+            return None
+        diagnosis = examine(self._sample.examples, near_duplicates=False, misalignment=False)
+        if self._lengths[0]:
+            alignment = align(*(np.frombuffer(lengths, np.uint32) for lengths in self._lengths))
+            diagnosis.findings += find_misalignment(alignment, self._locations)
+            profile = diagnosis.profile
+            diagnosis.findings += find_unrelated(profile.relation, alignment, profile.first_location)
+        return diagnosis
+
+    def find_languages(self) -> Iterator[CorpusFinding]:
+        """Yield findings about the declared languages."""
+        return find_swapped_languages(self.source, self._sides)
+
+    def compare(self, diagnosis: Diagnosis) -> Iterator[CorpusFinding]:
+        """Yield differences of this validation source from the training data: swapped sides, another normal form."""
+        judge, sides, where = diagnosis.profile.judge, self._sides, ", ".join(self.source.paths)
+        if judge is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
+            shares = [float(judge.judge(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)]
+            if min(shares) > _MAX_OTHER_SIDE:
+                what = f"The sides of the validation data are swapped: {where}."
+                yield CorpusFinding(what, "Exchange its source and its target.", is_grave=True)
+        for form, training_form in zip(learn_forms(sides).forms, diagnosis.profile.forms.forms, strict=False):
+            if form is not None and training_form is not None and form != training_form:
+                what = f"The validation data are in Unicode normal form {form}, the training data in {training_form}"
+                fix = "Convert both to NFC, or add --set tokenizer.normalise.form=nfc."
+                yield CorpusFinding(f"{what}: {where}.", fix, is_grave=False)
+                return
