@@ -15,7 +15,7 @@ from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
-from regard.train.events import Event, Finished, Message, Spiked, Updated, Validated
+from regard.train.events import Event, Finished, Message, Saved, Spiked, Updated, Validated
 from regard.train.fit import fit, resume
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
@@ -317,3 +317,15 @@ def test_a_kill_at_the_very_end_leaves_no_trace(paused_run: Path, tmp_path: Path
             resume(tmp_path / name, listeners=[lambda event, after=after: interrupt(event, after, 6)])  # type: ignore[misc]
         resume(tmp_path / name)
         assert compute_fingerprints(tmp_path / name) == compute_fingerprints(tmp_path / "whole")
+
+
+def test_the_last_checkpoint_is_written_once_without_averaging(tmp_path: Path) -> None:
+    run = make_small_run("continue", write_corpus(tmp_path / "corpus"), {"train.updates": 10, "train.average": 1})
+    saved: list[int] = []
+    fit(
+        run,
+        tmp_path / "run",
+        listeners=[lambda event: saved.append(event.update) if isinstance(event, Saved) else None],
+    )
+    assert saved == [5, 10]
+    assert read_progress(tmp_path / "run", 10)["finished"]

@@ -133,7 +133,8 @@ class Trainer:
             self._replan()
             if self._is_due(progress.update, self.run.validation.every):
                 self._validate()
-            if self._is_regular(progress.update):
+            # The last checkpoint is saved here only if the average needs it; `_finish` saves it with the final state.
+            if self._is_regular(progress.update) and (progress.update < self.plan.updates or self._should_average):
                 self._save()
         raise AssertionError("the data never ends")  # pragma: no cover
 
@@ -316,7 +317,7 @@ class Trainer:
         """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""
         progress = self.progress
         if not progress.finished:
-            if progress.update not in self.checkpoints.steps():
+            if self._should_average and progress.update not in self.checkpoints.steps():
                 self._save()
             if not self._average() and progress.best is None:
                 self.model_writer.write_best(self._weights(), progress, Scores())
@@ -326,10 +327,14 @@ class Trainer:
         self.emit(finished)
         return finished
 
+    @property
+    def _should_average(self) -> bool:
+        return self.run.train.average > 1
+
     def _average(self) -> bool:
         """Average the last regular checkpoints; return whether the mean is the new best model."""
         count = self.run.train.average
-        steps = self.checkpoints.intact_steps(self._regular_steps()[-count:]) if count > 1 else []
+        steps = self.checkpoints.intact_steps(self._regular_steps()[-count:]) if self._should_average else []
         if len(steps) < 2:
             return False
         weights = average_checkpoints(self.checkpoints.load_weights(step) for step in steps)
