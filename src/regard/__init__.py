@@ -3,41 +3,71 @@
 Public names are imported on first use, so that `import regard` is fast and does not import torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from regard.base.errors import RegardError
     from regard.config.codec import preset
     from regard.config.exportable import exportable_to
     from regard.models.build import build
     from regard.models.cost import cost
     from regard.nn.record import Record
-    from regard.pipeline.load import load
+    from regard.pipeline.classifier import Classifier
+    from regard.pipeline.fill_mask import FillMask
+    from regard.pipeline.generator import TextGenerator
+    from regard.pipeline.load import load, load_classifier, load_fill_mask, load_generator, load_translator
+    from regard.pipeline.translator import Translator
     from regard.train.start import resume, train
 
 __version__ = "0.1.0"
-__all__ = ["Record", "RegardError", "build", "cost", "exportable_to", "load", "preset", "resume", "train"]
-
+__all__ = [
+    "Classifier",
+    "FillMask",
+    "Record",
+    "RegardError",
+    "TextGenerator",
+    "Translator",
+    "build",
+    "cost",
+    "exportable_to",
+    "load",
+    "load_classifier",
+    "load_fill_mask",
+    "load_generator",
+    "load_translator",
+    "preset",
+    "resume",
+    "train",
+]
 _MODULES = {
-    "Record": "regard.nn.record",
-    "RegardError": "regard.base.errors",
-    "build": "regard.models.build",
-    "cost": "regard.models.cost",
-    "exportable_to": "regard.config.exportable",
-    "load": "regard.pipeline.load",
-    "preset": "regard.config.codec",
-    "resume": "regard.train.start",
+    "Classifier": "pipeline.classifier",
+    "FillMask": "pipeline.fill_mask",
+    "Record": "nn.record",
+    "RegardError": "base.errors",
+    "TextGenerator": "pipeline.generator",
+    "Translator": "pipeline.translator",
+    "build": "models.build",
+    "cost": "models.cost",
+    "exportable_to": "config.exportable",
+    "load": "pipeline.load",
+    "load_classifier": "pipeline.load",
+    "load_fill_mask": "pipeline.load",
+    "load_generator": "pipeline.load",
+    "load_translator": "pipeline.load",
+    "preset": "config.codec",
+    "resume": "train.start",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name == "train":
-        return import_module("regard.train")  # a package that can be called
+        return _import_module("regard.train")  # a package that can be called
     if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute '{name}'")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(_import_module(f"regard.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

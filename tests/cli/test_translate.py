@@ -108,7 +108,7 @@ def test_a_terminal_gets_an_answer_to_each_line(translator_folder: str, monkeypa
 
     def recording_translate(self: Translator, texts: list[str], **options: object) -> object:
         sizes.append(len(texts))
-        return translate(self, texts, **options)  # type: ignore[arg-type]
+        return translate(self, texts, **options)  # type: ignore[call-overload]
 
     monkeypatch.setattr(Translator, "translate", recording_translate)
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ def make_fake_translator(reply: Callable[[str], str], *languages: str) -> Transl
     settings = make_translator_settings(languages=languages)
 
     class FakeTranslator(Translator):
-        def translate(self, texts: Sequence[str], *_: object, **__: object) -> list[Translation]:
+        def translate(self, texts: Sequence[str], *_: object, **__: object) -> Any:
             return [Translation(reply(text), 0.0, (), (), ended=True) for text in texts]
 
     return FakeTranslator(make_encoder_decoder(settings), make_tokenizers(), settings)

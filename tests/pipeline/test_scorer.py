@@ -168,7 +168,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
     for arguments, message in (
         ((TARGETS, None), "4 texts but no sources"),
         ((TARGETS, SOURCES[:3]), "4 texts but 3 sources"),
-        (("text", SOURCES), "a list is expected"),
+        (("text", SOURCES), "the other is a list"),
         (([], []), "no text to score"),
     ):
         with pytest.raises(RegardError, match=message):

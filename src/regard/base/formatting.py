@@ -1,4 +1,9 @@
-"""Durations, counts and texts, formatted for display."""
+"""Durations, counts, texts and dataclasses, formatted for display."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from os import PathLike, fspath
+from typing import Any
 
 
 def format_duration(seconds: float) -> str:
@@ -34,3 +39,42 @@ def escape_control_characters(text: str) -> str:
     """
     visible = (("⏎" if c == "\n" else c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
     return "".join(visible)
+
+
+class CompactRepr:
+    """Gives dataclasses (`repr=False`) a short repr: rounded floats, no fields at their default or with `repr=False`.
+
+    >>> from dataclasses import dataclass
+    >>> from pathlib import PurePosixPath
+    >>> @dataclass(frozen=True, repr=False)
+    ... class Scores(CompactRepr):
+    ...     folder: PurePosixPath
+    ...     loss: float
+    ...     is_best: bool = False
+    >>> Scores(PurePosixPath("my-model"), 3.14159265)
+    Scores(folder='my-model', loss=3.142)
+    """
+
+    def __repr__(self) -> str:
+        shown = [field for field in fields(self) if field.repr]  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in shown if not _is_default(self, field)}
+        return f"{type(self).__name__}({', '.join(f'{name}={_format(value)}' for name, value in values.items())})"
+
+
+def _is_default(instance: object, field: "Field[Any]") -> bool:
+    if field.default_factory is not MISSING:
+        return bool(getattr(instance, field.name) == field.default_factory())
+    return field.default is not MISSING and bool(getattr(instance, field.name) == field.default)
+
+
+def _format(value: object) -> str:
+    match value:
+        case float():
+            return f"{value:.4g}"
+        case PathLike():
+            return repr(fspath(value))
+        case tuple():
+            return f"({', '.join(map(_format, value))}{',' * (len(value) == 1)})"
+        case Mapping():
+            return f"{{{', '.join(f'{_format(key)}: {_format(item)}' for key, item in value.items())}}}"
+    return repr(value)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
@@ -12,17 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 
+if TYPE_CHECKING:
+    from regard.pipeline.encoding import Pipeline
+
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
-Pipeline = TypeVar("Pipeline")
-PIPELINES = {  # by class: the kind of model, and the command that runs it
-    "Translator": ("translation", "translate"),
-    "TextGenerator": ("language", "generate"),
-    "FillMask": ("masked language", "fill"),
-    "Classifier": ("classification or tagging", "label"),
-}
+AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
+COMMANDS = {"Translator": "translate", "TextGenerator": "generate", "FillMask": "fill", "Classifier": "label"}
 
 
-def load_as(folder: Path, pipeline_class: type[Pipeline]) -> Pipeline:
+def load_as(folder: Path, pipeline_class: type[AnyPipeline]) -> AnyPipeline:
     """Load the model of a folder as this pipeline.
 
     Raises:
@@ -32,11 +30,10 @@ def load_as(folder: Path, pipeline_class: type[Pipeline]) -> Pipeline:
 
     pipeline = load(folder)
     if not isinstance(pipeline, pipeline_class):
-        kind, command = PIPELINES[type(pipeline).__name__]
         raise RegardError(
-            f"This is a {kind} model, not a {PIPELINES[pipeline_class.__name__][0]} model.",
+            f"This is a {pipeline.kind}, not a {pipeline_class.kind}.",
             where=str(folder),
-            fix=f'Use `regard {command} {folder} "..."`.',
+            fix=f'Use `regard {COMMANDS[type(pipeline).__name__]} {folder} "..."`.',
         )
     return pipeline
 

@@ -42,6 +42,9 @@ class Record:
         self.residuals: dict[str, Tensor] = {}  # (B, T, D) by name: "encoder.input", "encoder.0.self", ...
         self._replacements = dict(replace or {})
 
+    def __repr__(self) -> str:
+        return f"Record(attention of {', '.join(self.attention) or 'nothing yet'})"
+
     def add_attention(self, name: str, attention: AttentionRecord) -> Tensor:
         """Record one attention; return its output, or the replacement."""
         self.attention[name] = attention

@@ -2,33 +2,34 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 
 from regard.base.errors import RegardError
-from regard.base.formatting import pluralize
+from regard.base.formatting import CompactRepr, pluralize
 from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoding import add_special_tokens, check_list, encoder_logits
+from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_both_lists, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
 _NON_SPACE = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space does not separate words
 
 
-@dataclass(frozen=True)
-class Label:
+@dataclass(frozen=True, repr=False)
+class Label(CompactRepr):
     """The most probable label and the probabilities of all labels."""
 
     label: str
     probability: float
-    probabilities: dict[str, float]
+    probabilities: dict[str, float] = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Classification(Label):
     """The label of a text."""
 
@@ -43,36 +44,55 @@ class TaggedText:
     words: tuple[str, ...]
     tags: tuple[Label, ...]
 
+    def __repr__(self) -> str:
+        pairs = zip(self.words, self.tags, strict=True)
+        return f"TaggedText({' '.join(f'{word}/{tag.label}' for word, tag in pairs)!r})"
 
-class Classifier:
+
+class Classifier(Pipeline):
     """Classifies texts or tags words with an encoder.
 
-    classifier = regard.load("my-model")
-    classifier.classify(["A fine film."])[0].label
+    classifier = regard.load_classifier("my-model")
+    classifier.classify("A fine film.").label
     """
+
+    kind = "classification or tagging model"
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
             raise RegardError(f"This model's task is '{settings.task}': it has no labels.", fix="Use `FillMask`.")
         check_vocabulary_sizes(settings, tokenizers, where="Classifier")
-        self.model, self.tokenizers, self.settings = model, tokenizers, settings
+        self.model: EncoderOnly = model
+        self.tokenizers = tokenizers
+        self.settings: settings_of.EncoderOnly = settings
         self.labels = settings.head.labels
 
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, texts: str, pairs: str | None = None, batch_tokens: int = 4096
+    ) -> Classification: ...
+    @overload
     def classify(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096
-    ) -> list[Classification]:
-        """Classify each text, or each pair of texts. A text that is too long is truncated.
+    ) -> list[Classification]: ...
+
+    def classify(
+        self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None, batch_tokens: int = 4096
+    ) -> Classification | list[Classification]:
+        """Classify one text or pair of texts, or each of several. A text that is too long is truncated.
 
         Args:
-            texts: The texts.
+            texts: One text or several.
             pairs: The second text of each pair, for a model that was trained on pairs.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+
+        Returns:
+            The label of one text, or a list with that of each text in their order.
         """
         self._check_task("classify", "tag")
-        for side in (texts, pairs or ()):
-            check_list(side, "text", "classify")
+        check_both_lists(texts, pairs)
         tokenizer = self.tokenizers.source
-        sides = [tokenizer.encode_ids(list(side)) for side in (texts, pairs) if side is not None]
+        sides = [tokenizer.encode_ids(list(as_list(side))) for side in (texts, pairs) if side is not None]
         if len({len(side) for side in sides}) > 1:
             raise RegardError(
                 f"{pluralize(len(sides[0]), 'text')} and {pluralize(len(sides[1]), 'second text')}.",
@@ -85,21 +105,28 @@ class Classifier:
                 results[index] = Classification(
                     **vars(self._make_label(probabilities)), is_truncated=is_truncated[index]
                 )
-        return [results[index] for index in range(len(rows))]
+        return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
 
-    def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[TaggedText]:
-        """Tag each word of each text. White space separates words.
+    @overload
+    def tag(self, texts: str, batch_tokens: int = 4096) -> TaggedText: ...  # type: ignore[overload-overlap]
+    @overload
+    def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[TaggedText]: ...
+
+    def tag(self, texts: str | Sequence[str], batch_tokens: int = 4096) -> TaggedText | list[TaggedText]:
+        """Tag each word of one text or of several texts. White space separates words.
 
         The label of a word is predicted at its first token, as in training.
 
         Args:
-            texts: The texts.
+            texts: One text or several.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+
+        Returns:
+            One tagged text, or a list of them in the order of the texts.
         """
         self._check_task("tag", "classify")
-        check_list(texts, "text", "tag")
         tokenizer = self.tokenizers.source
-        words = [_NON_SPACE.findall(text) for text in texts]
+        words = [_NON_SPACE.findall(text) for text in as_list(texts)]
         joined_texts = [" ".join(spans) for spans in words]
         encoded = [tokenizer.encode(text) for text in joined_texts]
         rows = [add_special_tokens(tokenizer, encoding.ids) for encoding in encoded]
@@ -109,7 +136,10 @@ class Classifier:
                 first_tokens = find_first_tokens(joined_texts[index], encoded[index].offsets)
                 tags = tuple(self._make_label(probabilities[1 + first_token]) for first_token in first_tokens)
                 results[index] = TaggedText(tuple(words[index]), tags)
-        return [results[index] for index in range(len(rows))]
+        return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
+
+    def _describe(self) -> list[str]:
+        return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]
 
     def _encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
         """Return the rows with special tokens, and which of them are truncated."""

@@ -1,4 +1,4 @@
-"""Texts as model input: special tokens, length checks, batches sorted by length, padding.
+"""The base class of pipelines, and texts as model input: special tokens, length checks, batches, padding.
 
 An encoder-decoder reads [language tag] + source + [eos]. An encoder reads [cls] + text + [sep], and another
 text + [sep] for a pair. Training builds the same rows in `regard.data.batches.tasks`.
@@ -6,7 +6,7 @@ text + [sep] for a pair. Training builds the same rows in `regard.data.batches.t
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,12 +15,49 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.decode.protocol import nan_error
+from regard.models.build import AnyModel
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 TargetLanguage = str | Sequence[str] | None
+
+
+class Pipeline:
+    """Base class of the pipelines: a model that reads and writes text."""
+
+    model: AnyModel
+    tokenizers: TokenizerPair
+    settings: settings_of.AnyModel
+    kind: ClassVar[str]
+    """What the pipeline needs, e.g. "translation model"."""
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the model's parameters."""
+        return next(self.model.parameters()).device
+
+    @property
+    def parameters(self) -> int:
+        """Number of the model's parameters; shared ones count once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def __repr__(self) -> str:
+        source, target = self.tokenizers.source.size, self.tokenizers.target.size
+        parts = [
+            self.settings.family,
+            f"{self.parameters:,} parameters",
+            f"{source:,} tokens" if self.tokenizers.is_joint else f"{source:,} and {target:,} tokens",
+            *(["-".join(self.settings.languages)] if self.settings.languages else []),
+            *self._describe(),
+            f"device {self.device}",
+        ]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _describe(self) -> list[str]:
+        """List what else the repr shows."""
+        return []
 
 
 class BatchLogits(NamedTuple):
@@ -36,6 +73,18 @@ def check_list(values: Sequence[str], what: str, call: str) -> None:
     """Refuse a string where a list of strings is expected: iteration would take its characters as texts."""
     if isinstance(values, str):
         raise RegardError(f"A single {what} was given where a list is expected.", fix=f"{call}([{values[:20]!r}])")
+
+
+def as_list(texts: str | Sequence[str]) -> Sequence[str]:
+    """Return one text as a list of one; a pipeline then returns one result instead of a list."""
+    return [texts] if isinstance(texts, str) else texts
+
+
+def check_both_lists(texts: str | Sequence[str], partners: str | Sequence[str] | None) -> None:
+    """Refuse one text beside a list of the texts that belong to it."""
+    if partners is not None and isinstance(texts, str) != isinstance(partners, str):
+        fix = "Give two strings, or two lists of strings."
+        raise RegardError("One side is a single text and the other is a list.", fix=fix)
 
 
 def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:

@@ -47,6 +47,9 @@ class EnsembleTranslator(Translator):
         super().__init__(first_member.model, first_member.tokenizers, first_member.settings)
         self.members, self._mean, self._weights = list(members), mean, weights
 
+    def _describe(self) -> list[str]:
+        return [f"ensemble of {len(self.members)}"]
+
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """Prepare every member."""

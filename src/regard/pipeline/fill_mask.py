@@ -2,21 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import torch
 
 from regard.base.errors import RegardError
+from regard.base.formatting import CompactRepr
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoding import add_special_tokens, check_list, encoder_logits
+from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
 GAP = "___"
 
 
-@dataclass(frozen=True)
-class Candidate:
+@dataclass(frozen=True, repr=False)
+class Candidate(CompactRepr):
     """One token that may fill a gap."""
 
     text: str
@@ -24,8 +26,8 @@ class Candidate:
     token: int
 
 
-@dataclass(frozen=True)
-class FilledText:
+@dataclass(frozen=True, repr=False)
+class FilledText(CompactRepr):
     """A text with every gap filled by its most probable token."""
 
     text: str
@@ -33,40 +35,56 @@ class FilledText:
     """Candidates for each gap, most probable first."""
 
 
-class FillMask:
+class FillMask(Pipeline):
     """Fills gaps with a masked language model.
 
-        fill_mask = regard.load("my-model")
-        fill_mask.fill(["The ___ barks."])[0].text
+        fill_mask = regard.load_fill_mask("my-model")
+        fill_mask.fill("The ___ barks.").text
 
     A gap stands for one token. Several gaps of a text are filled independently of each other.
     """
+
+    kind = "masked language model"
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
         if settings.task != "fill":
             raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Classifier`.")
         check_vocabulary_sizes(settings, tokenizers, where="FillMask")
-        self.model, self.tokenizers, self.settings = model, tokenizers, settings
+        self.model: EncoderOnly = model
+        self.tokenizers = tokenizers
+        self.settings: settings_of.EncoderOnly = settings
 
-    def fill(self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096) -> list[FilledText]:
-        """Fill the gaps of each text.
+    @overload
+    def fill(  # type: ignore[overload-overlap]
+        self, texts: str, n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+    ) -> FilledText: ...
+    @overload
+    def fill(
+        self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+    ) -> list[FilledText]: ...
+
+    def fill(
+        self, texts: str | Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+    ) -> FilledText | list[FilledText]:
+        """Fill the gaps of one text or of each of several texts.
 
         Args:
-            texts: Texts with at least one gap each.
+            texts: One text or several, with at least one gap each.
             n_best: Number of candidates per gap.
             gap: String that marks a gap in the texts.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+
+        Returns:
+            The filled text, or a list of them in the order of the texts.
         """
-        check_list(texts, "text", "fill")
         if n_best < 1:
             raise RegardError(f"n_best must be at least 1, got {n_best}.", fix="Use 1 or more.")
         if not gap:
             raise RegardError("The string that marks a gap is empty.", fix=f'Use a string such as "{GAP}".')
         n_best = min(n_best, self.tokenizers.source.size)
-        rows = [self._encode_row(number, text, gap) for number, text in enumerate(texts, 1)]
+        rows = [self._encode_row(number, text, gap) for number, text in enumerate(as_list(texts), 1)]
         mask_id = self.tokenizers.source.specials.mask
-        device = next(self.model.parameters()).device
-        suppressed = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=device)
+        suppressed = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=self.device)
         results: list[FilledText] = [FilledText("", ())] * len(rows)
         for indices, logits in encoder_logits(self.model, self.settings, self.tokenizers.source, rows, batch_tokens):
             logits.index_fill_(2, suppressed, float("-inf"))
@@ -74,7 +92,7 @@ class FillMask:
                 gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
                 probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, n_best)
                 results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
-        return results
+        return results[0] if isinstance(texts, str) else results
 
     def _encode_row(self, number: int, text: str, gap: str) -> list[int]:
         tokenizer = self.tokenizers.source

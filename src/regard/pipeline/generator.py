@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypedDict, Unpack, overload
 
 import torch
 
@@ -14,7 +15,7 @@ from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.constraints import Constraints
-from regard.pipeline.encoding import check_list
+from regard.pipeline.encoding import Pipeline, as_list, check_list
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Sampling, Search, SearchInput, make_generator, stream_text
 from regard.store.model_folder import check_vocabulary_sizes
@@ -24,10 +25,19 @@ DEFAULT_FILTERS = Filters(temperature=0.8, top_p=0.95)
 DEFAULT_SEARCH = Sampling(filters=DEFAULT_FILTERS)
 
 
-class TextGenerator:
+class GenerateOptions(TypedDict, total=False):
+    """The options of `TextGenerator.generate`, which explains them."""
+
+    n_best: int
+    forbidden: Sequence[str]
+    max_rows: int
+    seed: int | None
+
+
+class TextGenerator(Pipeline):
     """Continues prompts with a decoder-only model.
 
-        text_generator = regard.load("my-model")
+        text_generator = regard.load_generator("my-model")
         "".join(text_generator.stream("Once upon a time"))
 
     The model reads [bos] + prompt, as in training. It may be in training mode: a generator uses it in evaluation mode
@@ -35,15 +45,17 @@ class TextGenerator:
     tags).
     """
 
+    kind = "language model"
+
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.task != "continue":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
             )
         check_vocabulary_sizes(settings, tokenizers, where="TextGenerator")
-        self.model = model
+        self.model: DecoderOnly = model
         self.tokenizers = tokenizers
-        self.settings = settings
+        self.settings: settings_of.DecoderOnly = settings
         self._decoder = LazyCpuDecoder(model)
 
     def stream(
@@ -67,11 +79,28 @@ class TextGenerator:
             seed: Random seed; without one, every call samples another text.
         """
         (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)  # errors are raised here, not at `next`
-        return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self._device))
+        return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self.device))
 
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+        self,
+        prompts: str,
+        max_new_tokens: int = 200,
+        search: Search = DEFAULT_SEARCH,
+        **options: Unpack[GenerateOptions],
+    ) -> GeneratedText: ...
+    @overload
     def generate(
         self,
         prompts: Sequence[str],
+        max_new_tokens: int = 200,
+        search: Search = DEFAULT_SEARCH,
+        **options: Unpack[GenerateOptions],
+    ) -> list[GeneratedText]: ...
+
+    def generate(
+        self,
+        prompts: str | Sequence[str],
         max_new_tokens: int = 200,
         search: Search = DEFAULT_SEARCH,
         *,
@@ -79,11 +108,11 @@ class TextGenerator:
         forbidden: Sequence[str] = (),
         max_rows: int = 64,
         seed: int | None = None,
-    ) -> list[GeneratedText]:
-        """Continue each prompt.
+    ) -> GeneratedText | list[GeneratedText]:
+        """Continue one prompt or each of several prompts.
 
         Args:
-            prompts: Texts to continue.
+            prompts: One text to continue or several.
             max_new_tokens: Maximum number of generated tokens per prompt.
             search: Search strategy (`regard.pipeline.search`); the default samples as `stream` does.
             n_best: Number of texts per prompt: the best, and the next ones as its `alternatives`.
@@ -92,11 +121,11 @@ class TextGenerator:
             seed: Random seed of a search that samples.
 
         Returns:
-            One text for each prompt, in their order, without the prompt.
+            The text for one prompt, or a list with that of each prompt in their order, without the prompts.
         """
-        check_list(prompts, "prompt", "generate")
         check_list(forbidden, "phrase", "forbidden")
-        prompt_ids, generator = self._encode_prompts(prompts, max_new_tokens), make_generator(seed, self._device)
+        prompt_ids = self._encode_prompts(as_list(prompts), max_new_tokens)
+        generator = make_generator(seed, self.device)
         results: list[GeneratedText | None] = [None] * len(prompt_ids)
         with self._decoder.prepared(), torch.inference_mode():
             for indices in _batch_equal_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
@@ -111,7 +140,8 @@ class TextGenerator:
                         should_rerank=search.reranks,
                         prompt=prompt_ids[index],
                     )
-        return [result for result in results if result is not None]
+        texts = [result for result in results if result is not None]
+        return texts[0] if isinstance(prompts, str) else texts
 
     def generate_with_draft(
         self,
@@ -146,7 +176,7 @@ class TextGenerator:
             )
         (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)
         draft._encode_prompts([prompt], max_new_tokens)
-        generator = make_generator(seed, self._device)
+        generator = make_generator(seed, self.device)
         with self._decoder.prepared(), draft._decoder.prepared(), torch.inference_mode():
             inputs, draft_inputs = (
                 pipeline._make_search_input([prompt_ids], max_new_tokens, generator) for pipeline in (self, draft)
@@ -164,10 +194,6 @@ class TextGenerator:
             )
         return make_result(GeneratedText, result.hypotheses, self.tokenizers.source, 1, prompt=prompt_ids), result
 
-    @property
-    def _device(self) -> torch.device:
-        return next(self.model.parameters()).device
-
     def _make_search_input(
         self,
         prompt_ids: list[list[int]],
@@ -177,9 +203,9 @@ class TextGenerator:
     ) -> SearchInput:
         """Return the input of a search over continuations of prompts that have the same length."""
         tokenizer = self.tokenizers.source
-        prompt = torch.tensor(prompt_ids, device=self._device)  # (B, k)
+        prompt = torch.tensor(prompt_ids, device=self.device)  # (B, k)
         state = self.model.start(prompt.size(1) + max_new_tokens)
-        suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self._device)
+        suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self.device)
         max_lengths = [max_new_tokens] * len(prompt_ids)
         inputs = SearchInput(
             self._decoder.step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator

@@ -1,9 +1,10 @@
 """Results of translation and text generation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from regard.base.formatting import CompactRepr
 from regard.decode.mbr import minimum_bayes_risk
 from regard.decode.protocol import Hypothesis
 from regard.measure.sentence_chrf import SentenceChrf
@@ -12,20 +13,20 @@ from regard.text.tokenizer import Tokenizer
 Result = TypeVar("Result", bound="GeneratedText")
 
 
-@dataclass(frozen=True)
-class GeneratedText:
+@dataclass(frozen=True, repr=False)
+class GeneratedText(CompactRepr):
     """A generated text with its tokens and their log-probabilities."""
 
     text: str
     score: float
     """Sum of the tokens' log-probabilities, eos included, divided by the length penalty."""
-    tokens: tuple[int, ...]
+    tokens: tuple[int, ...] = field(repr=False)
     """Generated token ids; the last is eos if the text `ended`."""
-    logprobs: tuple[float, ...]
+    logprobs: tuple[float, ...] = field(repr=False)
     """Log-probability of each token."""
     ended: bool
     """Whether the model generated eos; False: the text was cut off at its maximum length."""
-    token_texts: tuple[str, ...] = ()
+    token_texts: tuple[str, ...] = field(default=(), repr=False)
     """Text of each token; that of eos is empty."""
     utility: float | None = None
     """Expected chrF against all samples (minimum Bayes risk decoding only)."""
@@ -33,7 +34,7 @@ class GeneratedText:
     """The next best texts, if `n_best` is greater than 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation(GeneratedText):
     """The translation of one source."""
 
@@ -41,13 +42,13 @@ class Translation(GeneratedText):
     """Pairs (source word, target word), counted from 0, if an alignment was requested."""
 
 
-@dataclass(frozen=True)
-class TranslatedDocument:
+@dataclass(frozen=True, repr=False)
+class TranslatedDocument(CompactRepr):
     """A translated document, its source sentences and their translations."""
 
     text: str
-    sources: tuple[str, ...]
-    translations: tuple[Translation, ...]
+    sources: tuple[str, ...] = field(repr=False)
+    translations: tuple[Translation, ...] = field(repr=False)
 
 
 EMPTY = Translation("", 0.0, (), (), ended=True)

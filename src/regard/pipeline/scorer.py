@@ -1,7 +1,7 @@
 """Score given texts: the log-probability of each token under teacher forcing.
 
     scorer = Scorer.load("my-model")
-    scorer.score(["Zwei Hunde."], sources=["Two dogs."])[0].logprobs
+    scorer.score("Zwei Hunde.", "Two dogs.").logprobs
 
 An encoder-decoder scores one text for each source. A decoder-only model scores texts; it reads a text longer than
 `window` tokens in windows that overlap by half and scores each token once, where it has the longest context.
@@ -10,6 +10,7 @@ An encoder-decoder scores one text for each source. A decoder-only model scores 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -22,7 +23,8 @@ from regard.measure.calibration import NllDerivatives
 from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.encoding import batch_by_length, check_list, pad
+from regard.nn.device import check_device
+from regard.pipeline.encoding import as_list, batch_by_length, check_both_lists, check_list, pad
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.teacher_forcing import Row, encode_pairs, encode_windows
@@ -53,6 +55,9 @@ class ScoredText:
         """Log-probability of the whole text."""
         return sum(self.logprobs)
 
+    def __repr__(self) -> str:
+        return f"ScoredText(text={self.text!r}, total_logprob={self.total_logprob:.4g}, {len(self.tokens)} tokens)"
+
     @property
     def byte_count(self) -> int:
         """Number of UTF-8 bytes."""
@@ -73,6 +78,15 @@ class _TokenScores:
         self.logprobs += scores.logprobs[start:end]
         self.best_logprobs += scores.best_logprobs[start:end]
         self.correct += scores.correct[start:end]
+
+
+class ScoreOptions(TypedDict, total=False):
+    """The options of `Scorer.score`, which explains them."""
+
+    target_language: str | Sequence[str] | None
+    window: int | None
+    batch_tokens: int
+    report: Callable[[int], None] | None
 
 
 class Scorer:
@@ -106,9 +120,15 @@ class Scorer:
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
         self.temperature = temperature
 
+    def __repr__(self) -> str:
+        temperature = "" if self.temperature == 1 else f", temperature={self.temperature:.4g}"
+        size = f"{sum(parameter.numel() for parameter in self.model.parameters()):,} parameters"
+        return f"Scorer({self.settings.family}, {size}{temperature})"
+
     @classmethod
     def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "Scorer":
         """Load a scorer from a model folder or a run folder, with the fitted temperature if the folder has one."""
+        check_device(device)
         stored = read_model(Path(folder))
         model, settings = stored.model.to(device), stored.settings
         if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, settings_of.EncoderOnly):
@@ -126,20 +146,29 @@ class Scorer:
             raise RegardError("An ensemble cannot score texts.", fix="Score with one of its members.")
         return cls(pipeline.model, pipeline.tokenizers, pipeline.settings, temperature)
 
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, texts: str, sources: str | None = None, **options: Unpack[ScoreOptions]
+    ) -> ScoredText: ...
+    @overload
+    def score(
+        self, texts: Sequence[str], sources: Sequence[str] | None = None, **options: Unpack[ScoreOptions]
+    ) -> list[ScoredText]: ...
+
     def score(
         self,
-        texts: Sequence[str],
-        sources: Sequence[str] | None = None,
+        texts: str | Sequence[str],
+        sources: str | Sequence[str] | None = None,
         *,
         target_language: str | Sequence[str] | None = None,
         window: int | None = None,
         batch_tokens: int = 4096,
         report: Callable[[int], None] | None = None,
-    ) -> list[ScoredText]:
-        """Score each text.
+    ) -> ScoredText | list[ScoredText]:
+        """Score one text or each of several texts.
 
         Args:
-            texts: Texts to score.
+            texts: One text to score or several.
             sources: The source of each text (encoder-decoder only).
             target_language: Language of the texts, one for all or one for each (multilingual models).
             window: Number of tokens that a decoder-only model reads at once. Default: 1024, at most the number of
@@ -148,9 +177,11 @@ class Scorer:
             report: Called after each batch with its number of rows; a row is a pair or a window.
 
         Returns:
-            One result for each text, in their order.
+            The scores of one text, or a list with those of each text in their order.
         """
-        rows = self.make_rows(texts, sources, target_language=target_language, window=window)
+        check_both_lists(texts, sources)
+        scored_texts, source_texts = as_list(texts), None if sources is None else as_list(sources)
+        rows = self.make_rows(scored_texts, source_texts, target_language=target_language, window=window)
         row_scores = [_TokenScores() for _ in rows]
         with eval_mode(self.model), torch.inference_mode():
             for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
@@ -161,15 +192,16 @@ class Scorer:
                     start = end
                 if report is not None:
                     report(len(batch))
-        text_scores = [_TokenScores() for _ in texts]
+        text_scores = [_TokenScores() for _ in scored_texts]
         for row, scores in zip(rows, row_scores, strict=True):  # windows are in the order of the text
             text_scores[row.text_index].add(scores)
-        return [
+        results = [
             ScoredText(
                 text, tuple(scores.tokens), tuple(scores.logprobs), tuple(scores.best_logprobs), tuple(scores.correct)
             )
-            for text, scores in zip(texts, text_scores, strict=True)
+            for text, scores in zip(scored_texts, text_scores, strict=True)
         ]
+        return results[0] if isinstance(texts, str) else results
 
     def curve(
         self,

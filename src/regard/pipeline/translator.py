@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -17,9 +17,10 @@ from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import (
+    Pipeline,
     TargetLanguage,
+    as_list,
     batch_by_length,
-    check_list,
     chunk_seed,
     chunks,
     encode_sources,
@@ -37,15 +38,29 @@ EXTRA_TOKENS = 50  # added to max_length_ratio * source length: short sources ha
 CHUNK_SIZE = 2048  # texts that `translate_iter` holds, sorts by length and translates at a time
 
 
-class Translator:
+class TranslateOptions(TypedDict, total=False):
+    """The options of `Translator.translate`, which explains them."""
+
+    n_best: int
+    constraints: Constraints | None
+    max_length: int | None
+    target_language: TargetLanguage
+    batch_tokens: int
+    seed: int | None
+    report: Callable[[int], None] | None
+
+
+class Translator(Pipeline):
     """Translates with an encoder-decoder.
 
-        translator = regard.load("my-model")
-        translator.translate(["Good morning."])[0].text
+        translator = regard.load_translator("my-model")
+        translator.translate("Good morning.").text
 
     The model may be in training mode: a translator uses it in evaluation mode and restores the mode of every module.
     It never generates tokens that are not text (pad, bos, mask, cls, sep, language tags).
     """
+
+    kind = "translation model"
 
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
         if settings.task != "translate":
@@ -53,16 +68,25 @@ class Translator:
                 f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
             )
         check_vocabulary_sizes(settings, tokenizers, where="Translator")
-        self.model = model
+        self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
-        self.settings = settings
+        self.settings: settings_of.EncoderDecoder = settings
         self._decoder = LazyCpuDecoder(model)
         self._suppressed = tokenizers.target.specials.not_text
         _ = tokenizers.target.token_bytes  # build the detokenizer's table now, not during the first translation
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, search: Search = DEFAULT_SEARCH, **options: Unpack[TranslateOptions]
+    ) -> Translation: ...
+    @overload
+    def translate(
+        self, texts: Sequence[str], search: Search = DEFAULT_SEARCH, **options: Unpack[TranslateOptions]
+    ) -> list[Translation]: ...
+
     def translate(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         search: Search = DEFAULT_SEARCH,
         *,
         n_best: int = 1,
@@ -72,11 +96,11 @@ class Translator:
         batch_tokens: int = 4096,
         seed: int | None = None,
         report: Callable[[int], None] | None = None,
-    ) -> list[Translation]:
-        """Translate each text.
+    ) -> Translation | list[Translation]:
+        """Translate one text or each of several texts.
 
         Args:
-            texts: Sources. An empty text, or one of white space, has an empty translation.
+            texts: One source or several. An empty text, or one of white space, has an empty translation.
             search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
             n_best: Number of hypotheses per text: the best is the translation, the next ones its `alternatives`.
             constraints: Prefixes, required phrases and forbidden phrases.
@@ -88,17 +112,17 @@ class Translator:
             report: Called after each batch with the number of texts that it finished.
 
         Returns:
-            One translation for each text, in their order.
+            The translation of one text, or a list with that of each text in their order.
 
         Raises:
             RegardError: A text is too long for the model, or an argument is invalid.
         """
-        check_list(texts, "text", "translate")
+        source_texts = as_list(texts)
         if batch_tokens < 1:
             raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", fix="Use 1 or more.")
         if constraints is not None:
-            constraints.check(len(texts))
-        sources = self.encode_sources(texts, target_language)
+            constraints.check(len(source_texts))
+        sources = self.encode_sources(source_texts, target_language)
         max_lengths = self.resolve_max_lengths(sources, max_length)
         translations = [EMPTY] * len(sources)
         nonempty = [index for index, source in enumerate(sources) if source]
@@ -122,10 +146,15 @@ class Translator:
                     )
                 if report is not None:
                     report(len(indices))
-        return translations
+        return translations[0] if isinstance(texts, str) else translations
 
     def translate_iter(
-        self, texts: Iterable[str], search: Search = DEFAULT_SEARCH, *, chunk_size: int = CHUNK_SIZE, **options: Any
+        self,
+        texts: Iterable[str],
+        search: Search = DEFAULT_SEARCH,
+        *,
+        chunk_size: int = CHUNK_SIZE,
+        **options: Unpack[TranslateOptions],
     ) -> Iterator[Translation]:
         """Translate any number of texts lazily, for example the lines of a file.
 
@@ -139,9 +168,12 @@ class Translator:
             One translation for each text, in their order.
         """
         for number, chunk in enumerate(chunks(texts, chunk_size)):
-            yield from self.translate(chunk, search, **options | {"seed": chunk_seed(options.get("seed"), number)})
+            chunk_options: TranslateOptions = {**options, "seed": chunk_seed(options.get("seed"), number)}
+            yield from self.translate(chunk, search, **chunk_options)
 
-    def translate_document(self, text: str, search: Search = DEFAULT_SEARCH, **options: Any) -> TranslatedDocument:
+    def translate_document(
+        self, text: str, search: Search = DEFAULT_SEARCH, **options: Unpack[TranslateOptions]
+    ) -> TranslatedDocument:
         """Translate a text of any length sentence by sentence and keep its white space.
 
         Args:
@@ -179,11 +211,6 @@ class Translator:
         if not sources[0]:
             return iter(())
         return self._stream(sources, max_lengths, filters, make_generator(seed, self.device))
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the model's parameters."""
-        return next(self.model.parameters()).device
 
     @property
     def max_positions(self) -> int | None:

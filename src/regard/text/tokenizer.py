@@ -167,6 +167,10 @@ class Tokenizer:
         """The `model` of the file: the merges of BPE, the scores of a unigram model."""
         return dict(self._document["model"])
 
+    def __repr__(self) -> str:
+        languages = f", languages {' '.join(self.specials.languages)}" if self.specials.languages else ""
+        return f"Tokenizer({self._document['model'].get('type', 'unknown')}, {self.size:,} tokens{languages})"
+
     def __len__(self) -> int:
         return self.size
 

@@ -21,6 +21,11 @@ class TokenizerPair:
         """Use one tokenizer for both sides."""
         return cls(tokenizer, tokenizer)
 
+    def __repr__(self) -> str:
+        if self.is_joint:
+            return f"TokenizerPair.joint({self.source})"
+        return f"TokenizerPair(source={self.source}, target={self.target})"
+
     @property
     def is_joint(self) -> bool:
         """Whether both sides share one tokenizer."""

@@ -2,9 +2,9 @@
 
 import torch
 
-from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
+from regard.nn.device import check_device
 from regard.store.model_folder import RUN
 
 AMPERE = 8  # major compute capability of the first NVIDIA GPUs with bfloat16 matrix units
@@ -15,16 +15,15 @@ def resolve_device(run: Run) -> Run:
     name = run.device.name
     if name == "auto":
         return RUN_FILES.change(run, {"device.name": _default_device()}, where=RUN)
-    try:
-        if not torch.ones(1, device=name).item():
-            raise RuntimeError("it does not store values")
-    except (RuntimeError, AssertionError) as error:
-        raise RegardError(
-            f"There is no device '{name}' on this machine: {str(error).splitlines()[0][:200]}",
-            where="device.name",
-            fix="Choose another: --set device.name=cpu (to resume a run that used it, also --accept config).",
-        ) from error
+    check_training_device(name)
     return run
+
+
+def check_training_device(name: str) -> None:
+    """Raise an error if this machine has no such device."""
+    if name != "auto":
+        fix = "Choose another: --set device.name=cpu (to resume a run that used it, also --accept config)."
+        check_device(name, where="device.name", fix=fix)
 
 
 def prefers_bfloat16(name: str) -> bool:

@@ -3,34 +3,39 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from regard.base.formatting import CompactRepr
+
+if TYPE_CHECKING:
+    from regard.pipeline.load import AnyPipeline
 
 
-@dataclass(frozen=True)
-class Message:
+@dataclass(frozen=True, repr=False)
+class Message(CompactRepr):
     """A message to the user: a choice and its reason, a warning, a skipped file."""
 
     text: str
     kind: Literal["note", "warning"] = "note"
 
 
-@dataclass(frozen=True)
-class Stage:
+@dataclass(frozen=True, repr=False)
+class Stage(CompactRepr):
     """A stage before training: learning the vocabulary, writing shards, tuning for the device."""
 
     name: str
     progress: str = ""
 
 
-@dataclass(frozen=True)
-class Planned:
+@dataclass(frozen=True, repr=False)
+class Planned(CompactRepr):
     """Every setting of the run is chosen."""
 
     reasons: tuple[str, ...]  # one sentence for each choice, the cost, and notes about this machine
 
 
-@dataclass(frozen=True)
-class Started:
+@dataclass(frozen=True, repr=False)
+class Started(CompactRepr):
     """Training starts or, in a resumed run, continues after `update`."""
 
     folder: Path
@@ -44,8 +49,8 @@ class Started:
     best_score: float | None = None  # of `metric` so far
 
 
-@dataclass(frozen=True)
-class Updated:
+@dataclass(frozen=True, repr=False)
+class Updated(CompactRepr):
     """One optimizer step."""
 
     update: int
@@ -59,8 +64,8 @@ class Updated:
     seconds: float  # wall time of this update
 
 
-@dataclass(frozen=True)
-class SampleOutput:
+@dataclass(frozen=True, repr=False)
+class SampleOutput(CompactRepr):
     """One output of the model and its reference."""
 
     source: str
@@ -68,8 +73,8 @@ class SampleOutput:
     reference: str
 
 
-@dataclass(frozen=True)
-class Validated:
+@dataclass(frozen=True, repr=False)
+class Validated(CompactRepr):
     """Scores on the validation corpus."""
 
     update: int
@@ -80,16 +85,16 @@ class Validated:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Saved:
+@dataclass(frozen=True, repr=False)
+class Saved(CompactRepr):
     """A checkpoint is complete on disk."""
 
     update: int
     path: Path
 
 
-@dataclass(frozen=True)
-class Replanned:
+@dataclass(frozen=True, repr=False)
+class Replanned(CompactRepr):
     """The number of updates changed, because the run has another speed than expected (`train.minutes`)."""
 
     update: int
@@ -98,8 +103,8 @@ class Replanned:
     seconds_per_update: float
 
 
-@dataclass(frozen=True)
-class Spiked:
+@dataclass(frozen=True, repr=False)
+class Spiked(CompactRepr):
     """The loss or gradient spiked; `action` says how the trainer responded."""
 
     update: int
@@ -110,14 +115,20 @@ class Spiked:
 StopReason = Literal["finished", "no improvement", "stop requested", "spike"]
 
 
-@dataclass(frozen=True)
-class Finished:
+@dataclass(frozen=True, repr=False)
+class Finished(CompactRepr):
     """The run ended, or paused until it is resumed."""
 
     update: int
     reason: StopReason
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
+
+    def load(self, device: str = "cpu") -> "AnyPipeline":
+        """Load the best model, as `regard.load` does."""
+        from regard.pipeline.load import load  # imports torch: only when needed
+
+        return load(self.folder, device)
 
 
 Event = Message | Stage | Planned | Started | Updated | Validated | Saved | Replanned | Spiked | Finished

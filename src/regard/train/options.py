@@ -249,6 +249,12 @@ class TrainOptions:
             raise RegardError("This is not a run file: it is not TOML.", where=str(path), fix=fix) from None
 
     @property
+    def device_name(self) -> str:
+        """The device of a new run, "auto" if none was requested."""
+        run = self.read_run()
+        return run.device.name if run is not None else str(self.changes.get("device.name", "auto"))
+
+    @property
     def wants_tuned_allocator(self) -> bool:
         """Whether the settings of the run allow the malloc tunables of the command."""
         run = self.read_run()

@@ -237,6 +237,7 @@ def make_plan(
     """
     from regard.train.auto.configure import configure, measure_update  # only when needed
     from regard.train.corpus_check import check_run, review_verdict
+    from regard.train.device import check_training_device
 
     def time_update(run: Run, length: int) -> float:
         _emit(Stage("timing a few updates"), listeners)
@@ -251,6 +252,7 @@ def make_plan(
         for warning in warnings:
             _emit(Message(warning, "warning"), listeners)
 
+    check_training_device(options.device_name)  # before the corpus is read
     reasons: tuple[str, ...] = ()
     file_infos: Mapping[str, FileInfo] | None = None
     run = options.read_run()
