@@ -110,6 +110,27 @@ def deep_pattern(place: Place) -> None:
     _set(place, "pre_tokenizer", _split("(" * 20_000 + ")" * 20_000))
 
 
+@attack("vocabulary", "pattern is not one that Regard knows")
+def endless_pattern(place: Place) -> None:
+    """A pattern without nested repetitions that still backtracks for ever on a long text."""
+    _set(place, "pre_tokenizer", _split(r"[\s\S]+[\s\S]+(?!)"))
+
+
+@attack("vocabulary", "pattern is not one that Regard knows")
+def pattern_beside_a_known_one(place: Place) -> None:
+    """GPT-2's pattern with one alternative more."""
+    gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    steps = [_split(rf"[\s\S]*[\s\S]*(?!)|{gpt2}"), {"type": "ByteLevel", "add_prefix_space": False}]
+    _set(place, "pre_tokenizer", {"type": "Sequence", "pretokenizers": steps})
+
+
+@attack("vocabulary", NOT_VALID)
+def pattern_in_the_decoder(place: Place) -> None:
+    """A pattern of 20,000 nested groups in the decoder, which the library compiles too."""
+    pattern = "(" * 20_000 + ")" * 20_000
+    _set(place, "decoder", {"type": "Replace", "pattern": {"Regex": pattern}, "content": ""})
+
+
 @attack("vocabulary", NOT_VALID)
 def ids_twice(place: Place) -> None:
     """Two tokens with one id."""

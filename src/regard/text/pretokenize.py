@@ -30,7 +30,7 @@ from regard.config.run import (
 
 SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
 _TEXT_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
-_FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
+DECODER_PATTERNS = _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
 MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
