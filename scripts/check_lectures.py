@@ -15,9 +15,10 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "lectures.md"
@@ -233,6 +234,7 @@ def _check_arguments(arguments: list[str]) -> Iterator[str]:
 def _check_settings(command: str, params: dict[str, object]) -> None:
     """Raise an error for presets and for settings of --set that do not exist."""
     from regard.base.errors import RegardError
+    from regard.cli.train_options import TrainCommandOptions
     from regard.config import codec
     from regard.config.reference import iter_tables
     from regard.config.toml_file import parse_settings
@@ -242,6 +244,9 @@ def _check_settings(command: str, params: dict[str, object]) -> None:
     if command == "model" and "model" in params:
         codec.preset(str(params["model"]), changes)
     if command == "train":
+        values: dict[str, Any] = {name: value for name, value in params.items() if value not in (None, (), [])}
+        options = TrainCommandOptions(**values)
+        replace(options, out=None, dry_run=True).check()  # whatever folders exist here
         model_changes = {path[6:]: value for path, value in changes.items() if path.startswith("model.")}
         codec.preset(str(params.get("preset") or "tiny"), model_changes)
         known_paths = {setting.path for table in iter_tables() for setting in table.settings}
