@@ -72,6 +72,13 @@ def test_weights_recomputed_from_the_record_reproduce_the_output(choice: Choice)
         output = weights @ entry.value.repeat_interleave(groups, dim=1)
         torch.testing.assert_close(output, entry.output, atol=TOLERANCE, rtol=0)
         torch.testing.assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]), atol=TOLERANCE, rtol=0)
+        heads, rows = [weights.size(1) - 1, 0], [2, 0]
+        selected = record.weights(name, heads, rows)  # (B, 2, 2, S)
+        torch.testing.assert_close(selected, weights[:, heads][:, :, rows], atol=TOLERANCE, rtol=0)
+        assert record.recomputation_error(name) < TOLERANCE
+        assert record.recomputation_error(name, heads, rows) < TOLERANCE
+        assert entry.mask.terms is not None
+        assert entry.mask.terms.causal == (name.startswith("decoder") and name.endswith("self"))
 
 
 @all_choices

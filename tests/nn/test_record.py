@@ -7,6 +7,8 @@ from regard.base.errors import RegardError
 from regard.config.codec import preset
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.nn.attend import ResolvedMask
 from regard.nn.record import Record
 
 CONFIG = preset("gpt2", {"width": 16, "decoder.layers": 2, "decoder.attention.heads": 2, "tokens.vocabulary": 20})
@@ -50,6 +52,29 @@ def test_a_recorded_step_survives_what_later_happens_to_the_cache() -> None:
     full = Record()
     writer(TOKENS[:, :4], record=full)
     torch.testing.assert_close(before[:, :, 0], full.weights("decoder.0.self")[:, :, 3], atol=1e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_heads_of_the_encoder_can_be_replaced_inside_a_search() -> None:
+    changes = {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1}
+    model = build(preset("mini", changes), seed=0).eval()
+    assert isinstance(model, EncoderDecoder)
+    source, bos = torch.tensor([[5, 6, 7]]), torch.tensor([[1]])
+    record = Record(replace={"encoder.0.self": lambda heads: heads * 0})
+    plain = model.step(bos, model.start(source, capacity=4))
+    ablated = model.step(bos, model.start(source, capacity=4, record=record), record)
+    assert set(record.attention) == {"encoder.0.self", "decoder.0.self", "decoder.0.cross"}
+    assert not torch.equal(plain, ablated)
+    torch.testing.assert_close(ablated, model(source, bos, record=record), atol=1e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_one_row_of_one_head_needs_no_dense_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Record()
+    make_model()(TOKENS, record=record)
+    expected = record.weights("decoder.1.self")[:, 1:, 3:4]
+    monkeypatch.setattr(ResolvedMask, "dense", lambda self, *_: self.allowed)
+    torch.testing.assert_close(record.weights("decoder.1.self", [1], [3]), expected, atol=1e-7, rtol=0)
 
 
 def test_an_unknown_place_names_the_known_ones() -> None:

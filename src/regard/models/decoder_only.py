@@ -87,7 +87,14 @@ class DecoderOnly(nn.Module):
             positions = (valid.cumsum(dim=1) - 1).clamp(min=0)  # tokens continue where the valid prefix ends
         return self.decoder(inputs, mask, positions, record=record)[:, prefix_states.size(1) :]  # (B, T, D)
 
-    def start(self, capacity: int, prefix: Tensor | None = None, prefix_valid: Tensor | None = None) -> DecodingState:
+    def start(
+        self,
+        capacity: int,
+        prefix: Tensor | None = None,
+        prefix_valid: Tensor | None = None,
+        *,
+        record: Record | None = None,
+    ) -> DecodingState:
         """Return a decoding state for at most `capacity` vectors per row; runs the decoder on the prefix, if any.
 
         Raises:
@@ -98,7 +105,7 @@ class DecoderOnly(nn.Module):
         state = DecodingState(KVCache(capacity), memory_valid=None)
         if prefix is not None:
             prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D)
-            self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache)
+            self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache, record=record)
             if valid is not None:
                 if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
                     raise ShapeError("A prefix has padding before valid vectors.", fix="Pad prefixes on the right.")

@@ -80,9 +80,11 @@ class EncoderDecoder(nn.Module):
         hidden_states, valid = memory
         return self.decoder(x, self.decoder_mask, None, hidden_states, _padding_mask(valid), record=record)
 
-    def start(self, source: Tensor, source_valid: Tensor | None = None, *, capacity: int) -> DecodingState:
+    def start(
+        self, source: Tensor, source_valid: Tensor | None = None, *, capacity: int, record: Record | None = None
+    ) -> DecodingState:
         """Encode the source and return a decoding state for at most `capacity` target tokens per row."""
-        memory, valid = self.encode(source, source_valid)
+        memory, valid = self.encode(source, source_valid, record=record)
         state = DecodingState(KVCache(capacity), valid)
         self.decoder.cache_memory(memory, state.kv_cache)
         return state

@@ -20,6 +20,7 @@ class ResolvedMask(NamedTuple):
     allowed: Tensor | None  # (1|B, 1, 1|T, S) True = may attend
     bias: Tensor | None  # (1|B, H, T, S) added to the scores
     additive: Tensor | None  # mask and bias in one tensor, for the fused kernel
+    terms: Mask | None = None  # the description that it was resolved from, for a record
 
     def dense(self, queries: int, keys: int, device: torch.device) -> Tensor | None:
         """Return the dense mask, also if it is only `is_causal`; None if everything is allowed."""
@@ -33,7 +34,18 @@ class ResolvedMask(NamedTuple):
             part if part is None or part.size(0) == 1 else part.repeat_interleave(times, dim=0)
             for part in (self.allowed, self.bias, self.additive)
         )
-        return ResolvedMask(self.is_causal, allowed, bias, additive)
+        return ResolvedMask(self.is_causal, allowed, bias, additive, self.terms)
+
+    def select(self, heads: Tensor, rows: Tensor, keys: int) -> "ResolvedMask":
+        """Return the mask of some heads (h) and some query rows (t), without building the dense mask of all rows."""
+        allowed, bias = self.allowed, self.bias
+        if self.is_causal:
+            allowed = (rows[:, None] >= torch.arange(keys, device=rows.device))[None, None]  # (1, 1, t, S)
+        elif allowed is not None and allowed.size(2) > 1:
+            allowed = allowed[:, :, rows]  # (1|B, 1, t, S)
+        if bias is not None:
+            bias = bias[:, heads][:, :, rows]  # (1|B, h, t, S)
+        return ResolvedMask(False, allowed, bias, None, self.terms)
 
 
 def resolve_mask(
@@ -60,16 +72,16 @@ def resolve_mask(
     """
     if mask.is_at_most_causal and not biases:
         if not mask.causal or (query_index.size(-1) == 1 and query_index.size(0) == 1):
-            return (ResolvedMask(False, None, None, None),)  # one new token at the end attends to everything
+            return (ResolvedMask(False, None, None, None, mask),)  # one new token at the end attends to everything
         if is_square:
-            return (ResolvedMask(True, None, None, None),)
+            return (ResolvedMask(True, None, None, None, mask),)
     allowed = mask.dense(query_index, key_index, *(positions or ()))  # (1|B, 1, 1|T, S)
     if allowed is None:
-        return tuple(ResolvedMask(False, None, bias, bias) for bias in biases)
+        return tuple(ResolvedMask(False, None, bias, bias, mask) for bias in biases)
     if not biases:
         zero = torch.zeros((), device=allowed.device)
-        return (ResolvedMask(False, allowed, None, torch.where(allowed, zero, float("-inf"))),)
-    return tuple(ResolvedMask(False, allowed, bias, torch.where(allowed, bias, float("-inf"))) for bias in biases)
+        return (ResolvedMask(False, allowed, None, torch.where(allowed, zero, float("-inf")), mask),)
+    return tuple(ResolvedMask(False, allowed, bias, torch.where(allowed, bias, float("-inf")), mask) for bias in biases)
 
 
 def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: float, dropout: float) -> Tensor:

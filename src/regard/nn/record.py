@@ -7,9 +7,10 @@
 It keeps references to the inputs of the fused kernel, which returns no weights; `weights` recomputes them on demand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
@@ -27,6 +28,28 @@ class AttentionRecord:
     mask: ResolvedMask
     score: Score
     output: Tensor  # (B, H, T, V) before any replacement
+
+    def indices(self, heads: Sequence[int] | None, rows: Sequence[int] | None) -> tuple[Tensor, Tensor]:
+        """Return heads and rows as index tensors; None means all."""
+        device = self.query.device
+        counts = zip((heads, rows), self.query.shape[1:3], strict=True)
+        head_index, row_index = (
+            torch.arange(count, device=device) if chosen is None else torch.tensor(list(chosen), device=device)
+            for chosen, count in counts
+        )
+        return head_index, row_index
+
+    def select(self, heads: Tensor, rows: Tensor) -> "AttentionRecord":
+        """Return the record of some heads (h) and some query rows (t); every head gets its own keys and values."""
+        groups = heads // (self.query.size(1) // self.key.size(1))  # the group of keys that each head reads
+        return AttentionRecord(
+            query=self.query[:, heads][:, :, rows],  # (B, h, t, K)
+            key=self.key[:, groups],  # (B, h, S, K)
+            value=self.value[:, groups],  # (B, h, S, V)
+            mask=self.mask.select(heads, rows, self.key.size(2)),
+            score=self.score.select_heads(heads),
+            output=self.output[:, heads][:, :, rows],  # (B, h, t, V)
+        )
 
 
 class Record:
@@ -51,23 +74,44 @@ class Record:
         replacement = self._replacements.get(name)
         return attention.output if replacement is None else replacement(attention.output)
 
-    def weights(self, name: str) -> Tensor:
+    def weights(self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None) -> Tensor:
         """Return the attention weights (B, H, T, S), recomputed without dropout.
+
+        Args:
+            name: Name of the attention, for example "decoder.3.cross".
+            heads: Heads to compute; all by default. One of twelve heads takes a twelfth of the time and memory.
+            rows: Queries to compute; all by default.
 
         Raises:
             RegardError: No attention of this name was recorded.
         """
-        return self._recompute(name)[1]
+        return self._recompute(name, heads, rows)[1]
 
-    def recompute_output(self, name: str) -> Tensor:
+    def recompute_output(
+        self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None
+    ) -> Tensor:
         """Return the heads (B, H, T, V) by eager attention: equal to `attention[name].output` up to rounding."""
-        return self._recompute(name)[0]
+        return self._recompute(name, heads, rows)[0]
 
-    def _recompute(self, name: str) -> tuple[Tensor, Tensor]:
-        if name not in self.attention:
-            names = ", ".join(self.attention) or "none"
-            raise RegardError(f"No attention named '{name}' was recorded.", fix=f"Recorded names: {names}.")
-        attention = self.attention[name]
+    def recomputation_error(
+        self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None
+    ) -> float:
+        """Return max |A V - output|: how exactly the recomputed weights A explain what the fused kernel returned."""
+        attention = self._find(name)
+        head_index, row_index = attention.indices(heads, rows)
+        output = attention.output[:, head_index][:, :, row_index]
+        return float((self.recompute_output(name, heads, rows) - output).abs().max())
+
+    def _recompute(self, name: str, heads: Sequence[int] | None, rows: Sequence[int] | None) -> tuple[Tensor, Tensor]:
+        attention = self._find(name)
+        if heads is not None or rows is not None:
+            attention = attention.select(*attention.indices(heads, rows))
         return eager_attention(
             attention.query, attention.key, attention.value, attention.mask, attention.score, dropout=0.0
         )
+
+    def _find(self, name: str) -> AttentionRecord:
+        if name not in self.attention:
+            names = ", ".join(self.attention) or "none"
+            raise RegardError(f"No attention named '{name}' was recorded.", fix=f"Recorded names: {names}.")
+        return self.attention[name]

@@ -10,6 +10,8 @@ The first three are a dot product after a transformation of the query (`on_query
 kernel can compute them. The last two apply a layer to each pair of query and key and have no `scale`.
 """
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -29,6 +31,15 @@ class Score(nn.Module):
         """Return the scores (B, H, T, S) of a transformed query (B, H, T, K) and the keys of each head (B, H, S, K)."""
         assert self.scale is not None  # noqa: S101 - subclasses without a scale override this
         return (query @ key.transpose(-2, -1)) * self.scale  # (B, H, T, S)
+
+    def select_heads(self, heads: Tensor) -> "Score":
+        """Return the score of some heads (h) only, for queries that were transformed already."""
+        selected = copy.copy(self)
+        selected._parameters = {
+            name: None if parameter is None else nn.Parameter(parameter[heads], requires_grad=False)
+            for name, parameter in self._parameters.items()  # every parameter has one slice per head
+        }
+        return selected
 
 
 class General(Score):
