@@ -11,6 +11,7 @@ import torch
 
 import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
+from regard.base.files import seal
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.corpus import Corpus
@@ -96,7 +97,7 @@ def test_teachers_translate_the_training_part_and_nothing_else(world: Path, tmp_
     files = read_translations(tmp_path / "student")
     assert list(files) == ["000-00.jsonl", "000-01.jsonl"]
     assert files["000-00.jsonl"] != files["000-01.jsonl"]
-    left_out = student.distilled.record["left_out"] if student.distilled else {}
+    left_out = student.distilled.record.left_out if student.distilled else {}
     for records in files.values():
         assert all(record["target"].strip() for record in records)
         sources = [record["source"] for record in records]
@@ -208,9 +209,9 @@ def test_unusable_translations_are_left_out_and_counted(world: Path, tmp_path: P
     student = read_data(make_student(world, "one", changes={"data.max_length": 12}), tmp_path / "run", events.append)
     assert student.distilled is not None
     train, _ = split_sources(make_student(world))
-    left_out = student.distilled.record["left_out"]
+    left_out = student.distilled.record.left_out
     assert left_out["of sources that are too long"] > 0
-    assert student.distilled.record["translations"] + sum(left_out.values()) == len(train)
+    assert student.distilled.record.translations + sum(left_out.values()) == len(train)
     assert any("of sources that are too long" in event.text for event in events if isinstance(event, Message))
     assert module._find_fault(EMPTY) == "empty"
     assert module._find_fault(Translation(" \n", 0.0, (), (), ended=True)) == "empty"
@@ -223,8 +224,15 @@ def test_changed_translations_are_refused(world: Path, tmp_path: Path) -> None:
     read_data(run, tmp_path / "run")
     path = tmp_path / "run" / "distilled" / "000-00.jsonl"
     path.write_bytes(path.read_bytes()[:-2] + b" }")
-    with pytest.raises(DamagedError):
+    with pytest.raises(DamagedError, match="does not match its manifest"):
         read_data(run, tmp_path / "run")
+    record_path = path.with_name("distillation.json")
+    record = json.loads(record_path.read_text())
+    for change in ({"files": 3}, {"files": [{"name": "../../x", "source": 0, "teacher": "one"}]}, {"sentences": None}):
+        record_path.write_text(json.dumps(record | change))
+        seal(path.parent)
+        with pytest.raises(DamagedError, match="record of the translations is damaged"):
+            read_data(run, tmp_path / "run")
 
 
 def test_an_unsuitable_teacher_is_refused(world: Path, tmp_path: Path) -> None:

@@ -12,15 +12,17 @@ chunk do not depend on the other chunks, so that `distilled/` is the same howeve
 
 import hashlib
 import json
+import re
 import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
@@ -44,6 +46,42 @@ BATCH_TOKENS = 8192  # source tokens per batch of the search, beams included
 MAX_CHUNK_BYTES = limits.DOCUMENT
 STAGE_SECONDS = 10.0  # between two reports of progress, and until a requested stop
 STAGE = "translating the training sources"
+_FILE_NAME = re.compile(r"\d{3,}-\d{2,}\.jsonl")
+
+
+@dataclass(frozen=True)
+class TeacherRecord:
+    """A teacher: its folder as the user gave it, and the sha256 of its weights."""
+
+    folder: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class TranslationFile:
+    """A file of translations: the index of the source of the corpus that was translated, and by whom."""
+
+    name: str
+    source: int
+    teacher: str
+
+
+@dataclass(frozen=True)
+class DistillationRecord:
+    """How the translations were made, as `distillation.json` stores it."""
+
+    format: int
+    teachers: tuple[TeacherRecord, ...]
+    combine: str
+    beam_size: int
+    length_penalty: float
+    sentences: int
+    """Training sentences that were translated."""
+    translations: int
+    """Translations that are trained on."""
+    left_out: dict[str, int]
+    """Translations that are not trained on, by reason."""
+    files: tuple[TranslationFile, ...]
 
 
 @dataclass(frozen=True)
@@ -51,19 +89,18 @@ class Distilled:
     """The teachers' translations in a run folder."""
 
     folder: Path
-    record: Mapping[str, Any]
-    """Teachers with the sha256 of their weights, search settings, counts, and the files."""
+    record: DistillationRecord
 
     def sources(self, originals: Corpus) -> list[Jsonl]:
         """Return the translations as sources of a corpus; each has the weight and languages of its original."""
         sources = []
-        for file in self.record["files"]:
-            original = originals.sources[file["source"]]
-            origin = f" of source {file['source'] + 1}" if len(originals.sources) > 1 else ""
+        for file in self.record.files:
+            original = originals.sources[file.source]
+            origin = f" of source {file.source + 1}" if len(originals.sources) > 1 else ""
             sources.append(
                 Jsonl(
-                    path=str(self.folder / file["name"]),
-                    name=f"translations{origin} by {file['teacher']}",
+                    path=str(self.folder / file.name),
+                    name=f"translations{origin} by {file.teacher}",
                     target="target",
                     weight=original.weight,
                     languages=original.languages,
@@ -73,19 +110,27 @@ class Distilled:
 
     def describe(self) -> dict[str, int | str]:
         """Describe the distillation for the model card."""
-        record, search = self.record, self.record["search"]
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in record["left_out"].items())
+        record = self.record
         lines: dict[str, int | str] = {
-            "distilled translations": record["translations"],
-            "translated training sentences": record["sentences"],
-            "search of the teachers": f"beam size {search['beam_size']}, length penalty {search['length_penalty']:g}",
+            "distilled translations": record.translations,
+            "translated training sentences": record.sentences,
+            "search of the teachers": f"beam size {record.beam_size}, length penalty {record.length_penalty:g}",
         }
-        if left_out:
-            lines["translations left out"] = left_out
-        joined = ", in an ensemble" if search["combine"] == "ensemble" and len(record["teachers"]) > 1 else ""
-        for number, teacher in enumerate(record["teachers"], 1):
-            lines[f"teacher {number}"] = f"{teacher['folder']} (weights: sha256 {teacher['sha256']}){joined}"
+        if record.left_out:
+            lines["translations left out"] = format_reasons(record.left_out)
+        joined = ", in an ensemble" if record.combine == "ensemble" and len(record.teachers) > 1 else ""
+        for number, teacher in enumerate(record.teachers, 1):
+            lines[f"teacher {number}"] = f"{teacher.folder} (weights: sha256 {teacher.sha256}){joined}"
         return lines
+
+
+def format_reasons(left_out: Mapping[str, int]) -> str:
+    """Format the number of translations that are left out.
+
+    >>> format_reasons({"empty": 3, "cut off at the maximum length": 1200})
+    '1,200 cut off at the maximum length, 3 empty'
+    """
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
 
 
 def distill(
@@ -112,7 +157,7 @@ def distill(
         DamagedError: If finished translations have changed.
     """
     if folder.distilled.is_dir():
-        return open_distilled(folder)
+        return open_distilled(folder, corpus)
     teachers = find_teachers(settings.teachers, corpus.sources)
     cache = folder.distilled_chunks if settings.cache is None else Path(settings.cache)
     cache.mkdir(parents=True, exist_ok=True)
@@ -122,26 +167,51 @@ def distill(
     if not translations:
         fix = "Translate a few of them with `regard translate`: the teachers need more training."
         raise RegardError("The teachers' translations are all empty or cut off.", where=settings.teachers[0], fix=fix)
-    left_out = sum((chunk.left_out for chunk in finished), Counter[str]())
-    record = {
-        "format": FORMAT,
-        "teachers": [{"folder": teacher.folder, "sha256": teacher.weights_sha256} for teacher in teachers],
-        "search": {name: getattr(settings, name) for name in ("combine", "beam_size", "length_penalty")},
-        "sentences": sum(chunk.sentences for chunk in finished) // len(groups),
-        "translations": translations,
-        "left_out": dict(sorted(left_out.items())),
-    }
     with create_folder(folder.distilled) as path:
-        files = list(_join_chunks(finished, groups, path))
-        write_atomic(path / RECORD_FILE, (json.dumps(record | {"files": files}, indent=1) + "\n").encode())
+        record = DistillationRecord(
+            format=FORMAT,
+            teachers=tuple(TeacherRecord(teacher.folder, teacher.weights_sha256) for teacher in teachers),
+            combine=settings.combine,
+            beam_size=settings.beam_size,
+            length_penalty=settings.length_penalty,
+            sentences=sum(chunk.sentences for chunk in finished) // len(groups),
+            translations=translations,
+            left_out=dict(sorted(_sum_left_out(finished).items())),
+            files=tuple(_join_chunks(finished, groups, path)),
+        )
+        write_atomic(path / RECORD_FILE, (json.dumps(asdict(record), indent=1) + "\n").encode())
     shutil.rmtree(folder.distilled_chunks, ignore_errors=True)
-    return open_distilled(folder)
+    return open_distilled(folder, corpus)
 
 
-def open_distilled(folder: RunFolder) -> Distilled:
-    """Open finished translations and check them against their manifest."""
+def open_distilled(folder: RunFolder, corpus: Corpus) -> Distilled:
+    """Open finished translations and check them against their manifest.
+
+    Raises:
+        DamagedError: If a file has changed, or the record does not describe the files.
+    """
     verify(folder.distilled)
-    return Distilled(folder.distilled, read_json(folder.distilled / RECORD_FILE))
+    path = folder.distilled / RECORD_FILE
+    fix = f"Remove {folder.distilled} and resume: the teachers translate again."
+    try:
+        record = TypeAdapter(DistillationRecord).validate_python(read_json(path, fix))
+        if not all(file.source in range(len(corpus.sources)) for file in record.files):
+            raise ValueError("a file belongs to no source of the corpus")
+        if not all(_FILE_NAME.fullmatch(file.name) for file in record.files):
+            raise ValueError("a file has an unexpected name")
+    except (FileNotFoundError, ValueError) as error:
+        what = "The record of the translations is damaged."
+        raise DamagedError(what, where=str(path), fix=fix) from error
+    return Distilled(folder.distilled, record)
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The first line of a chunk: what it holds, and the sha256 of all further lines."""
+
+    sentences: int
+    left_out: dict[str, int]
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -210,8 +280,8 @@ class _Group:
             else:
                 lines.append(json.dumps({"source": text, "target": translation.text}, ensure_ascii=False) + "\n")
         body = "".join(lines).encode()
-        header = {"left_out": dict(+left_out), "sentences": len(texts), "sha256": hashlib.sha256(body).hexdigest()}
-        return json.dumps(header).encode() + b"\n" + body
+        header = _Header(len(texts), dict(+left_out), hashlib.sha256(body).hexdigest())
+        return json.dumps(asdict(header)).encode() + b"\n" + body
 
 
 def _find_fault(translation: Translation) -> str | None:
@@ -235,9 +305,13 @@ def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: 
                 assert header is not None  # noqa: S101 - just written
             else:
                 progress.add_reused(len(texts))
-            finished.append(_Chunk(path, index, number, header["sentences"], Counter(header["left_out"])))
-    progress.finish(sum((chunk.left_out for chunk in finished), Counter[str]()))
+            finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
+    progress.finish(_sum_left_out(finished))
     return finished
+
+
+def _sum_left_out(finished: Sequence[_Chunk]) -> Counter[str]:
+    return sum((chunk.left_out for chunk in finished), Counter[str]())
 
 
 def _iter_texts(corpus: Corpus) -> Iterator[tuple[int, list[str]]]:
@@ -247,18 +321,17 @@ def _iter_texts(corpus: Corpus) -> Iterator[tuple[int, list[str]]]:
             yield index, texts
 
 
-def _read_header(path: Path) -> dict[str, Any] | None:
+def _read_header(path: Path) -> _Header | None:
     """Return the counts of a finished chunk; None if it does not exist or is damaged."""
     try:
         line, _, body = read_regular_file(path, MAX_CHUNK_BYTES).partition(b"\n")
-        header = json.loads(line)
-        is_intact = hashlib.sha256(body).hexdigest() == header["sha256"]
-    except (FileNotFoundError, DamagedError, ValueError, KeyError, TypeError):
+        header = TypeAdapter(_Header).validate_json(line)
+    except (FileNotFoundError, DamagedError, ValueError):
         return None
-    return header if is_intact else None
+    return header if hashlib.sha256(body).hexdigest() == header.sha256 else None
 
 
-def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_Group], folder: Path) -> Iterator[dict[str, int | str]]:
+def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_Group], folder: Path) -> Iterator[TranslationFile]:
     """Write one file per source and group of teachers; yield the description of each file that is not empty."""
     names = [group.name for group in groups]
     places = sorted({(chunk.source, chunk.group) for chunk in finished if chunk.translations})
@@ -269,7 +342,7 @@ def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_Group], folder: P
                 if (chunk.source, chunk.group) == (source, group):
                     file.write(chunk.path.read_bytes().partition(b"\n")[2])
         teacher = names[group] if names.count(names[group]) == 1 else f"{names[group]} ({group + 1})"
-        yield {"name": name, "source": source, "teacher": teacher}
+        yield TranslationFile(name, source, teacher)
 
 
 class _Progress:
@@ -311,5 +384,5 @@ class _Progress:
             )
         )
         if left_out:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
-            self._emit(Message(f"Left out of {pluralize(self._total, 'translation')}: {reasons}.", "warning"))
+            message = f"Left out of {pluralize(self._total, 'translation')}: {format_reasons(left_out)}."
+            self._emit(Message(message, "warning"))
