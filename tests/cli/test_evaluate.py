@@ -46,10 +46,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run_in_folder(folder: Path, *arguments: str) -> CommandResult:
+def run_in_folder(folder: Path, *arguments: str, columns: int = 100) -> CommandResult:
     """Run a command; arguments that name a file of the folder become its path."""
     return run_command(
-        *(str(folder / argument) if (folder / argument).exists() else argument for argument in arguments)
+        *(str(folder / argument) if (folder / argument).exists() else argument for argument in arguments),
+        columns=columns,
     )
 
 
@@ -251,3 +252,14 @@ def test_errors_name_the_fix(folder: Path) -> None:
         assert done.code == 1, (arguments, done)
         assert message in done.errors, (arguments, done.errors)
         assert "Traceback" not in done.errors
+
+
+def test_a_signature_is_one_line_of_a_file_and_folded_on_a_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("evaluate", "one", "--source", "source", "--reference", "reference", "--beam", "1")
+    signature = bleu(translate_sources(folder, "one"), REFERENCES).signature
+    assert f" {signature}\n" in run_in_folder(folder, *arguments, columns=60).output
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes the output for a terminal
+    on_terminal = run_in_folder(folder, *arguments, columns=60).output
+    assert signature not in on_terminal

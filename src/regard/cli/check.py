@@ -13,6 +13,7 @@ from rich.text import Text  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
+from regard.cli.console import make_console
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
@@ -162,7 +163,7 @@ def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
 
 
 def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:
-    console = Console()
+    console = make_console()
     corpus_summary = summarize(diagnosis)
     style = {"good": "bold green", "fair": "bold yellow", "bad": "bold red"}[corpus_summary.grade]
     console.print(Text(corpus_summary.verdict, style=style))

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer  # noqa: TID251
-from rich.console import Console  # noqa: TID251
 from rich.markup import escape  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.formatting import pluralize
+from regard.cli.console import make_console
 
 LEFT_ALIGNED = ("signature", "description", "output", "flags")  # columns of text, not of numbers
 TableRows = list[tuple[str, ...]]
@@ -137,4 +137,4 @@ def _print_table(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[s
         column.overflow = "fold"  # a truncated signature is useless
     for row in rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    make_console().print(table)

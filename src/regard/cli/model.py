@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer  # noqa: TID251
-from rich.console import Console  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import option
 from regard.config import codec
@@ -135,4 +135,4 @@ def _format_quantity(count: float, unit: str) -> str:
 
 
 def _print_table(table: Table) -> None:
-    Console().print(table)
+    make_console().print(table)

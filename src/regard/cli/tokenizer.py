@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID251
 from pydantic import TypeAdapter, ValidationError
-from rich.console import Console  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.base.formatting import pluralize
+from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import file_option, option
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
@@ -208,7 +208,7 @@ def _show_corpus(tokenizer: Tokenizer, round_trip: RoundTripReport[Location], nu
             (show_token(tokenizer, token_id), f"{round_trip.token_counts[token_id]:,}") for token_id in (long, rare)
         ]
         table.add_row(*cells[0], *cells[1])
-    Console().print(table, markup=False)
+    make_console().print(table, markup=False)
 
 
 def _show_tally(name: str, tally: LineTally[Location], description: str) -> None:
