@@ -8,13 +8,11 @@ Both reuse the finished files of an earlier start: tokenizers, shards, tuned dev
 
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from regard.base import cpu_fast_path, limits
@@ -27,7 +25,6 @@ from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
-from regard.data.shards.shard import Shards
 from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
@@ -37,6 +34,7 @@ from regard.train.checkpoint import Checkpoints
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
+from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
@@ -255,16 +253,10 @@ def _resolve(run: Run, run_data: RunData) -> Run:
         validation_labels = () if run_data.validation is None else run_data.validation.labels
         changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
     if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
-        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, _max_length_ratio(run_data.train))
+        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, compute_max_length_ratio(run_data.train))
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
     return RUN_FILES.parse(with_changes(table, changes), where=RUN)
-
-
-def _max_length_ratio(pairs: Shards) -> float:
-    """Return the 99.9th percentile of target tokens per source token, eos included."""
-    ratios = [(shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards]
-    return min(1000.0, math.ceil(10 * float(np.quantile(np.concatenate(ratios), 0.999))) / 10)
 
 
 def _planned_updates(run: Run, state: TomlTable | None) -> int:
