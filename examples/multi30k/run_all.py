@@ -86,7 +86,7 @@ class Model:
 FIRST = (
     *(Model(name, "recipe.toml", seed) for seed, name in enumerate(TEACHERS, 1)),
     Model("student-settings-alone", "student.toml", 1),
-    Model("raw", "recipe.toml", 1, data="raw"),
+    Model("raw-seed1", "recipe.toml", 1, data="raw"),
 )
 SECOND = tuple(Model(f"student{seed}", "student.toml", seed, teachers=TEACHERS) for seed in (1, 2, 3))
 
