@@ -18,6 +18,7 @@ EXPORTABLE = {
     "llama": ["ctranslate2", "huggingface:LlamaForCausalLM"],
     "mini": ["ctranslate2", "huggingface:MarianMTModel"],
     "encoder-small": ["huggingface:BertForMaskedLM"],
+    "encoder-tiny": [],
     "small": ["ctranslate2", "huggingface:PegasusForConditionalGeneration"],
     "tiny": ["ctranslate2", "huggingface:MarianMTModel"],
 }

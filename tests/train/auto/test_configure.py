@@ -450,8 +450,10 @@ def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
         ("continue", 1_115_394, "lm-small", CHARACTER_LEVEL),
         ("continue", 64_000_000, "lm-medium", 16_000),
         ("continue", 10**11, "gpt2", 32_000),
-        ("classify", 6_920, "encoder-small", 4_000),
-        ("tag", 12_544, "encoder-small", 4_000),
+        ("classify", 6_920, "encoder-tiny", 4_000),
+        ("tag", 12_544, "encoder-tiny", 4_000),
+        ("classify", 67_349, "encoder-tiny", 8_000),
+        ("classify", 100_001, "encoder-small", 8_000),
     ],
 )
 def test_the_table(task: TaskKind, size: int, preset: str, vocabulary: int) -> None:

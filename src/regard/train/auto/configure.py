@@ -47,6 +47,7 @@ BATCH_TOKENS = 4096  # tokens per batch
 MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are used
 MIN_UPDATES, MAX_UPDATES = 200, 300_000
 MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
+MANY_EPOCHS = 10  # with fewer, strong dropout needs another reason
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
@@ -463,6 +464,8 @@ def _explain_distillation(settings: Distillation) -> str:
 
 
 def _explain_dropout(recipe: Recipe) -> str:
+    if recipe.dropout > 0.1 and recipe.epochs < MANY_EPOCHS:
+        return f"Dropout: {recipe.dropout:g}, because a model overfits so few examples within a few epochs."
     if recipe.dropout > 0.1:
         return f"Dropout: {recipe.dropout:g}, because the run makes many epochs over little text."
     if recipe.dropout:

@@ -63,8 +63,10 @@ CONTINUE = (
         "the text suffices for 124 million parameters: about 20 tokens per parameter (Hoffmann et al. 2022)"),
 )
 CLASSIFY_AND_TAG = (
-    Recipe(20_000, "encoder-small", 4_000, 0.3, 20, 5e-4, 300, 4096,
+    Recipe(20_000, "encoder-tiny", 4_000, 0.3, 12, 2e-3, 100, 4096,
         "a model overfits a few thousand sentences unless it is small and has strong dropout"),
+    Recipe(100_000, "encoder-tiny", 8_000, 0.3, 3, 1e-3, 100, 4096,
+        "labels alone teach little: the model overfits after two or three epochs"),
     Recipe(1_000_000, "encoder-small", 8_000, 0.1, 10, 5e-4, 500, 8192,
         "a small BERT suits training from labels alone (Turc et al. 2019)"),
     Recipe(inf, "bert", 30_000, 0.1, 3, 1e-4, 4000, 32768,
