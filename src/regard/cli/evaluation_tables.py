@@ -10,7 +10,9 @@ from rich.table import Table  # noqa: TID251
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 
-LEFT_ALIGNED = ("signature", "description", "output", "flags")  # columns of text, not of numbers
+MAX_MATRIX_LABELS = 8  # a confusion matrix with more columns is not readable
+MAX_CONFUSIONS = 10
+LEFT_ALIGNED = ("predicted as", "signature", "description", "output", "flags")  # columns of text, not of numbers
 TableRows = list[tuple[str, ...]]
 METRIC_NAMES = {
     "bleu": "BLEU",
@@ -18,6 +20,10 @@ METRIC_NAMES = {
     "ter": "TER (lower is better)",
     "exact_match": "exact match",
     "wer": "word error rate (lower is better)",
+    "accuracy": "accuracy",
+    "macro_f1": "macro F1",
+    "matthews": "Matthews correlation",
+    "entity_f1": "entity F1",
 }
 
 
@@ -25,12 +31,21 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
     """Print all parts of an evaluation that are present."""
     if "texts" in evaluation:
         typer.echo(pluralize(evaluation["texts"], "text"))
-    if "scores" in evaluation:
+    if "by_label" in evaluation:
+        _print_label_report(evaluation)
+    elif "scores" in evaluation:
         rows = [
             (METRIC_NAMES[name], f"{entry['value']:.2f}", entry["signature"])
             for name, entry in evaluation["scores"].items()
         ]
         _print_table("", ("metric", "score", "signature"), rows)
+    if "pseudo_likelihood" in evaluation:
+        entry = evaluation["pseudo_likelihood"]
+        rows = [
+            ("pseudo-perplexity", f"{entry['pseudo_perplexity']:.2f}", f"of {entry['tokens']:,} tokens, each masked"),
+            ("accuracy", f"{entry['accuracy']:.4f}", "most probable token is correct"),
+        ]
+        _print_table("", ("pseudo-likelihood", "value", "description"), rows)
     for key, title in (("likelihood", ""), ("calibrated_likelihood", "with the fitted temperature")):
         if key in evaluation:
             headings = ("likelihood of references" if "scores" in evaluation else "likelihood", "value", "description")
@@ -51,6 +66,44 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
         _print_gender_probe(evaluation["probes"])
 
 
+def _print_label_report(evaluation: dict[str, Any]) -> None:
+    rows = []
+    for name, entry in evaluation["scores"].items():
+        low, high = evaluation["intervals"][name]
+        interval = f"{_format_value(name, low)} to {_format_value(name, high)}"
+        rows.append((METRIC_NAMES[name], _format_value(name, entry["value"]), interval, entry["signature"]))
+    _print_table("", ("metric", "score", "95 % interval", "signature"), rows)
+    label, accuracy = evaluation["majority_label"], evaluation["majority_accuracy"]
+    typer.echo(f"\nFor comparison, always predicting '{label}' has an accuracy of {accuracy:.2f}.")
+    entries, unit = evaluation["by_label"], "label"
+    if evaluation["by_entity"]:
+        entries, unit = evaluation["by_entity"], "entity"
+    columns = (unit, "precision", "recall", "F1", "expected", "predicted")
+    _print_table(f"by {unit}", columns, [_format_label_row(entry) for entry in entries])
+    if len(evaluation["matrix"]["labels"]) <= MAX_MATRIX_LABELS:
+        labels, counts = evaluation["matrix"]["labels"], evaluation["matrix"]["counts"]
+        rows = [(label, *(f"{count:,}" for count in row)) for label, row in zip(labels, counts, strict=True)]
+        _print_table("confusion matrix: expected labels in rows, predicted in columns", ("", *labels), rows)
+    elif evaluation["confusions"]:
+        confusions = [
+            (entry["expected"], entry["predicted"], f"{entry['count']:,}")
+            for entry in evaluation["confusions"][:MAX_CONFUSIONS]
+        ]
+        errors = sum(entry["count"] for entry in evaluation["confusions"])
+        _print_table(
+            f"most frequent of {pluralize(errors, 'error')}", ("expected", "predicted as", "count"), confusions
+        )
+
+
+def _format_label_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    scores = (f"{entry[name]:.2f}" for name in ("precision", "recall", "f1"))
+    return (entry["label"], *scores, *(f"{entry[name]:,}" for name in ("expected", "predicted")))
+
+
+def _format_value(name: str, value: float) -> str:
+    return f"{value:.4f}" if name == "matthews" else f"{value:.2f}"
+
+
 def _format_length_row(bucket: dict[str, Any]) -> tuple[str, ...]:
     return (
         _format_range(bucket),
@@ -65,12 +118,12 @@ def _format_frequency_row(bucket: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _format_comparison_row(comparison: dict[str, Any]) -> tuple[str, ...]:
-    difference = f"{comparison['difference']:+.2f} ({comparison['low']:+.2f} to {comparison['high']:+.2f})"
+    digits = 4 if comparison["metric"] == "matthews" else 2
+    difference, low, high = (f"{comparison[name]:+.{digits}f}" for name in ("difference", "low", "high"))
     return (
         METRIC_NAMES[comparison["metric"]],
-        f"{comparison['baseline']:.2f}",
-        f"{comparison['candidate']:.2f}",
-        difference,
+        *(_format_value(comparison["metric"], comparison[name]) for name in ("baseline", "candidate")),
+        f"{difference} ({low} to {high})",
         f"{comparison['p']:.4f}",
     )
 

@@ -32,6 +32,13 @@ regard train --data reviews.tsv --out my-classifier
 regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
+USES = {  # by task: the command that runs the model, a text for it, and the options of `regard evaluate`
+    "translate": ("translate", "...", "--source TEST --reference TEST"),
+    "continue": ("generate", "...", "--text TEST"),
+    "fill": ("fill", "... ___ ...", "--text TEST"),
+    "classify": ("label", "...", "--data TEST"),
+    "tag": ("label", "...", "--data TEST"),
+}
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
@@ -94,7 +101,7 @@ def _print_next_steps(finished: "Finished") -> None:
     else:
         typer.echo(f"Best model: {folder / 'best'}")
         task = codec.MODEL_FILES.load(folder / "best" / "model.toml").task
-        if task == "translate":
-            typer.echo(f'Use it: regard translate {folder} "..."')
-        elif task == "continue":
-            typer.echo(f'Use it: regard generate {folder} "..."')
+        if task in USES:
+            command, text, test_data = USES[task]
+            typer.echo(f'Use it: regard {command} {folder} "{text}"')
+            typer.echo(f"Measure it: regard evaluate {folder} {test_data}")

@@ -341,8 +341,8 @@ class Run(Consistent):
         task, metric = self.model.task, self.validation.metric
         if task not in METRIC_TASKS.get(metric, (task,)):
             what = f"is '{metric}', which is not a metric of the task '{task}'."
-            other = "f1" if task in LABEL_TASKS else "perplexity"
-            yield Fault("validation.metric", what, f"Use loss, accuracy or {other}.")
+            alternative = "f1" if task in LABEL_TASKS else "perplexity"
+            yield Fault("validation.metric", what, f"Use loss, accuracy or {alternative}.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):

@@ -1,4 +1,4 @@
-"""Evaluate a model: metrics against references, likelihood of given texts, and calibration."""
+"""Evaluate a model: metrics against references, predicted labels, likelihood of given texts, and calibration."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -11,9 +11,11 @@ from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.error_rate import ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.metric import References, Score
+from regard.pipeline.classifier import Classifier
 from regard.pipeline.scorer import ScoredText, Scorer
 
 BINS = 10
+LABEL_CHUNK = 1024  # texts to label at a time: the probabilities of all labels take memory
 
 
 @dataclass(frozen=True)
@@ -120,3 +122,30 @@ def calibrate_scorer(
     """
     temperature = fit_temperature(scorer.curve(texts, sources, target_language=target_language, window=window))
     return Scorer(scorer.model, scorer.tokenizers, scorer.settings, temperature)
+
+
+def predict_labels(
+    classifier: Classifier,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    *,
+    report: Callable[[int], None] = lambda _: None,
+) -> list[tuple[str, ...]]:
+    """Return the label of each text, or the tag of each of its words.
+
+    Args:
+        classifier: A classifier or tagger.
+        texts: The texts.
+        pairs: The second text of each pair, for a model that was trained on pairs.
+        report: Called with the number of texts that were just labelled.
+    """
+    predicted: list[tuple[str, ...]] = []
+    for start in range(0, len(texts), LABEL_CHUNK):
+        chunk = texts[start : start + LABEL_CHUNK]
+        if classifier.settings.task == "tag":
+            predicted += [tuple(tag.label for tag in tagged.tags) for tagged in classifier.tag(chunk)]
+        else:
+            second = None if pairs is None else pairs[start : start + LABEL_CHUNK]
+            predicted += [(classification.label,) for classification in classifier.classify(chunk, second)]
+        report(len(chunk))
+    return predicted

@@ -62,11 +62,16 @@ def detect_source(paths: Sequence[str]) -> AnySource:
         case ".conllu":
             return Conll(path=path, word=2, tag=4)
         case ".conll" | ".iob" | ".bio":
-            return Conll(path=path, word=1, tag=_count_conll_columns(first_path))
+            return detect_conll(path)
     if first_path != path:
         return Documents(path=path)
     language = detect_language(path)
     return Lines(source=path, languages=(language,) if language else ())
+
+
+def detect_conll(path: str) -> Conll:
+    """Return the source of a CoNLL file: the word in the first column, the tag in the last."""
+    return Conll(path=path, word=1, tag=_count_conll_columns(list_files(path, Defects())[0]))
 
 
 def detect_language(path: str) -> str | None:

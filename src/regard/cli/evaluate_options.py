@@ -1,0 +1,188 @@
+"""The options of `regard evaluate`, and which of them exclude each other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.cli.options import (
+    INPUT_PANEL,
+    OUTPUT_PANEL,
+    SEARCH_PANEL,
+    LengthExponent,
+    TargetLanguage,
+    Window,
+    file_option,
+    option,
+)
+from regard.cli.text_input import check_paths
+
+COMPARISON_PANEL = "Comparison"
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """The options of `regard evaluate`; None means not given."""
+
+    folder: Annotated[Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.")] = None
+    data: Annotated[
+        Path | None,
+        file_option(
+            "Test data for any model: a table, .jsonl, .conllu, .tmx or .txt file, read as `regard train --data` does.",
+            panel=INPUT_PANEL,
+        ),
+    ] = None
+    source: Annotated[Path | None, file_option("Source texts, one per line.", panel=INPUT_PANEL)] = None
+    reference: Annotated[
+        list[Path] | None,
+        file_option("Reference translations. Repeatable; further references may have empty lines.", panel=INPUT_PANEL),
+    ] = None
+    text: Annotated[
+        Path | None, file_option("Held-out text for a language model or a masked one.", panel=INPUT_PANEL)
+    ] = None
+    lines: Annotated[bool, option("Treat every line of --text as a text of its own.", "--lines", panel=INPUT_PANEL)] = (
+        False
+    )
+    hypotheses: Annotated[
+        Path | None,
+        file_option(
+            "Evaluate the translations, labels or space-separated tags in this file instead of a model.",
+            panel=INPUT_PANEL,
+        ),
+    ] = None
+    train: Annotated[
+        Path | None,
+        file_option("Target side of the training corpus, for scores by word frequency.", panel=INPUT_PANEL),
+    ] = None
+    into: TargetLanguage = None
+    other_model: Annotated[
+        Path | None, option("Compare with another model.", "--other", metavar="MODEL", panel=COMPARISON_PANEL)
+    ] = None
+    other_output: Annotated[
+        Path | None,
+        file_option("Compare with the translations, labels or tags in this file.", panel=COMPARISON_PANEL),
+    ] = None
+    samples: Annotated[int, option("Number of bootstrap resamples.", min=1, panel=COMPARISON_PANEL)] = 1000
+    seed: Annotated[int, option("Random seed of the bootstrap resamples.", min=0, panel=COMPARISON_PANEL)] = 12345
+    beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5
+    length_penalty: LengthExponent = 1.0
+    window: Window = None
+    probes: Annotated[
+        bool, option("Also run robustness probes: repetitive input, gender-swapped pairs.", "--probes")
+    ] = False
+    fit_temperature: Annotated[
+        Path | None,
+        option("Fit a calibration temperature and write the model with it to a new folder.", metavar="FOLDER"),
+    ] = None
+    output: Annotated[
+        Path | None, file_option("Write the translations, labels or tags to this file.", panel=OUTPUT_PANEL)
+    ] = None
+    as_json: Annotated[bool, option("Print one JSON object with all results.", "--json", panel=OUTPUT_PANEL)] = False
+
+    def check(self) -> None:
+        """Raise an error for unreadable files and options that exclude each other, before any work."""
+        files = (self.data, self.source, self.hypotheses, self.other_output, self.text, self.train)
+        for file in (*files, *(self.reference or ())):
+            check_paths(None, file, self.output)
+        for is_wrong, what, fix in (*self._input_faults(), *self._other_faults()):
+            if is_wrong:
+                raise RegardError(what, fix=fix)
+
+    def check_labels(self) -> None:
+        """Raise an error for options that a classifier or tagger does not have."""
+        for name, is_given in (
+            ("--into", self.into is not None),
+            ("--window", self.window is not None),
+            ("--train", self.train is not None),
+            ("--probes", self.probes),
+            ("--fit-temperature", self.fit_temperature is not None),
+        ):
+            if is_given:
+                raise RegardError(f"{name} is not for labelled data.", fix=f"Leave out {name}.")
+
+    @property
+    def _has_other(self) -> bool:
+        return self.other_model is not None or self.other_output is not None
+
+    def _input_faults(self) -> tuple[tuple[bool, str, str], ...]:
+        has_hypotheses, has_text, has_data = (
+            self.hypotheses is not None,
+            self.text is not None,
+            self.data is not None,
+        )
+        has_pairs = self.source is not None or bool(self.reference)
+        needs_references = has_hypotheses or self._has_other or self.fit_temperature is not None or not self.probes
+        return (
+            (
+                self.folder is None and not has_hypotheses,
+                "There is nothing to evaluate.",
+                "Give a model folder, or --hypotheses FILE.",
+            ),
+            (
+                self.folder is not None and has_hypotheses,
+                "A model and --hypotheses were both given.",
+                "Give one of them; to compare two systems use --other or --other-output.",
+            ),
+            (
+                has_data and (has_text or has_pairs),
+                "--data cannot be combined with --source, --reference or --text.",
+                "Give the test data as one file (--data), or as --source and --reference, or as --text.",
+            ),
+            (
+                has_text and (has_pairs or has_hypotheses or self.probes or self._has_other or self.output is not None),
+                "--text cannot be combined with options for translation models.",
+                "Give --text for a language model, or --source and --reference for a translation model.",
+            ),
+            (
+                not has_text and not has_data and not self.reference and (self.output or self.train) is not None,
+                "--output and --train need --reference.",
+                "Add --reference FILE, or leave them out.",
+            ),
+            (
+                not has_text and not has_data and not self.reference and needs_references,
+                "There are no references.",
+                "Give --reference FILE for a translation model, --data FILE for a classifier or tagger, --text FILE "
+                "for a language model.",
+            ),
+            (
+                not has_text
+                and not has_data
+                and self.source is None
+                and (not has_hypotheses or self.other_model is not None),
+                "There are no source texts.",
+                "Give --source FILE.",
+            ),
+            (
+                not has_text and not has_data and self.window is not None,
+                "--window needs --text or --data.",
+                "Leave out --window.",
+            ),
+            (has_text and self.into is not None, "--into is for translation models.", "Leave out --into."),
+        )
+
+    def _other_faults(self) -> tuple[tuple[bool, str, str], ...]:
+        has_hypotheses = self.hypotheses is not None
+        return (
+            (
+                has_hypotheses and (self.probes or self.fit_temperature is not None),
+                "--probes and --fit-temperature need a model.",
+                "Give a model folder instead of --hypotheses.",
+            ),
+            (
+                has_hypotheses and self.output is not None,
+                "--output needs a model: --hypotheses already is a file.",
+                "Leave out --output.",
+            ),
+            (
+                self.other_model is not None and self.other_output is not None,
+                "--other and --other-output were both given.",
+                "Give one of them.",
+            ),
+            (
+                self.fit_temperature is not None and self.fit_temperature.exists(),
+                f"{self.fit_temperature} already exists.",
+                "Choose another name.",
+            ),
+        )

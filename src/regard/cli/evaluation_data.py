@@ -1,0 +1,205 @@
+"""The input of `regard evaluate`: parallel files of lines, or one file of test data in any format of a corpus."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.cli.evaluate_options import EvaluateOptions
+from regard.cli.text_input import read_lines
+from regard.config import codec
+
+if TYPE_CHECKING:
+    from regard.config.model import AnyModel
+    from regard.config.run import AnySource, Table
+    from regard.data.example import Example
+
+MAX_ROWS = 1000  # rows of a table to inspect
+Labels = tuple[str, ...]  # of one text: one, or one per word
+_TASK_CONTENT = {"translate": "pairs", "classify": "labels", "tag": "tags", "continue": "text", "fill": "text"}
+_CONTENT_NAMES = {
+    "pairs": "pairs of texts",
+    "labels": "labelled texts",
+    "tags": "tagged words",
+    "text": "texts without labels",
+}
+_FORMATS = {
+    "pairs": "a table, .jsonl or .tmx file with source and target",
+    "labels": "a table or .jsonl file with a text and a label column",
+    "tags": "a .conll or .conllu file",
+    "text": "a text file",
+}
+
+
+@dataclass(frozen=True)
+class EvaluationData:
+    """The texts of the input files; None for those that were not given."""
+
+    sources: list[str] | None = None
+    second_sources: list[str] | None = None
+    """The second text of each labelled pair."""
+    references: list[tuple[str, ...]] | None = None
+    labels: list[Labels] | None = None
+    hypotheses: list[str] | None = None
+    other_output: list[str] | None = None
+    train: list[str] | None = None
+    texts: list[str] | None = None
+    """Held-out texts of a language model."""
+
+
+def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> EvaluationData:
+    """Read all files; raise an error if parallel files differ in their number of lines.
+
+    Args:
+        options: The options.
+        settings: Settings of the model, if one is evaluated.
+    """
+    data = EvaluationData(
+        hypotheses=_read_lines(options.hypotheses),
+        other_output=_read_lines(options.other_output),
+        train=_read_lines(options.train),
+    )
+    if options.data is not None:
+        data = _add_examples(data, _read_examples(options.data, options.folder, settings))
+        expected, expected_name = len(data.sources or data.texts or ()), "--data"
+    else:
+        texts = _read_lines(options.text)
+        data = replace(
+            data,
+            sources=_read_lines(options.source),
+            references=_read_references(options.reference or []),
+            texts=texts if texts is None or options.lines else ["\n".join(texts)],
+        )
+        if data.references is None:
+            return data
+        expected, expected_name = len(data.references), "--reference"
+    for name, lines in (
+        ("--source", data.sources),
+        ("--hypotheses", data.hypotheses),
+        ("--other-output", data.other_output),
+    ):
+        if lines is not None and len(lines) != expected:
+            what = "texts" if options.data is not None else "lines"
+            raise RegardError(
+                f"{name} has {pluralize(len(lines), 'line')}, {expected_name} has {expected:,}"
+                f"{'' if what == 'lines' else ' ' + what}.",
+                fix="Line n of every file must belong to the same text.",
+            )
+    return data
+
+
+def split_labels(lines: Sequence[str], expected: Sequence[Labels], option: str) -> list[Labels]:
+    """Read predicted labels from lines: the whole line, or one tag per word, separated by spaces."""
+    is_tagged = any(len(labels) != 1 for labels in expected)
+    predicted = [tuple(line.split()) if is_tagged else (line.strip(),) for line in lines]
+    for number, (tags, expected_tags) in enumerate(zip(predicted, expected, strict=True), 1):
+        if len(tags) != len(expected_tags):
+            raise RegardError(
+                f"Line {number} of {option} has {pluralize(len(tags), 'tag')} for {len(expected_tags)} words.",
+                fix="Give one tag for each word, separated by spaces.",
+            )
+    return predicted
+
+
+def _read_examples(path: Path, model_folder: Path | None, settings: "AnyModel | None") -> "list[Example]":
+    """Read test data, and check that it suits the model's task."""
+    from regard.data.corpus import Corpus
+    from regard.data.example import Defects  # numpy and pydantic: only when needed
+
+    defects, task = Defects(), None if settings is None else settings.task
+    source = _detect(path, model_folder, settings)
+    examples = [example for _, example in Corpus([source]).examples(defects)]
+    if not examples:
+        raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
+    contents = {_detect_content(example) for example in examples}
+    expected = _TASK_CONTENT.get(task or "", min(contents))
+    if len(contents) > 1 or contents != {expected}:
+        names = " and ".join(sorted(_CONTENT_NAMES[content] for content in contents))
+        what = f"The file holds {names}" + (f", and this model's task is '{task}'." if task else ".")
+        raise RegardError(what, where=str(path), fix=f"Give {_CONTENT_NAMES[expected]}: {_FORMATS[expected]}.")
+    if defects.counts:
+        typer.echo(f"Defects in the test data: {'; '.join(str(defects).splitlines())}.", err=True)
+    return examples
+
+
+def _detect(path: Path, model_folder: Path | None, settings: "AnyModel | None") -> "AnySource":
+    """Detect the format of test data; where file name and content leave it open, the model decides."""
+    from regard.config.model import Classes
+    from regard.config.run import Conll, Lines, Table
+    from regard.data.readers.detect import detect_conll, detect_source
+
+    source = detect_source([str(path)])
+    if settings is not None and settings.task == "tag" and isinstance(source, Lines):
+        source = detect_conll(str(path))
+    if settings is not None and isinstance(settings.head, Classes) and isinstance(source, Table) and not source.label:
+        source = _find_label_column(source, settings.head.labels)
+    run_file = None if model_folder is None else model_folder / "run.toml"
+    if isinstance(source, Conll) and run_file is not None and run_file.is_file():
+        for training_source in codec.RUN_FILES.load(run_file).data.train:
+            if isinstance(training_source, Conll):  # the columns that the model learned from
+                return training_source.model_copy(update={"path": str(path)})
+    return source
+
+
+def _find_label_column(source: "Table", labels: Sequence[str]) -> "Table":
+    """Find the column of a table without a header most of whose fields are labels of the model."""
+    from regard.data.example import Defects
+    from regard.data.readers.table import read_rows
+
+    if source.header:
+        return source
+    rows = [row.fields for row in islice(read_rows(source.path, source.delimiter, Defects()), MAX_ROWS)]
+    for column, fields in enumerate(zip(*rows, strict=False), 1):
+        if len(rows[0]) == 2 and sum(field in labels for field in fields) > len(rows) / 2:
+            return source.model_copy(update={"source": 3 - column, "target": None, "label": column})
+    return source
+
+
+def _detect_content(example: "Example") -> str:
+    if example.tags is not None:
+        return "tags"
+    if example.label is not None:
+        return "labels"
+    return "text" if example.target is None else "pairs"
+
+
+def _add_examples(data: EvaluationData, examples: "list[Example]") -> EvaluationData:
+    sources = [example.source for example in examples]
+    content = _detect_content(examples[0])
+    if content == "text":
+        return replace(data, texts=sources)
+    if content == "pairs":
+        return replace(data, sources=sources, references=[(example.target or "",) for example in examples])
+    has_pairs = content == "labels" and examples[0].target is not None
+    return replace(
+        data,
+        sources=sources,
+        second_sources=[example.target or "" for example in examples] if has_pairs else None,
+        labels=[example.tags if example.tags is not None else (example.label or "",) for example in examples],
+    )
+
+
+def _read_lines(path: Path | None) -> list[str] | None:
+    if path is None:
+        return None
+    return list(read_lines(None, path)[0])
+
+
+def _read_references(paths: list[Path]) -> list[tuple[str, ...]] | None:
+    """Read the references of each text: always that of the first file, and the non-empty ones of the other files."""
+    if not paths:
+        return None
+    files = [_read_lines(path) or [] for path in paths]
+    for path, file in zip(paths, files, strict=True):
+        if len(file) != len(files[0]):
+            raise RegardError(
+                f"The reference files have {len(files[0]):,} and {pluralize(len(file), 'line')}.",
+                where=str(path),
+                fix="Line n of every file must belong to the same text.",
+            )
+    return [(first, *(line for line in rest if line)) for first, *rest in zip(*files, strict=True)]
