@@ -7,7 +7,7 @@ import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
 import regard
-from regard.base.errors import RegardError
+from regard.base.errors import ConfigError, RegardError
 from regard.cli import (
     check,
     demo,
@@ -73,6 +73,10 @@ def main() -> None:
     except RegardError as error:
         _print_error(error)
         sys.exit(1)
+    except OSError as error:  # a file that cannot be read or written: no fault of Regard
+        fix = "Check the path, its permissions and the free space."
+        _print_error(RegardError(f"{error.strerror or error}.", where=error.filename and str(error.filename), fix=fix))
+        sys.exit(1)
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help
             typer.echo(error)
@@ -83,6 +87,8 @@ def main() -> None:
 
 
 def _print_error(error: RegardError) -> None:
+    if isinstance(error, ConfigError) and error.fix is None:
+        error.fix = "`regard settings` lists all settings, their values and defaults."
     Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
 
 

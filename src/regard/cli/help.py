@@ -7,7 +7,7 @@ import inspect
 import sys
 from difflib import get_close_matches
 from enum import Enum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import typer  # noqa: TID251
@@ -15,8 +15,16 @@ from typer.core import TyperCommand, TyperGroup  # noqa: TID251
 
 from regard.base.errors import RegardError
 
-UsageError = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
 OTHER_OPTIONS = "Other options"
+HINTS = {  # options of other toolkits, and what Regard has instead
+    "--epochs": "Use --updates N or --minutes N.",
+    "--lr": "Use --set train.schedule.peak=0.001.",
+    "--learning-rate": "Use --set train.schedule.peak=0.001.",
+    "--batch-size": "Use --set train.update_tokens=4096: the tokens of an update.",
+    "--device": "Use --set device.name=cuda.",
+    "--model": "Use --preset NAME; `regard model presets` lists them.",
+}
 MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
 
 
@@ -61,19 +69,26 @@ class HelpGroup(TyperGroup):
 def explain_usage(error: Any) -> RegardError:
     """Convert an error of the parser into what, where and fix."""
     context: Any = getattr(error, "ctx", None)
-    command = "regard" if context is None else context.command_path
+    command = _find_command() if context is None else context.command_path
     what = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
     option = getattr(error, "option_name", None)
     if option and context is not None and what.startswith("No such option"):
         names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         similar = get_close_matches(option, names, 1)
-        what = f"There is no option {option}." + (f" Did you mean {similar[0]}?" if similar else "")
+        hint = f" Did you mean {similar[0]}?" if similar else ""
+        what = f"There is no option {option}." + (f" {HINTS[option]}" if option in HINTS else hint)
     if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
         value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
         message = error.message.removeprefix("Value error, ").partition(", unable")[0].rstrip(".")
         got = "" if value is None or f"'{value}'" in message else f", got '{value}'"
         what = f"{parameter.opts[0]}: {message}{got}."
     return RegardError(what, where=command, fix=f"`{command} --help` lists the options, with examples.")
+
+
+def _find_command() -> str:
+    """Return the command that was called, from the arguments: some errors of the parser do not name it."""
+    names = list(takewhile(lambda argument: argument.isalpha(), sys.argv[1:]))
+    return " ".join(["regard", *(names[:2] if names[:1] in (["model"], ["tokenizer"]) else names[:1])])
 
 
 def _write_start(command: Any, ctx: Any, formatter: Any) -> None:

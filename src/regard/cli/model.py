@@ -14,7 +14,7 @@ from regard.cli.options import option
 from regard.config import codec
 from regard.config.exportable import exportable_to
 from regard.config.model import AnyModel
-from regard.config.toml_file import parse_settings
+from regard.config.toml_file import parse_settings, suggest
 
 EXAMPLES = """
 regard model presets
@@ -120,7 +120,7 @@ def _load_model(name: str, settings: list[str] | None) -> AnyModel:
     if not path.is_file():
         raise RegardError(
             f"'{name}' is neither a preset nor a file.",
-            fix=f"Give the path of a model.toml, or one of: {', '.join(codec.list_presets())}.",
+            fix=suggest(name, codec.list_presets()),
         )
     return codec.MODEL_FILES.load(path, changes)
 

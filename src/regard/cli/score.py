@@ -69,6 +69,12 @@ def score(
     from regard.pipeline.scorer import Scorer
 
     scorer = Scorer.load(folder)
+    if scorer.settings.family == "encoder_decoder" and source is None and source_text is None:
+        raise RegardError(
+            "This is a translation model: it scores translations of given sources.",
+            where=str(folder),
+            fix="Add --source-text TEXT, or --source FILE with one source per line.",
+        )
     with ExitStack() as stack:
         lines, total, chunk_size = read_lines(texts, input_file)
         advance = stack.enter_context(show_progress("scoring", total, is_hidden=chunk_size == 1 or sys.stdout.isatty()))

@@ -43,9 +43,8 @@ def check_paths(texts: list[str] | None, input_file: Path | None, output_file: P
     if texts and input_file is not None:
         raise RegardError("Texts and --input were both given.", fix="Give one of them.")
     if input_file is not None and not input_file.is_file():
-        raise RegardError(
-            "There is no such file.", where=str(input_file), fix="Give a text file with one sentence per line."
-        )
+        what = "This is a folder, not a file." if input_file.is_dir() else "There is no such file."
+        raise RegardError(what, where=str(input_file), fix="Give a text file with one sentence per line.")
     if output_file is None:
         return
     if output_file.is_dir() or not output_file.absolute().parent.is_dir():

@@ -15,7 +15,7 @@ from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import file_option, option
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
-from regard.config.toml_file import parse_settings
+from regard.config.toml_file import parse_settings, suggest
 from regard.data.example import Defects, Location
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
@@ -127,6 +127,8 @@ def _make_settings(
     kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
 ) -> AnyTokenizer:
     """Build the [tokenizer] settings from the options."""
+    if kind not in KINDS:
+        raise RegardError(f"There is no tokenizer type '{kind}'.", where="--kind", fix=suggest(kind, list(KINDS)))
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
         table["vocabulary"] = vocabulary

@@ -137,7 +137,9 @@ def read_toml(path: Path) -> TomlTable:
     try:
         return parse_toml(read_regular_file(path, limits.SETTINGS))
     except OSError as error:
-        raise RegardError(f"The file cannot be read: {error.strerror}.", where=str(path)) from error
+        raise RegardError(
+            f"The file cannot be read: {error.strerror}.", where=str(path), fix="Check the path."
+        ) from error
     except ValueError as error:
         raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
 

@@ -91,7 +91,8 @@ def read_model(path: Path) -> StoredModel:
 def find_model(path: Path) -> Path:
     """Return the model folder of a path: the folder itself, or `best/` in the folder of a run."""
     if not path.is_dir():
-        raise RegardError("There is no such folder.", where=str(path), fix="Train a model: `regard train --help`.")
+        what = "This is a file; a model is a folder." if path.exists() else "There is no such folder."
+        raise RegardError(what, where=str(path), fix="Train a model: `regard train --help`.")
     if (path / MODEL).is_file() or (path / MANIFEST).is_file():
         return path
     if not (path / RUN).is_file():

@@ -236,6 +236,8 @@ def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | No
         byte = f"0x{chunk[error.start]:02x}, byte {error.start - start + 1} of the line"
         if line == 1 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
             fix = "The file looks like UTF-16; convert it: `iconv -f UTF-16 -t UTF-8`."
+        elif b"\0" in chunk:
+            fix = "This is not a text file: it contains NUL bytes. Export a document or spreadsheet as text first."
         else:
             fix = "Convert the file from its encoding to UTF-8, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
         decode_error = CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, line)), fix=fix)

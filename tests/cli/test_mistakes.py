@@ -1,0 +1,56 @@
+"""Likely mistakes are answered with what is wrong, where, and what to do; never with a traceback."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.mistakes import MISTAKES, make_folder
+from tests.commands import run_command
+
+MIN_MISTAKES = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistakes")
+    make_folder(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "code", "name"), MISTAKES, ids=[command for command, *_ in MISTAKES])
+def test_a_mistake_is_answered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, code: int, name: str
+) -> None:
+    monkeypatch.chdir(folder)
+    for missing in ("lingua", "wandb"):
+        monkeypatch.setitem(sys.modules, missing, None)
+    before = sorted(folder.iterdir())
+    done = run_command(*shlex.split(command))
+    assert done.code == code, done.output + done.errors
+    what, *rest = done.errors.splitlines()
+    assert name in done.errors  # what is wrong, or where
+    assert what.strip()
+    assert any(line.startswith("  fix:   ") for line in rest), done.errors  # what to do
+    shutil.rmtree("m", ignore_errors=True)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({command for command, *_ in MISTAKES}) >= MIN_MISTAKES
+
+
+@pytest.mark.parametrize("arguments", ["trian --out m", "train --sorce a --out m", "train --source nowhere --out m"])
+def test_a_real_process_prints_no_traceback(tmp_path: Path, arguments: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "regard", *arguments.split()]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "\n  fix:   " in done.stderr
