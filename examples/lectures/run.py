@@ -9,6 +9,7 @@
     python examples/lectures/run.py padding      # a batch of unequal rows: padding gets no weight
     python examples/lectures/run.py embedding    # one-hot vector times embedding matrix = row of the matrix
     python examples/lectures/run.py loss         # cross-entropy = KL divergence + entropy of the target
+    python examples/lectures/run.py search       # greedy, beam and exhaustive search, candidate by candidate
 
 Nothing is trained. Each takes a few seconds, nearly all of it to import PyTorch.
 """
@@ -21,6 +22,10 @@ import torch
 from torch import Tensor
 
 from regard.config.codec import preset
+from regard.decode.beam import beam
+from regard.decode.exhaustive import exhaustive
+from regard.decode.greedy import greedy
+from regard.decode.trace import Trace
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.inputs import TokenInput
@@ -44,6 +49,16 @@ RAW_SCORES = (
     (-0.97, -0.91, 0.15, 0.35, -0.81, 0.11, 1.14, -1.52, 1.06, 1.87, 0.50, -0.30),
     (1.56, 0.90, 0.39, 1.46, 1.44, -1.05, 0.90, -0.73, 0.36, -0.67, -0.62, -0.43),
     (0.32, 0.74, 0.44, -0.10, 1.19, 0.83, 0.29, 2.06, 0.51, -0.26, 1.51, 0.11),
+)
+# A language model of five tokens as a table: row = last token, column = probability of the next one.
+WORDS = ("<END>", "he", "I", "hit", "ran", "<START>")
+NEXT_PROBABILITIES = (
+    (1.00, 0.00, 0.00, 0.00, 0.00, 0.00),
+    (0.25, 0.00, 0.00, 0.40, 0.35, 0.00),
+    (0.03, 0.00, 0.00, 0.02, 0.95, 0.00),
+    (0.50, 0.25, 0.25, 0.00, 0.00, 0.00),
+    (0.90, 0.05, 0.05, 0.00, 0.00, 0.00),
+    (0.00, 0.50, 0.41, 0.05, 0.04, 0.00),
 )
 SENTENCES = ("I like apples and you like oranges", "you like apples and I like oranges")
 
@@ -248,6 +263,52 @@ def show_loss() -> None:
         print(f"  KL divergence {divergence:.4f} + entropy of the target {entropy:.4f} = {divergence + entropy:.4f}")
 
 
+class Rows:
+    """The state of a table: it depends on the last token only, so there is nothing to reorder."""
+
+    def reorder(self, index: Tensor) -> None:
+        """Nothing to do."""
+
+    def crop(self, lengths: object) -> None:
+        """Nothing to do."""
+
+
+def show_search() -> None:
+    table = torch.tensor(NEXT_PROBABILITIES).log()
+    calls = 0
+
+    def step(tokens: Tensor, state: Rows) -> Tensor:  # noqa: ARG001
+        nonlocal calls
+        calls += tokens.numel()
+        return table[tokens]
+
+    def write(tokens: Sequence[int]) -> str:
+        return " ".join(WORDS[token] for token in tokens)
+
+    prompt, length, size = torch.tensor([[5]]), 4, len(WORDS)
+    print("log p of the first word:", ", ".join(f"{WORDS[word]} {table[5, word]:.1f}" for word in (1, 2)))
+    trace = Trace()
+    best = beam(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0, beam_size=2, trace=trace)[0][0]
+    for depth in range(1, 1 + max(candidate.length for candidate in trace.candidates)):
+        print(f"\nBeam search, B = 2, step {depth}: log p, status, hypothesis")
+        for candidate in trace.candidates:
+            if candidate.length == depth:
+                words = write([ancestor.token for ancestor in trace.lineage(candidate.number)[1:]])
+                print(f"  {candidate.total:6.2f}  {candidate.status:8}  {words}")
+    print(f"\nBacktracking from the best finished candidate: {write(best.tokens)}\n")
+    beam_calls, calls = calls, 0
+    greedy_best = greedy(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0)[0]
+    greedy_calls, calls = calls, 0
+    exact = exhaustive(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0)[0][0]
+    rows_of_search = {"greedy": (greedy_best, greedy_calls), "beam": (best, beam_calls), "exhaustive": (exact, calls)}
+    for name, (result, rows) in rows_of_search.items():
+        scored = f"{rows:2} x K = {rows * size:3} next tokens scored"
+        print(f"{name:10}  log p {result.score:5.2f}  {scored}  {write(result.tokens)}")
+    bounds = f"greedy K N = {size * length}, beam B K N = {2 * size * length},"
+    print(f"At most, with K = {size}, N = {length}, B = 2: {bounds}")
+    print(f"exhaustive K^N = {size**length} sequences.")
+
+
 SUBJECTS: dict[str, Callable[[], None]] = {
     "lookup": show_lookup,
     "attention": show_attention,
@@ -258,6 +319,7 @@ SUBJECTS: dict[str, Callable[[], None]] = {
     "padding": show_padding,
     "embedding": show_embedding,
     "loss": show_loss,
+    "search": show_search,
 }
 
 

@@ -100,3 +100,19 @@ def test_padding_has_no_weight(capsys: pytest.CaptureFixture[str]) -> None:
     for row, length in zip(rows, (5, 2, 3), strict=True):
         assert all(weight > 0 for weight in row[:length])
         assert all(weight == 0 for weight in row[length:])
+
+
+def test_greedy_misses_what_beam_search_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    """0.41 x 0.95 x 0.9 is more than 0.5 x 0.4 x 0.5; no search scores more tokens than its bound."""
+    run.show_search()
+    output = capsys.readouterr().out
+    assert "he -0.7, I -0.9" in output
+    assert re.search(r"^ +-1\.05 +finished +I ran <END>$", output, re.MULTILINE)
+    assert "Backtracking from the best finished candidate: I ran <END>\n" in output
+    rows = {line.split()[0]: line for line in output.splitlines() if "next tokens scored" in line}
+    assert rows["greedy"].endswith("he hit <END>")
+    assert rows["beam"].endswith("I ran <END>")
+    assert rows["exhaustive"].endswith("I ran <END>")
+    scored = {name: int(re.findall(r"= +(\d+)", line)[0]) for name, line in rows.items()}
+    assert scored["greedy"] <= 6 * 4
+    assert scored["greedy"] < scored["beam"] <= 2 * 6 * 4 < scored["exhaustive"]
