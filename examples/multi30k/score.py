@@ -14,7 +14,8 @@ import re
 import statistics
 from pathlib import Path
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
@@ -33,7 +34,7 @@ def main() -> None:
     print(f"| model | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}")
     groups: dict[str, list[list[float]]] = {}
     for name, tests in scores.items():
-        row = [tests[test][metric] for test in TESTS for metric in ("bleu", "chrf")]
+        row = [float(tests[test][metric]) for test in TESTS for metric in ("bleu", "chrf")]
         groups.setdefault(re.sub(r"\d+$", "", name), []).append(row)
         print(f"| {name} | {' | '.join(f'{value:.2f}' for value in row)} |")
     for name, rows in groups.items():
