@@ -13,6 +13,7 @@ from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens
 from regard.models.encoder_only import EncoderOnly
+from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_both_lists, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
@@ -137,6 +138,12 @@ class Classifier(Pipeline):
                 tags = tuple(self._make_label(probabilities[1 + first_token]) for first_token in first_tokens)
                 results[index] = TaggedText(tuple(words[index]), tags)
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
+
+    def record(self, text: str, pair: str | None = None) -> RecordedAttention:
+        """Record the attention of the model while it reads a text, or a pair of texts; a long text is truncated."""
+        sides = [self.tokenizers.source.encode_ids([side]) for side in (text, pair) if side is not None]
+        (row,), _ = self._encode_rows(sides)
+        return record_attention(self.model, self.tokenizers, source=row)
 
     def _describe(self) -> list[str]:
         return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from torch import Tensor
 
@@ -57,6 +57,10 @@ class EnsembleTranslator(Translator):
             for member in self.members:
                 stack.enter_context(member.prepared())
             yield
+
+    def record(self, *_: object, **__: object) -> NoReturn:
+        """Raise an error: every member has its own attention."""
+        raise RegardError("An ensemble has no attention of its own.", fix="Record one of its `members`.")
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """Encode each source; refuse a source that is too long for any member."""

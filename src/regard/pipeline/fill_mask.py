@@ -10,7 +10,8 @@ from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, encoder_logits
+from regard.pipeline.attention import RecordedAttention, record_attention
+from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_length, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -93,6 +94,14 @@ class FillMask(Pipeline):
                 probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, n_best)
                 results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
         return results[0] if isinstance(texts, str) else results
+
+    def record(self, text: str, gap: str = GAP) -> RecordedAttention:
+        """Record the attention of the model while it reads a text, with or without gaps."""
+        tokenizer = self.tokenizers.source
+        has_gap = gap and gap in text
+        row = self._encode_row(1, text, gap) if has_gap else add_special_tokens(tokenizer, tokenizer.encode(text).ids)
+        check_length("The text", row, self.settings.encoder.max_positions, where=text)
+        return record_attention(self.model, self.tokenizers, source=row)
 
     def _encode_row(self, number: int, text: str, gap: str) -> list[int]:
         tokenizer = self.tokenizers.source

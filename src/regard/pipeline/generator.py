@@ -14,6 +14,7 @@ from regard.decode.filters import Filters
 from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
+from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import Pipeline, as_list, check_list
 from regard.pipeline.results import GeneratedText, make_result
@@ -193,6 +194,11 @@ class TextGenerator(Pipeline):
                 filters=filters,
             )
         return make_result(GeneratedText, result.hypotheses, self.tokenizers.source, 1, prompt=prompt_ids), result
+
+    def record(self, text: str) -> RecordedAttention:
+        """Record the attention of the model while it reads [bos] + text."""
+        (ids,) = self._encode_prompts([text], max_new_tokens=1)
+        return record_attention(self.model, self.tokenizers, target=ids)
 
     def _make_search_input(
         self,

@@ -15,6 +15,7 @@ from regard.decode.filters import Filters
 from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import (
     Pipeline,
@@ -211,6 +212,28 @@ class Translator(Pipeline):
         if not sources[0]:
             return iter(())
         return self._stream(sources, max_lengths, filters, make_generator(seed, self.device))
+
+    def record(
+        self, text: str, translation: str | Translation | None = None, *, target_language: TargetLanguage = None
+    ) -> RecordedAttention:
+        """Record the attention of the model while it reads a text and its translation.
+
+        Args:
+            text: The source.
+            translation: The translation; by default the one that `translate` returns.
+            target_language: Language to translate into (multilingual models).
+        """
+        (source,) = self.encode_sources([text], target_language)
+        if not source:
+            raise RegardError("The text is empty: the model reads nothing.", fix="Give a text with words.")
+        if translation is None:
+            translation = self.translate(text, target_language=target_language)
+        tokenizer = self.tokenizers.target
+        if isinstance(translation, Translation):
+            target = list(translation.tokens[:-1] if translation.ended else translation.tokens)
+        else:
+            (target,) = tokenizer.encode_ids([translation])
+        return record_attention(self.model, self.tokenizers, source=source, target=[tokenizer.specials.bos, *target])
 
     @property
     def max_positions(self) -> int | None:

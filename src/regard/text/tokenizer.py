@@ -120,6 +120,14 @@ class Tokenizer:
             decoder.push(token)
         return "".join([decoder.push(token) for token in ids]) + decoder.finish()
 
+    def token_texts(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the text of each token by itself; of a special token its name, e.g. <s>."""
+        names, token_bytes = self.vocabulary, self.token_bytes
+        return tuple(
+            names[token] if token in token_bytes.control else token_bytes.bytes[token].decode("utf-8", "replace")
+            for token in ids
+        )
+
     def make_streaming_decoder(self) -> StreamingDecoder:
         """Make a decoder for ids that arrive one by one; it returns whole characters only."""
         return StreamingDecoder(self.token_bytes)
