@@ -14,10 +14,11 @@ target = "train.de"
 languages = ["en", "de"]
 """
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from regard.base import limits
 from regard.base.errors import Fault
@@ -276,6 +277,26 @@ METRIC_TASKS = {
 }
 
 
+UNTRAINABLE_INPUTS = ("patches", "mel")
+UNTRAINABLE_TASKS = ("transcribe", "caption", "embed")
+
+
+def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a fault for every input and task in a table of model settings that no run can train: corpora hold text."""
+    for name in ("source", "prefix"):
+        settings = model.get(name)
+        kind = settings.get("kind") if isinstance(settings, Mapping) else None
+        if kind in UNTRAINABLE_INPUTS:
+            what = f"is '{kind}', but Regard trains on text only: it reads no images or sound yet."
+            yield Fault(f"model.{name}.kind", what, "Use 'tokens'." if name == "source" else "Remove the prefix.")
+    task = model.get("task")
+    if task in UNTRAINABLE_TASKS:
+        yield Fault("model.task", f"is '{task}', which cannot be trained yet.", "Use another task.")
+    if task == "classify" and model.get("family") == "decoder_only":
+        what = "is 'classify', which a decoder-only model cannot be trained for yet."
+        yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
+
+
 class Run(Consistent):
     """All settings of a training run; the `run.toml` in the run folder lists every one of them."""
 
@@ -290,6 +311,16 @@ class Run(Consistent):
     distillation: Distillation | None = None
     validation: Validation = Validation()
     device: Device = Device()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_trainable(cls, table: Any) -> Any:
+        """Report models that cannot be trained before anything else: other faults may only follow from it."""
+        model = table.get("model") if isinstance(table, Mapping) else None
+        if isinstance(model, Mapping) and (faults := list(find_untrainable(model))):
+            context: dict[str, Any] = {"faults": faults}
+            raise PydanticCustomError("inconsistent", "a model that cannot be trained", context)
+        return table
 
     @property
     def accumulate(self) -> int:

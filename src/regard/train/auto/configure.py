@@ -17,7 +17,16 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
-from regard.config.run import AnySource, AnyTokenizer, ByteBpe, CharacterLevel, Data, Distillation, Run
+from regard.config.run import (
+    AnySource,
+    AnyTokenizer,
+    ByteBpe,
+    CharacterLevel,
+    Data,
+    Distillation,
+    Run,
+    find_untrainable,
+)
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import FileInfo
@@ -103,6 +112,8 @@ def configure(
     """
     if preset is not None:
         codec.preset(preset)  # reports an unknown preset before the corpus is read
+    if faults := list(find_untrainable(with_changes({}, changes or {}).get("model", {}))):
+        raise ConfigError(faults, where="the settings that override automatic choices")
     if minutes is not None and not 0 < minutes < inf:
         raise RegardError(f"The minutes must be more than 0 and finite, got {minutes:g}.", fix="Give at least 1.")
     if updates is not None:

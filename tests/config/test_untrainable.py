@@ -1,0 +1,58 @@
+"""Models that cannot be trained are reported before a corpus is read."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.base.errors import ConfigError
+from regard.config.run import Lines
+from regard.train.auto.configure import configure
+from tests.commands import run_command
+from tests.train.runs import make_small_run, write_corpus
+
+PATCHES = {"kind": "patches", "patch": 4}
+NOWHERE = Lines(source="nowhere.en", target="nowhere.de")
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "fault"),
+    [
+        ("translate", {"model.source": PATCHES}, "model.source.kind: is 'patches'"),
+        ("translate", {"model.source.kind": "patches"}, "model.source.kind: is 'patches'"),
+        ("fill", {"model.source": {"kind": "mel", "bins": 80}}, "model.source.kind: is 'mel'"),
+        ("continue", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
+        ("translate", {"model.task": "transcribe"}, "model.task: is 'transcribe'"),
+        ("continue", {"model.task": "embed", "model.head": {"kind": "none"}}, "model.task: is 'embed'"),
+    ],
+)
+def test_a_model_that_reads_no_text_is_refused_at_once(
+    task: str, changes: dict[str, Any], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        make_small_run(task, write_corpus(tmp_path, 10), changes)
+    with pytest.raises(ConfigError, match=fault):
+        configure(NOWHERE, changes=changes)  # an error about the corpus would mean that it was read first
+
+
+def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
+    head = {"kind": "classes", "labels": ["a", "b"], "pool": "last"}
+    with pytest.raises(ConfigError, match="decoder-only model cannot be trained for yet"):
+        make_small_run("continue", write_corpus(tmp_path, 10), {"model.task": "classify", "model.head": head})
+
+
+def test_the_command_says_what_to_do() -> None:
+    result = run_command(
+        "train",
+        "--source",
+        "nowhere.en",
+        "--target",
+        "nowhere.de",
+        "--out",
+        "model",
+        "--set",
+        "model.source.kind=patches",
+    )
+    assert result.code == 1
+    assert "model.source.kind" in result.output + result.errors
+    assert "Use 'tokens'" in result.output + result.errors
