@@ -1,5 +1,6 @@
 """Search traces: what they record equals what the search did."""
 
+import itertools
 import json
 from collections import Counter
 
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decode.beam import beam
+from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
-from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, Trace
+from regard.decode.sample import sample
+from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, SamplingTrace, Trace
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
@@ -216,3 +219,92 @@ def test_attention_follows_the_lineage(size: int) -> None:
                     [full_record.weights(name)[0].transpose(0, 1) for name in names], dim=1
                 )  # (T, layers..)
                 assert torch.from_numpy(trace.attention(number)).allclose(expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("stop_after", [None, 1])
+def test_a_trace_holds_the_settings_and_why_each_search_ended(stop_after: int | None) -> None:
+    reasons: set[str] = set()
+    for seed in range(6):
+        trace, table = Trace(), TableModel(6, seed)
+        traced_beam(table, trace, n_best=1, stop_after=stop_after)
+        assert trace.settings == {
+            "search": "beam",
+            "beam_size": 3,
+            "length_penalty": "|y|^0.7",
+            "n_best": 1,
+            "stop_after": stop_after,
+            "max_lengths": MAX_LENGTHS,
+        }
+        for sentence, reason in enumerate(trace.ends):
+            candidates = [candidate for candidate in trace.candidates if candidate.sentence == sentence]
+            length = max(candidate.length for candidate in candidates)
+            (winner,) = trace.winners[sentence]
+            best_open = max((c.total for c in candidates if c.status == BEATEN and c.length == length), default=-np.inf)
+            is_bounded = trace.candidates[winner].score >= best_open / MAX_LENGTHS[sentence] ** 0.7
+            finished = sum(candidate.status == FINISHED for candidate in candidates)
+            expected = "max_length" if length == MAX_LENGTHS[sentence] else "bound" if is_bounded else "stop_after"
+            assert reason == expected
+            assert reason != "stop_after" or finished >= 1
+            reasons.add(str(reason))
+    assert reasons == ({"max_length", "bound"} if stop_after is None else {"stop_after"})
+
+
+def test_greedy_search_ends_with_eos_or_the_maximum_length() -> None:
+    reasons = set()
+    for seed in range(6):
+        trace = Trace()
+        hypotheses = traced_greedy(TableModel(6, seed), trace)
+        assert trace.settings["search"] == "greedy"
+        for (hypothesis,), reason in zip(hypotheses, trace.ends, strict=True):
+            assert reason == ("eos" if hypothesis.ended else "max_length")
+            reasons.add(reason)
+    assert reasons == {"eos", "max_length"}
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(),
+        Filters(temperature=0),
+        Filters(temperature=0.7, top_k=4),
+        Filters(top_p=0.8, min_p=0.1),
+        Filters(typical_p=0.7, repetition_penalty=1.3, no_repeat_ngram=2),
+    ],
+)
+def test_a_sampling_trace_shows_the_race_that_took_place(filters: Filters) -> None:
+    def draw(trace: SamplingTrace | None) -> list[Hypothesis]:
+        table = TableModel(8, 3, sharpness=1.0)
+        generator = torch.Generator().manual_seed(5)
+        options = {"eos": EOS, "max_lengths": [6, 4, 8], "filters": filters, "suppressed": SUPPRESSED}
+        return sample(table.step, table.start([0, 1, 2]), make_prompt(), generator=generator, trace=trace, **options)  # type: ignore[arg-type]
+
+    trace = SamplingTrace()
+    hypotheses = draw(trace)
+    assert hypotheses == draw(None), "a trace changes nothing"
+    for hypothesis, steps in zip(hypotheses, trace.rows, strict=True):
+        assert tuple(step.token for step in steps) == hypothesis.tokens
+        for position, step in enumerate(steps):
+            assert step.history == (BOS, *hypothesis.tokens[:position])
+            assert step.logprobs[step.token] == pytest.approx(hypothesis.logprobs[position], abs=1e-6)
+            assert step.allowed[BOS] == -np.inf
+            if filters.temperature > 0:
+                assert step.tokens[(step.probabilities / step.waiting_times).argmax()] == step.token
+            distribution = np.zeros(8, np.float32)
+            distribution[step.tokens] = step.probabilities
+            allowed = torch.from_numpy(step.logprobs)[None].index_fill(1, SUPPRESSED, -np.inf)
+            stages = filters.stages(allowed, torch.tensor([step.history]))
+            final = stages[-1][1] if stages else allowed.softmax(dim=1)
+            np.testing.assert_allclose(distribution, final[0].numpy(), atol=1e-6)
+
+
+def test_stages_renormalise_what_each_filter_keeps() -> None:
+    filters = Filters(temperature=0.5, top_k=5, top_p=0.9, min_p=0.1, typical_p=0.95, repetition_penalty=1.2)
+    logprobs = torch.randn(3, 20, generator=torch.Generator().manual_seed(1)).log_softmax(dim=1)
+    stages = filters.stages(logprobs, torch.tensor([[0, 1], [2, 3], [4, 5]]))
+    assert [name for name, _ in stages] == ["repetition_penalty", "temperature", "top_k", "top_p", "min_p", "typical_p"]
+    counts = []
+    for _, distribution in stages:
+        torch.testing.assert_close(distribution.sum(dim=1), torch.ones(3))
+        counts.append((distribution > 0).sum(dim=1))
+    assert all(bool((after <= before).all()) for before, after in itertools.pairwise(counts))
+    assert bool((counts[2] == 5).all())

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.length_penalty import LengthPenalty, as_function
+from regard.decode.length_penalty import LengthPenalty, as_function, describe_penalty
 from regard.decode.protocol import (
     NEG_INF,
     BoolArray,
@@ -39,7 +39,7 @@ from regard.decode.protocol import (
     nan_error,
 )
 from regard.decode.topk import compact, to_numpy, topk_logprobs
-from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
+from regard.decode.trace import DROPPED, FINISHED, OPEN, EndReason, Trace
 
 
 def beam(
@@ -151,7 +151,15 @@ class _Search:
         self.trace = trace
         self.trace_numbers = np.zeros((self.sentence_count, 1), np.int64)  # (B, W) of the open hypotheses in the trace
         if trace is not None:
-            self.trace_numbers[:, 0] = trace.start(self.sentence_count)
+            self.trace_numbers[:, 0] = trace.start(
+                self.sentence_count,
+                search="beam",
+                beam_size=beam_size,
+                length_penalty=describe_penalty(length_penalty),
+                n_best=n_best,
+                stop_after=stop_after,
+                max_lengths=list(max_lengths),
+            )
 
     @property
     def last_tokens(self) -> IntArray:
@@ -186,6 +194,7 @@ class _Search:
         done_mask = last_step_mask | self._is_settled(open_candidates.totals[:, 0])  # (B)
         if self.trace is not None and trace_numbers is not None:
             self.trace.mark_beaten(trace_numbers[done_mask][trace_numbers[done_mask] >= 0].tolist())
+            self._record_ends(self.trace, done_mask, last_step_mask, open_candidates.totals[:, 0])
             self.trace_numbers = trace_numbers[sentence_index, open_columns]  # (B, W')
         return self._advance(open_candidates, ~done_mask)
 
@@ -243,8 +252,23 @@ class _Search:
 
     def _is_settled(self, totals: FloatArray) -> BoolArray:
         """Return the sentences (B) whose search may stop, given log p of their best open hypotheses (B)."""
-        done_mask = self.scores[:, 0] >= totals / self.max_divisors  # the bound of the module docstring
+        done_mask = self._is_bounded(totals)
         return done_mask if self.stop_after is None else done_mask | (self.finished_counts >= self.stop_after)
+
+    def _is_bounded(self, totals: FloatArray) -> BoolArray:
+        """Return the sentences (B) that no open hypothesis can improve: the bound of the module docstring."""
+        return self.scores[:, 0] >= totals / self.max_divisors
+
+    def _record_ends(self, trace: Trace, done_mask: BoolArray, last_step_mask: BoolArray, totals: FloatArray) -> None:
+        """Record why the search of each sentence ended."""
+        bounded_mask = self._is_bounded(totals)
+        for row in done_mask.nonzero()[0].tolist():
+            reason: EndReason = "stop_after"
+            if last_step_mask[row]:
+                reason = "max_length"
+            elif bounded_mask[row]:
+                reason = "bound"
+            trace.ends[int(self.sentences[row])] = reason
 
     def _advance(self, open_candidates: _Candidates, keep_mask: BoolArray) -> IntArray | None:
         """Drop the sentences that are done and assign the new hypotheses of the others to rows, moving few of them."""

@@ -16,6 +16,7 @@ distribution.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,6 +25,15 @@ from regard.base.errors import RegardError
 from regard.decode.protocol import NEG_INF
 from regard.decode.topk import argmax, topk
 
+FILTER_ORDER = (
+    "no_repeat_ngram",
+    "repetition_penalty",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+)
 NUCLEUS_HEAD_SIZE = 256  # top-p first tries this number of likeliest tokens, before it sorts the vocabulary
 
 
@@ -126,6 +136,25 @@ class Filters:
         probabilities, tokens = self.candidates(logits)
         return probabilities if tokens is None else empty.scatter_(1, tokens, probabilities)
 
+    def stages(self, logprobs: Tensor, history: Tensor) -> list[tuple[str, Tensor]]:
+        """Return the distribution (R, V) after each filter that is on, in the order of the filters.
+
+        The last one is the distribution to sample from. `history` (R, n) holds all earlier tokens.
+
+        >>> logprobs = torch.tensor([[0.1, 0.5, 0.15, 0.25]]).log()
+        >>> for name, distribution in Filters(top_k=3, min_p=0.4).stages(logprobs, torch.tensor([[0]])):
+        ...     print(name, [round(probability, 3) for probability in distribution[0].tolist()])
+        top_k [0.0, 0.556, 0.167, 0.278]
+        min_p [0.0, 0.667, 0.0, 0.333]
+        """
+        off, settings, stages = Filters(), dict[str, Any](), list[tuple[str, Tensor]]()
+        for name in FILTER_ORDER:
+            if getattr(self, name) != getattr(off, name):
+                settings[name] = getattr(self, name)
+                filters = Filters(**settings)
+                stages.append((name, filters.probabilities(filters.apply_penalties(logprobs, history))))
+        return stages
+
     def draw(self, logits: Tensor, generator: torch.Generator) -> Tensor:
         """Sample one token per row: (R, V) -> (R, 1)."""
         if self.temperature == 0:
@@ -134,13 +163,31 @@ class Filters:
         columns = draw(probabilities, generator)
         return columns if tokens is None else tokens.gather(1, columns)
 
+    def race(self, logits: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Sample one token per row as `draw` does, and return how; the temperature must be above 0.
+
+        Returns:
+            The tokens (R, 1); the tokens that took part (R, n), their probabilities and their waiting times.
+        """
+        probabilities, tokens = self.candidates(logits)
+        waiting_times = draw_waiting_times(probabilities, generator)
+        columns = (probabilities / waiting_times).argmax(dim=1, keepdim=True)
+        if tokens is None:
+            tokens = torch.arange(logits.size(1), device=logits.device).expand_as(logits)  # (R, V)
+        return tokens.gather(1, columns), tokens, probabilities, waiting_times
+
 
 def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
     """Draw one column of each row with these probabilities: (R, n) -> (R, 1). Rows need not sum to 1."""
-    # Of exponential waiting times with rates p, the shortest one belongs to a column with probability p. Unlike
-    # torch.multinomial this needs no sum and no check that synchronizes with the device.
-    waiting_times = torch.empty_like(probabilities).exponential_(generator=generator)
-    return (probabilities / waiting_times).argmax(dim=1, keepdim=True)
+    return (probabilities / draw_waiting_times(probabilities, generator)).argmax(dim=1, keepdim=True)
+
+
+def draw_waiting_times(probabilities: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw an exponential waiting time for every column: the column with the largest p / time wins with probability p.
+
+    Unlike torch.multinomial this needs no sum and no check that synchronizes with the device.
+    """
+    return torch.empty_like(probabilities).exponential_(generator=generator)
 
 
 def _normalise(probabilities: Tensor) -> Tensor:

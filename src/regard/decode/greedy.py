@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.decode.length_penalty import LengthPenalty
+from regard.decode.length_penalty import LengthPenalty, describe_penalty
 from regard.decode.protocol import (
     BoolArray,
     FloatArray,
@@ -55,7 +55,7 @@ def greedy(
     output_logprobs = np.zeros(output_tokens.shape)
     sentences = np.arange(limits.size)  # (R) the sentence of each row
     done_mask = np.zeros(limits.size, np.bool_)  # (R)
-    greedy_trace = _GreedyTrace(trace, length_penalty, limits.size) if trace is not None else None
+    greedy_trace = _GreedyTrace(trace, length_penalty, max_lengths, eos) if trace is not None else None
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
@@ -102,9 +102,14 @@ def _truncate(
 class _GreedyTrace:
     """Records greedy search in a trace: one open candidate per sentence."""
 
-    def __init__(self, trace: Trace, length_penalty: LengthPenalty, sentence_count: int) -> None:
-        self.trace, self.length_penalty = trace, length_penalty
-        self.trace_numbers = trace.start(sentence_count)  # (B)
+    def __init__(self, trace: Trace, length_penalty: LengthPenalty, max_lengths: Sequence[int], eos: int) -> None:
+        self.trace, self.length_penalty, self.eos = trace, length_penalty, eos
+        self.trace_numbers = trace.start(
+            len(max_lengths),
+            search="greedy",
+            length_penalty=describe_penalty(length_penalty),
+            max_lengths=list(max_lengths),
+        )  # (B)
 
     def extend(
         self,
@@ -129,3 +134,4 @@ class _GreedyTrace:
                     self.trace.add(parent, token, logprob, self.length_penalty, DROPPED)
             if finished_mask[row]:
                 self.trace.winners[sentence] = [int(self.trace_numbers[sentence])]
+                self.trace.ends[sentence] = "eos" if chosen_token == self.eos else "max_length"

@@ -25,7 +25,7 @@ def power(alpha: float) -> PenaltyFunction:
     3.0
     """
     _check_alpha(alpha)
-    return lambda length: float(length**alpha)
+    return _name(lambda length: float(length**alpha), f"|y|^{alpha:g}")
 
 
 def gnmt(alpha: float) -> PenaltyFunction:
@@ -35,7 +35,7 @@ def gnmt(alpha: float) -> PenaltyFunction:
     (1.0, 4.0)
     """
     _check_alpha(alpha)
-    return lambda length: float(((5 + length) / 6) ** alpha)
+    return _name(lambda length: float(((5 + length) / 6) ** alpha), f"((5 + |y|) / 6)^{alpha:g}")
 
 
 def as_function(length_penalty: LengthPenalty) -> PenaltyFunction:
@@ -45,6 +45,21 @@ def as_function(length_penalty: LengthPenalty) -> PenaltyFunction:
     (9.0, 2.0)
     """
     return length_penalty if callable(length_penalty) else power(length_penalty)
+
+
+def describe_penalty(length_penalty: LengthPenalty) -> str:
+    """Return a length penalty as a formula, for a trace.
+
+    >>> describe_penalty(0.6), describe_penalty(gnmt(1.0))
+    ('|y|^0.6', '((5 + |y|) / 6)^1')
+    """
+    function = as_function(length_penalty)
+    return getattr(function, "__name__", repr(function))
+
+
+def _name(function: PenaltyFunction, formula: str) -> PenaltyFunction:
+    function.__name__ = formula
+    return function
 
 
 def _check_alpha(alpha: float) -> None:

@@ -12,6 +12,7 @@ from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
+from regard.decode.trace import SamplingStep, SamplingTrace
 
 SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None once it is finished
 
@@ -26,6 +27,7 @@ def iter_sample(
     generator: torch.Generator,
     filters: Filters | None = None,
     suppressed: Tensor | None = None,
+    trace: SamplingTrace | None = None,
 ) -> Iterator[SampledStep]:
     """Sample token by token; each iteration yields one token of every unfinished row.
 
@@ -40,6 +42,7 @@ def iter_sample(
         generator: Random number generator on the device of `prompt`.
         filters: Changes to the distribution before a token is drawn; None: no filters.
         suppressed: Token ids (n) that are never generated.
+        trace: Records how every token was drawn; the tokens are those of a search without a trace.
 
     Yields:
         For each row its token and the log-probability that the model gives it before any filter.
@@ -51,12 +54,18 @@ def iter_sample(
     check_max_lengths(max_lengths, prompt.size(0))
     rows = list(range(prompt.size(0)))  # the row of the prompt that each open row comes from
     tokens = history = prompt
+    keeps_history = filters.needs_history or trace is not None
+    if trace is not None:
+        trace.rows = [[] for _ in rows]
     for position in range(max(max_lengths)):
         logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
         allowed = logprobs if suppressed is None else logprobs.index_fill(1, suppressed, NEG_INF)
         if filters.needs_history:
             allowed = filters.apply_penalties(allowed, history)
-        tokens = filters.draw(allowed, generator)  # (R, 1)
+        if trace is None:
+            tokens = filters.draw(allowed, generator)  # (R, 1)
+        else:
+            tokens = _draw_traced(trace, rows, filters, logprobs, allowed, history, generator)  # (R, 1)
         columns = (tokens.double(), logprobs.gather(1, tokens).double(), allowed.gather(1, tokens).double())
         values = torch.cat(columns, dim=1).tolist()  # the only synchronization with the device
         check_not_nan(logprob for _, logprob, _ in values)
@@ -77,8 +86,40 @@ def iter_sample(
             state.reorder(index)
             index = index.to(prompt.device)
             tokens, history, rows = tokens[index], history[index], [rows[i] for i in kept_rows]
-        if filters.needs_history:
+        if keeps_history:
             history = torch.cat((history, tokens), dim=1)  # (R, k + position + 1)
+
+
+def _draw_traced(
+    trace: SamplingTrace,
+    rows: Sequence[int],
+    filters: Filters,
+    logprobs: Tensor,
+    allowed: Tensor,
+    history: Tensor,
+    generator: torch.Generator,
+) -> Tensor:
+    """Draw one token per row (R, 1) as `Filters.draw` does, and record the race of each row."""
+    if filters.temperature == 0:
+        winners = filters.draw(allowed, generator)  # (R, 1)
+        tokens, probabilities, waiting_times = winners, torch.ones_like(winners, dtype=torch.float), allowed[:, :0]
+    else:
+        winners, tokens, probabilities, waiting_times = filters.race(allowed, generator)
+    columns = [part.cpu().numpy() for part in (logprobs, allowed, tokens, probabilities, waiting_times)]
+    for index, row in enumerate(rows):
+        row_logprobs, row_allowed, row_tokens, row_probabilities, row_times = (column[index] for column in columns)
+        trace.rows[row].append(
+            SamplingStep(
+                row_logprobs,
+                row_allowed,
+                tuple(history[index].tolist()),
+                row_tokens,
+                row_probabilities,
+                row_times,
+                int(winners[index]),
+            )
+        )
+    return winners
 
 
 def sample(
@@ -92,6 +133,7 @@ def sample(
     filters: Filters | None = None,
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,
+    trace: SamplingTrace | None = None,
 ) -> list[Hypothesis]:
     """Sample one sequence per row; the arguments are those of `iter_sample`.
 
@@ -106,6 +148,7 @@ def sample(
         generator=generator,
         filters=filters,
         suppressed=suppressed,
+        trace=trace,
     )
     sequences: list[list[tuple[int, float]]] = [[] for _ in max_lengths]
     for sampled_step in steps:

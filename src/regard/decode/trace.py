@@ -13,7 +13,7 @@ the model; it returns the attention of each row, (R, ...), which is stored under
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from regard.decode.length_penalty import LengthPenalty, as_function
 from regard.decode.protocol import IntArray
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
+EndReason = Literal["eos", "max_length", "bound", "stop_after"]
 AttentionReader = Callable[[], NDArray[np.floating[Any]]]
 
 
@@ -61,9 +62,15 @@ class Trace:
     """For each sentence the numbers of the hypotheses that the search returned, best first."""
     attention_rows: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
     """The attention in the step that read a candidate, by the candidate's number."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The settings of the search: its name, beam_size, length_penalty, max_lengths, n_best, stop_after."""
+    ends: list[EndReason | None] = field(default_factory=list)
+    """Why the search of each sentence ended. eos: greedy search generated it. max_length: the maximum length. bound: no
+    open hypothesis could win any more. stop_after: this many hypotheses were finished."""
 
-    def start(self, sentence_count: int) -> IntArray:
-        """Create the roots of the sentences and return their numbers."""
+    def start(self, sentence_count: int, **settings: Any) -> IntArray:
+        """Create the roots of the sentences and return their numbers; `settings` describe the search."""
+        self.settings, self.ends = settings, [None] * sentence_count
         self.candidates = [
             Candidate(sentence, sentence, 0, sentence, -1, 0.0, 0.0, 0.0, OPEN) for sentence in range(sentence_count)
         ]
@@ -122,5 +129,31 @@ class Trace:
         return {
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "winners": self.winners,
+            "settings": self.settings,
+            "ends": self.ends,
             "attention": {str(number): row.tolist() for number, row in self.attention_rows.items()},
         }
+
+
+@dataclass(frozen=True)
+class SamplingStep:
+    """How one token of one row was drawn: the winner of a race between the tokens that the filters left.
+
+    Every token i waits for a time E_i, exponential with mean 1, and the largest p_i / E_i wins: this draws token i with
+    probability p_i.
+    """
+
+    logprobs: NDArray[np.float32]  # (V) of the model, before any filter
+    allowed: NDArray[np.float32]  # (V) without suppressed tokens, after the penalties of the history
+    history: tuple[int, ...]  # the tokens before this one, prompt included
+    tokens: NDArray[np.int64]  # (n) the tokens in the race
+    probabilities: NDArray[np.float32]  # (n) after all filters
+    waiting_times: NDArray[np.float32]  # (n) E; empty at temperature 0, which draws nothing
+    token: int  # the token that won
+
+
+@dataclass
+class SamplingTrace:
+    """The record of sampling: for each row of the prompt its steps."""
+
+    rows: list[list[SamplingStep]] = field(default_factory=list)
