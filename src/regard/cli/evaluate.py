@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from regard.pipeline.scorer import Scorer
     from regard.pipeline.translator import Translator
 
+EXAMPLES = """
+regard evaluate my-model --source test.en --reference test.de
+regard evaluate my-model --source test.en --reference test.de --other another-model
+regard evaluate my-classifier --data test.tsv
+regard evaluate my-tagger --data test.conllu
+regard evaluate my-book --text another-book.txt
+"""
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
 

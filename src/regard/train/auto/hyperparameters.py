@@ -125,7 +125,9 @@ def validation_settings(
     metric_reason = ""
     if task in LABEL_TASKS:
         metric, metric_reason = choose_label_metric(labels)
-    every, patience = _choose_interval(budget), 0 if budget.is_time_limited else PATIENCE
+    # Where the learning rate decays to 0 at the last update, the best scores come late: the run must get there.
+    patience = 0 if budget.is_time_limited or task in LABEL_TASKS else PATIENCE
+    every = _choose_interval(budget)
     max_sentences = MAX_SENTENCES if budget.minutes is None else min(MAX_SENTENCES, round(50 * max(1, budget.minutes)))
     sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0
     interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
