@@ -471,7 +471,7 @@ def _explain_distillation(settings: Distillation) -> str:
     translations = f"{count} of every training source, {translators}"
     originals = f"the pairs, each {settings.original_weight:g} times per epoch, and " if settings.mode == "add" else ""
     search = f"beam size {settings.beam_size}, length penalty {settings.length_penalty:g}"
-    return f"Training data: {originals}{translations} ({search})."
+    return f"Training data: {originals}{translations} ({search}; made before the first update)."
 
 
 def _explain_dropout(recipe: Recipe) -> str:
