@@ -175,6 +175,28 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     assert run.model.head.labels == ("NOUN", "VERB")
 
 
+@pytest.mark.parametrize(
+    ("rows", "metric", "reason"),
+    [
+        (
+            ["the\tO", "old\tO", "Ann\tB-PER", "Lee\tI-PER"],
+            "f1",
+            "entity F1, because 50 % of the words are in no entity",
+        ),
+        (["the\tD", "old\tA", "red\tA", "dog\tA"], "f1", "macro F1, because 75 % of the labels are 'A'"),
+        (["the\tD", "old\tA", "red\tA", "dog\tN"], "accuracy", "; accuracy selects the best model."),
+    ],
+)
+def test_f1_selects_the_model_where_accuracy_misleads(
+    tmp_path: Path, rows: list[str], metric: str, reason: str
+) -> None:
+    (tmp_path / "tags.conll").write_text("\n\n".join("\n".join(rows) for _ in range(60)) + "\n")
+    auto_run = configure(Conll(path=str(tmp_path / "tags.conll"), word=1, tag=2))
+    assert auto_run.run.validation.metric == metric
+    assert reason in find_reason(auto_run, "Validation:")
+    assert auto_run.run.validation.patience == 0
+
+
 def test_one_label_teaches_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\t1\n" * 100, encoding="utf-8")
     with pytest.raises(RegardError, match="same label, '1'"):
