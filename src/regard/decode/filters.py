@@ -25,7 +25,6 @@ from regard.base.errors import RegardError
 from regard.decode.protocol import NEG_INF
 from regard.decode.topk import argmax, topk
 
-<<<<<<< HEAD
 FILTER_ORDER = (
     "no_repeat_ngram",
     "repetition_penalty",
@@ -35,9 +34,7 @@ FILTER_ORDER = (
     "min_p",
     "typical_p",
 )
-=======
 MASS_TOLERANCE = 1e-6  # five tokens of probability 0.1 reach a mass of 0.5, though their float32 sum may not
->>>>>>> f88dbb0 (Resolve exact ties of top-k and top-p)
 NUCLEUS_HEAD_SIZE = 256  # top-p first tries this number of likeliest tokens, before it sorts the vocabulary
 
 
