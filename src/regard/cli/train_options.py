@@ -45,7 +45,7 @@ class TrainCommandOptions(TrainOptions):
         from regard.data.readers.text_files import strip_compression  # only when needed
 
         is_text = strip_compression(self.files[0]).suffix.lower() == ".txt"
-        return replace(self, files=None, **{"text" if is_text else "data": self.files})
+        return replace(self, files=None, text=self.files) if is_text else replace(self, files=None, data=self.files)
 
     def spell(self, *names: str, **values: object) -> str:
         """Write options as on the command line."""

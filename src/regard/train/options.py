@@ -113,7 +113,8 @@ class TrainOptions:
             raise UsageError(f"Both {minutes} and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus_options)
-        if self.languages is not None and (isinstance(self.languages, str) or len(self.languages) != 2):
+        languages: Sequence[str] | None = self.languages  # from Python it may also be a string
+        if languages is not None and (isinstance(languages, str) or len(languages) != 2):
             fix = "Give the source and the target language, e.g. en and de."
             raise UsageError(f"{self.spell('languages')} must be two names, got {self.languages!r}.", fix=fix)
         if self.out is None and not self.dry_run:
