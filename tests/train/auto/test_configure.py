@@ -197,6 +197,19 @@ def test_f1_selects_the_model_where_accuracy_misleads(
     assert auto_run.run.validation.patience == 0
 
 
+def test_labels_keep_their_dropout_if_most_of_the_epochs_fit(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"a sentence of some words {n}\t{n % 2}\n" for n in range(5000)))
+    source = Table(path=str(tmp_path / "a.tsv"), label=2)
+    full_run = configure(source).run
+    seconds = 60.0 / full_run.train.updates  # the whole run takes a minute
+    dropouts = []
+    for minutes in (0.8, 0.2):
+        run = configure(source, minutes=minutes, timer=make_timer(seconds)).run
+        assert run.model.family == "encoder_only"
+        dropouts.append(run.model.encoder.dropout.sublayer)
+    assert dropouts == [0.3, 0.1]
+
+
 def test_one_label_teaches_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\t1\n" * 100, encoding="utf-8")
     with pytest.raises(RegardError, match="same label, '1'"):

@@ -18,6 +18,7 @@ from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
 from regard.config.run import (
+    LABEL_TASKS,
     AnySource,
     AnyTokenizer,
     ByteBpe,
@@ -57,7 +58,7 @@ MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are u
 MIN_UPDATES, MAX_UPDATES = 200, 300_000
 MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
 MANY_EPOCHS = 10  # with fewer, strong dropout needs another reason
-FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted
+FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
 MAX_ENTRY_CHARACTERS = 12  # mean length up to which the examples are single words (a lexicon), not sentences
@@ -163,7 +164,8 @@ def _configure_for_minutes(
             return corpus_plan.make_run(recipe, budget)
         epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
         if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
-            recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < FEW_EPOCHS else recipe
+            few_epochs = recipe.epochs / 2 if corpus_plan.task in LABEL_TASKS else FEW_EPOCHS
+            recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < few_epochs else recipe
             auto_run = corpus_plan.make_run(recipe, budget)
             if epochs >= 1:
                 return auto_run
