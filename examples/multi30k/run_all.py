@@ -74,7 +74,8 @@ class Model:
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
         if self.teachers:  # 1.2 was best on validation for most models of recipe.toml; the students share the work
             changes |= {"distillation.length_penalty": 1.2, "distillation.cache": "../translations"}
-        options += [f"--set={name}={value}" for name, value in changes.items()]
+        for name, value in changes.items():
+            options += ["--set", f"{name}={value}"]
         return ["regard", "train", str(HERE / self.run_file), *options]
 
     def translate_command(self, folder: str, length_penalty: float, source: str, output: str) -> list[str]:
