@@ -114,9 +114,9 @@ def _learn_side(texts: list[str], partners: list[str]) -> SideTruncation:
     if agreement >= _MIN_AGREEMENT:
         return SideTruncation(is_checked=True, limits=limits)
     suspects = [text for text, ends, expected in zip(texts, has_end, partner_has_end, strict=True) if expected > ends]
-    is_systematic = (
+    is_systematic = bool(
         partner_has_end.mean() >= 0.5
-        and _measure_prose(texts) >= _MIN_PROSE <= _measure_prose(partners)
+        and min(_measure_prose(texts), _measure_prose(partners)) >= _MIN_PROSE
         and np.mean([_FINAL.isdisjoint(text) for text in suspects]) >= _MIN_WITHOUT_FINAL
         and _measure_cut(texts, suspects) >= _MIN_CUT
     )
