@@ -64,6 +64,7 @@ def test_every_option_of_the_command_is_an_argument() -> None:
     }
     assert arguments - {"listeners"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
     assert inspect.signature(regard.train) == inspect.signature(train)
+    assert "minutes: Time from the call" in (inspect.getdoc(regard.train) or "")  # shown by `help(regard.train)`
 
 
 @pytest.mark.usefixtures("corpus")
@@ -90,7 +91,7 @@ def test_events_and_their_reprs_are_short() -> None:
     assert (
         repr(Spiked(3, "the loss is 10.5", "skipped")) == "Spiked(update=3, fault='the loss is 10.5', action='skipped')"
     )
-    validated = Validated(3, {"loss": 3.4120398}, is_best=True)
+    validated = Validated(3, {"loss": 3.4120398}, is_best=True, signatures={"bleu": "tok:13a"})
     assert repr(validated) == "Validated(update=3, scores={'loss': 3.412}, is_best=True)"
     assert repr(Finished(3, "finished", Path("new"))) == "Finished(update=3, reason='finished', folder='new')"
 

@@ -81,7 +81,7 @@ class Validated(CompactRepr):
     scores: Mapping[str, float]  # loss, accuracy and, depending on the task, perplexity, bits_per_byte, f1, bleu, chrf
     is_best: bool
     samples: tuple[SampleOutput, ...] = ()
-    signatures: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = 0.0
 
 
