@@ -29,7 +29,7 @@ from regard.data.doctor.profile import EvenSample, split_sides
 from regard.data.doctor.summary import describe_rule, is_damage, is_damaged
 from regard.data.example import Example, Location
 
-_SAMPLE = 8192  # examples that the rules about single lines see, of all sources together
+_SAMPLE = 4096  # examples that the rules about single lines see, of all sources together
 _MIN_SAMPLE = 1024  # the same for each source
 _MIN_ROWS = 20  # with fewer examples a share says little
 _VALIDATION_SAMPLE = 512
