@@ -1,7 +1,7 @@
 """Checks for the `bash`, `toml` and `text` blocks of pages: commands are run on small files, settings are loaded.
 
 A comment before a block, `<!-- not run: reason -->`, keeps its commands from being run; their options are checked even
-so. `regard train` is never run here: its options, run file and corpus are checked, and the folder of a small finished
+so. `regard demo` is not run here (tests/cli/test_demo.py does), and neither is `regard train`: its options, run file and corpus are checked, and the folder of a small finished
 run takes the place of the result (tests/cli/test_first_run.py trains).
 """
 
@@ -21,7 +21,7 @@ import pytest
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES
 from regard.train.event_lines import LineLogger
-from regard.train.events import Finished, SampleOutput, Saved, Updated, Validated
+from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
 
@@ -96,7 +96,7 @@ def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) 
         match arguments:
             case ["regard", *rest]:
                 parse_command_line(shlex.join(arguments))
-                if not block.reason:
+                if not block.reason and rest != ["demo"]:
                     _run(rest, monkeypatch)
             case ["python", *rest]:
                 _check_script(rest)
@@ -184,7 +184,20 @@ def check_log(code: str) -> None:
     """Check that lines of a log have the form that a run prints, whatever their numbers."""
     printed: list[str] = []
     logger = LineLogger(printed.append, seconds=0)
-    logger(Updated(1, 0, 1.0, 1.0, 9, 0.1, 1.0, 1.0))
+    logger(Started(Path("my-model"), 0, 2, 9, 9, 9, "cpu", "chrf"))
+    logger(
+        Updated(
+            update=1,
+            epoch=0,
+            loss=1.0,
+            negative_log_likelihood=1.0,
+            tokens=9,
+            input_tokens=9,
+            learning_rate=0.1,
+            gradient_norm=1.0,
+            seconds=1.0,
+        )
+    )
     scores = {"loss": 1.0, "perplexity": 2.0, "accuracy": 0.5, "bits_per_byte": 1.0, "bleu": 1.0, "chrf": 1.0}
     logger(Validated(1, scores, True, (SampleOutput("a", "b", "c"),), seconds=8.0))
     logger(Saved(1, Path("my-model/checkpoints/step-00000001")))
