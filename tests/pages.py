@@ -1,8 +1,8 @@
 """Checks for the `bash`, `toml` and `text` blocks of pages: commands are run on small files, settings are loaded.
 
 A comment before a block, `<!-- not run: reason -->`, keeps its commands from being run; their options are checked even
-so. `regard demo` is not run here (tests/cli/test_demo.py does), and neither is `regard train`: its options, run file and corpus are checked, and the folder of a small finished
-run takes the place of the result (tests/cli/test_first_run.py trains).
+so. `regard demo` is not run here (tests/cli/test_demo.py does), nor is `regard train`: its options, run file and corpus
+are checked, and a copy of a small finished run takes the place of the result (tests/cli/test_first_run.py trains).
 """
 
 import gzip

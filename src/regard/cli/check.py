@@ -17,6 +17,7 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
+from regard.cli.options import file_option, option
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
@@ -41,6 +42,12 @@ Paths = Annotated[
     ),
 ]
 RuleNames = list[str] | None
+EXAMPLES = """
+regard check train.en train.de
+regard check train.en train.de --report report.html --write clean
+regard check train.en train.de --validation-source val.en --validation-target val.de
+regard check reviews.tsv --strict
+"""
 SAMPLE = 1000  # examples at the start of each corpus that are compared with languages and with each other
 FIRST_LINES = 10  # locations of a rule in the output of --json
 
@@ -61,41 +68,55 @@ class RereadableCorpus:
 
 def check(
     files: Paths = None,
-    source: Annotated[str | None, typer.Option(help="Source side, one sentence per line.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target side; line n translates line n of the source.")] = None,
+    source: Annotated[str | None, file_option("Source side, one sentence per line.", panel="Corpus")] = None,
+    target: Annotated[
+        str | None, file_option("Target side; line n translates line n of the source.", panel="Corpus")
+    ] = None,
     languages: Annotated[
-        tuple[str, str] | None, typer.Option(help="Languages of source and target, e.g. en de.")
+        tuple[str, str] | None,
+        option("Languages of source and target, e.g. en de.", metavar="SOURCE TARGET", panel="Corpus"),
     ] = None,
     validation_source: Annotated[
-        str | None, typer.Option(help="Validation data: a corpus file, or its source side.")
+        str | None,
+        file_option("Validation data: a corpus file, or its source side.", panel="Held-out data, to find leakage"),
     ] = None,
-    validation_target: Annotated[str | None, typer.Option(help="Target side of the validation data.")] = None,
-    test_source: Annotated[str | None, typer.Option(help="Test data: a corpus file, or its source side.")] = None,
-    test_target: Annotated[str | None, typer.Option(help="Target side of the test data.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    validation_target: Annotated[
+        str | None, file_option("Target side of the validation data.", panel="Held-out data, to find leakage")
+    ] = None,
+    test_source: Annotated[
+        str | None, file_option("Test data: a corpus file, or its source side.", panel="Held-out data, to find leakage")
+    ] = None,
+    test_target: Annotated[
+        str | None, file_option("Target side of the test data.", panel="Held-out data, to find leakage")
+    ] = None,
+    report: Annotated[Path | None, file_option("Write an HTML report to this file.", panel="Output")] = None,
     output_folder: Annotated[
         Path | None,
-        typer.Option(
-            "--write", metavar="DIR", help="Write the cleaned corpus and a quarantine file to this new folder."
+        option(
+            "Write the cleaned corpus and a quarantine file to this new folder.",
+            "--write",
+            metavar="FOLDER",
+            panel="Output",
         ),
     ] = None,
     remove: Annotated[
-        RuleNames, typer.Option(metavar="RULE", help="Also remove the lines that this rule flags. Repeatable.")
+        RuleNames, option("Also remove the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
     ] = None,
     keep: Annotated[
-        RuleNames, typer.Option(metavar="RULE", help="Keep the lines that this rule flags. Repeatable.")
+        RuleNames, option("Keep the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
     ] = None,
     near_duplicates: Annotated[
-        bool, typer.Option(help="Search for near duplicates (80 bytes of memory per line).")
+        bool, option("Search for near duplicates (80 bytes of memory per line).", panel="Rules")
     ] = True,
     lingua: Annotated[
-        bool, typer.Option("--lingua", help="Detect languages with lingua instead of profiles learned from the corpus.")
+        bool,
+        option("Detect languages with lingua instead of profiles learned from the corpus.", "--lingua", panel="Rules"),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 1 if the verdict is: Do not train on this yet.")
+        bool, option("Exit with code 1 if the verdict is: Do not train on this yet.", "--strict", panel="Output")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object: verdict, advice, and the lines of each rule.")
+        bool, option("Print one JSON object: verdict, advice, and the lines of each rule.", "--json", panel="Output")
     ] = False,
 ) -> None:
     """Check a corpus for duplicates, leakage, wrong languages, encoding errors, misalignment and other defects.
