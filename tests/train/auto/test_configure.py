@@ -15,7 +15,8 @@ from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, 
 from regard.config.toml_file import to_dict
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
 from regard.models.cost import cost
-from regard.train.auto.configure import AutoRun, bytes_per_token, configure
+from regard.train.auto.configure import configure
+from regard.train.auto.corpus_plan import AutoRun, bytes_per_token
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.auto.hyperparameters import Budget, format_count, training_settings, validation_settings
 from regard.train.auto.recipes import (
