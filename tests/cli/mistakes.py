@@ -61,11 +61,11 @@ def make_folder(folder: Path) -> None:
         write_model(folder / name, settings, tokenizers, weights, card="An untrained example.")
     damaged = folder / "damaged-model"
     damaged.mkdir()
-    for file in (folder / "translator").iterdir():
-        (damaged / file.name).write_bytes(file.read_bytes())
-    with (damaged / "model.safetensors").open("r+b") as file:
-        file.seek(5000)
-        file.write(b"\0\1\2\3\4\5\6\7")
+    for path in (folder / "translator").iterdir():
+        (damaged / path.name).write_bytes(path.read_bytes())
+    with (damaged / "model.safetensors").open("r+b") as weights_file:
+        weights_file.seek(5000)
+        weights_file.write(b"\0\1\2\3\4\5\6\7")
     train(
         folder / "train.en",
         folder / "train.de",
