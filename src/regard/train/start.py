@@ -218,7 +218,7 @@ class Plan:
         from regard.train.auto.configure import measure_update  # only when needed
 
         _emit(Stage("timing a few updates"), listeners)
-        seconds = measure_update(self.run, self.typical_length)
+        seconds = measure_update(self.run, self.typical_length, should_tune=True)
         total_time = format_duration(seconds * self.run.train.updates)
         return f"Time: about {total_time} on this machine ({seconds:.3g} s per update, measured over a few updates)."
 

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-# Shares of the time, or of the schedule, after which the run plans again: often at the end, where errors are final.
-PLANNING_POINTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.86, 0.91, 0.95, 0.98)
+PLANNING_INTERVAL = 0.08  # share of the time between plans; the run also plans again when half of the rest is over
+FIRST_INTERVAL = 0.02  # the same for the first plan
 MIN_MEASURED = 3  # updates that are measured before the first plan
 WINDOW_SHARE = 0.06  # the speed is the mean over this share of the time, so that a change of speed shows soon
 VALIDATION_SHARE = 0.3  # of the remaining time at most; more would leave too little for updates
@@ -68,7 +68,7 @@ class TimeBudget:
     Args:
         minutes: The whole time of the run, from the command to its end.
         seconds_used: Seconds that the run has used before this moment.
-        validation_updates: The cost of a validation in updates, an estimate that counts until one was measured.
+        validation_updates: The cost of a validation in updates, until one was measured.
         clock: Returns the time in seconds.
     """
 
@@ -81,11 +81,11 @@ class TimeBudget:
     ) -> None:
         self._seconds, self._validation_updates, self._clock = 60 * minutes, validation_updates, clock
         self._start = clock() - seconds_used
-        self._seconds_before = seconds_used  # before the first update of this process
         self._lap_start = clock()
         self._updates: deque[float] = deque()
         self._last: dict[Work, float] = {}
-        self._next_point: int | None = None
+        self._next_planning = self.seconds_used + FIRST_INTERVAL * self._seconds  # in seconds since the start
+        self._planned_rest = 0.0  # seconds of training that were left at the last plan
 
     @property
     def seconds_used(self) -> float:
@@ -97,23 +97,23 @@ class TimeBudget:
         now = self._clock()
         seconds, self._lap_start = now - self._lap_start, now
         self._last[work] = seconds
+        if work == "validation":  # in updates: if the machine becomes faster or slower, both do
+            self._validation_updates = seconds / max(self.seconds_per_update, 1e-9)
         if work == "update":
             self._updates.append(seconds)
             total = sum(self._updates)
             while len(self._updates) > 2 * MIN_MEASURED and total - self._updates[0] > WINDOW_SHARE * self._seconds:
                 total -= self._updates.popleft()
 
-    def should_plan(self, schedule_share: float, final_validations: int) -> bool:
-        """Return whether the run should plan again: a planning point is reached, or the time is nearly over."""
+    def should_plan(self, updates_left: int, final_validations: int) -> bool:
+        """Return whether the run should plan again, before `updates_left` more updates or the time end it."""
         if len(self._updates) < MIN_MEASURED:
             return self.seconds_used >= self._seconds
-        time_share = (self.seconds_used - self._seconds_before) / max(self._seconds - self._seconds_before, 1e-9)
-        points_reached = sum(point <= max(time_share, schedule_share) for point in PLANNING_POINTS)
-        is_reached = self._next_point is None or points_reached >= self._next_point
-        if is_reached:
-            self._next_point = points_reached + 1
-        is_over = self._training_seconds(final_validations) < self.seconds_per_update
-        return is_over or (is_reached and points_reached > 0)
+        seconds = min(self._training_seconds(final_validations), updates_left * self.seconds_per_update)
+        if seconds >= self._planned_rest / 2 and self.seconds_used < self._next_planning:
+            return seconds < self.seconds_per_update
+        self._next_planning, self._planned_rest = self.seconds_used + PLANNING_INTERVAL * self._seconds, seconds
+        return True
 
     def make_plan(
         self,
@@ -142,6 +142,7 @@ class TimeBudget:
         validations = max(0.0, (schedule_updates - position) / validation_interval - 1)  # without the last one
         regular_seconds = validations * (self._seconds_of("validation") + self._seconds_of("checkpoint"))
         stride = max(1, -int(-regular_seconds // (VALIDATION_SHARE * seconds)))
+        stride = current.stride if stride == current.stride - 1 else stride  # no change back and forth
         total = update + max(1, int((seconds - regular_seconds / stride) / self.seconds_per_update))
         total = total if max_updates is None else max(update, min(total, max_updates))
         tolerated_seconds = max(TOLERANCE * self._seconds, self._seconds_of("checkpoint"))
@@ -160,7 +161,7 @@ class TimeBudget:
         return sum(self._updates) / max(len(self._updates), 1)
 
     def _seconds_of(self, work: Work) -> float:
-        if work == "validation" and work not in self._last:
+        if work == "validation":
             return self._validation_updates * self.seconds_per_update
         return self._last.get(work, 0.0)
 

@@ -224,8 +224,7 @@ class Trainer:
             return
         budget.record("update")
         final_validations = 0 if self.validator is None else 1 + (settings.average > 1)
-        position = self.plan.schedule_position(progress.update, settings.updates)
-        if not budget.should_plan(position / settings.updates, final_validations):
+        if not budget.should_plan(self.plan.updates - progress.update, final_validations):
             return
         plan = budget.make_plan(
             self.plan,

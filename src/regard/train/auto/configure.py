@@ -87,8 +87,8 @@ def configure(
     return configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_update)
 
 
-def measure_update(run: Run, length: int) -> float:
-    """Measure the seconds per update with a few trial steps."""
+def measure_update(run: Run, length: int, *, should_tune: bool = False) -> float:
+    """Measure the seconds per update with a few trial steps; a time budget needs no exact figure."""
     from regard.train.autotune import seconds_per_update  # imports torch: only when needed
 
-    return seconds_per_update(run, length)
+    return seconds_per_update(run, length, should_tune=should_tune)
