@@ -214,7 +214,7 @@ def make_search(target: list[Token], beam_size: int = 3) -> Search:
         settings={
             "search": "beam",
             "beam_size": beam_size,
-            "length_penalty": 1.0,
+            "length_penalty": "|y|^1",
             "max_length": 71,
             "n_best": 1,
             "stop_after": None,

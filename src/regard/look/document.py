@@ -105,8 +105,9 @@ class Group(TypedDict):
     column_count: int
     """Columns belong to the first tokens of the sequence `columns`."""
     statistics: dict[Literal["entropy", "distance", "previous", "first"], Table]
-    """Means over rows. entropy: in nats. distance: |row - column| in tokens; null for cross-attention. previous: weight
-    on the token before; null for cross-attention. first: weight on the first token, the attention sink."""
+    """Means over rows; the first row of a decoder's self-attention, which can only attend to itself, is left out.
+    entropy: in nats. distance: |row - column| in tokens; null for cross-attention. previous: weight on the token
+    before; null for cross-attention. first: weight on the first token, the attention sink."""
     sampled_rows: int | None
     """Statistics and thumbnails come from this many rows, evenly spread; None: from all rows."""
     opening: list[int]
@@ -123,7 +124,7 @@ class Search(TypedDict):
     """A recorded beam or greedy search over one text. Entry i of every list is candidate i; 0 is the root."""
 
     settings: dict[str, Any]
-    """{"search": "beam", "beam_size": 5, "length_penalty": 1.0 or a description, "max_length": 71, "n_best": 1,
+    """{"search": "beam" or "greedy", "beam_size": 5, "length_penalty": "|y|^1", "max_length": 71, "n_best": 1,
     "stop_after": null}"""
     parent: list[int]
     """The candidate that it extends; 0 for the root."""
