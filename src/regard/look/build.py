@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-import regard
 from regard.base.formatting import pluralize
+from regard.base.version import __version__
 from regard.look.ablation import ablate, count_heads, strongest, switch_off
 from regard.look.alignment import make_hypotheses
 from regard.look.attention import make_groups
@@ -45,6 +45,7 @@ def look_into(
     target_language: str | None = None,
     seed: int | None = 0,
     ablation: bool | None = None,
+    name: str | None = None,
 ) -> Look:
     """Run a model on one text and record what it did.
 
@@ -58,6 +59,7 @@ def look_into(
         target_language: Language to translate into (multilingual models).
         seed: Random seed of sampling.
         ablation: Switch every head off once; by default if this takes at most a few seconds.
+        name: Name of the model in the document; by default that of its folder.
 
     Returns:
         The look: `save` it as one file, `show` it in a browser, or read its `document`.
@@ -65,12 +67,15 @@ def look_into(
     Raises:
         RegardError: The text is empty or too long for the model, or an argument is invalid.
     """
-    name = "" if not isinstance(model, str | PathLike) else Path(model).absolute().name
-    pipeline = load(model) if isinstance(model, str | PathLike) else model
+    if isinstance(model, str | PathLike):
+        pipeline: AnyPipeline = load(model)
+        name = Path(model).absolute().name if name is None else name
+    else:
+        pipeline = model
     reading = read_text(pipeline, text, ReadOptions(search, n_best, max_length, target_language, seed))
     record = LookRecord(half=_record_bytes(pipeline, reading) > MAX_RECORD_BYTES)
     reading.passage.replay(record)
-    return Look(_make_document(pipeline, name, text, reading, record, ablation), reading, record)
+    return Look(_make_document(pipeline, name or "", text, reading, record, ablation), reading, record)
 
 
 def _make_document(
@@ -180,7 +185,7 @@ def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stack
         parameters=pipeline.parameters,
         vocabulary={"source": tokenizers.source.size, "target": tokenizers.target.size},
         sha256=hash_weights(pipeline.model),
-        regard=regard.__version__,
+        regard=__version__,
     )
 
 

@@ -154,7 +154,7 @@ class Search(TypedDict):
 
 
 class Continuation(TypedDict):
-    """Where a dropped candidate would have led: its hypothesis, continued greedily."""
+    """Where a dropped candidate would have led: the same search from there, until a hypothesis was finished."""
 
     tokens: list[int]
     """All generated tokens, the forced ones first."""

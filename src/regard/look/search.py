@@ -1,6 +1,6 @@
 """Search traces and sampling traces as parts of a document."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from regard.decode.trace import DROPPED, SamplingStep, SamplingTrace, Trace
 from regard.look import document
 from regard.look.document import Blob, Continuation, Race, Sampling, Search, encode_f32, finite
 from regard.look.generation import Generation
+from regard.pipeline.search import Beam
 from regard.pipeline.search import Sampling as SamplingSearch
 
 MAX_CONTENDERS = 24  # tokens of a race that are stored
@@ -40,9 +41,11 @@ def make_search(trace: Trace) -> Search:
 
 
 def continue_candidate(generation: Generation, trace: Trace, number: int) -> Continuation:
-    """Run the search again, forced to begin with a candidate: where would it have led?"""
+    """Run the search again, forced to begin with a candidate, until a hypothesis is finished."""
+    assert isinstance(generation.search, Beam)  # noqa: S101 - sampling has no trace of candidates
     forced = [candidate.token for candidate in trace.lineage(number)[1:]]
-    best = generation.run(forced=forced).hypotheses[0]
+    search = replace(generation.search, stop_after=1)
+    best = replace(generation, search=search, n_best=1).run(forced=forced).hypotheses[0]
     return Continuation(
         tokens=list(best.tokens),
         forced=len(forced),

@@ -1,6 +1,7 @@
 """Tokens of a document: text, bytes, role and word."""
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from regard.look.document import Token, TokenInfo, finite
 from regard.text.tokenizer import Tokenizer
@@ -32,7 +33,7 @@ def describe_tokens(
     """
     tokens = []
     for index, (token, word) in enumerate(zip(ids, tokenizer.word_ids(ids), strict=True)):
-        entry: Token = {"id": token, "word": word, **describe_token(tokenizer, token)}
+        entry = cast("Token", {"id": token, "word": word, **describe_token(tokenizer, token)})
         if logprobs is not None and index < prompt:
             entry["prompt"] = True
         elif logprobs is not None:
