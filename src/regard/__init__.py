@@ -7,7 +7,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from regard.base.version import __version__
+from regard.base.version import __version__ as __version__
 
 if _TYPE_CHECKING:
     from regard.base.errors import RegardError

@@ -43,13 +43,13 @@ class LookRecord(Record):
         if rows <= MAX_COMPLETE_ROWS:
             return super().add_attention(name, attention)
         dtype = torch.float16 if self._half else attention.query.dtype
-        nothing = attention.value.new_empty(0, 0, 0, 0)  # a view would keep its storage
+        nothing = attention.value.new_zeros(1)  # shaped as values and outputs, in four bytes
         self.attention[name] = replace(
             attention,
             query=attention.query.to(dtype),
             key=attention.key.to(dtype),
-            value=nothing,
-            output=nothing,
+            value=nothing.expand(*attention.key.shape[:3], 1),
+            output=nothing.expand(*attention.query.shape[:3], 1),
         )
         # The weights that will be shown come from what is kept, so the error does, too.
         checked = replace(
@@ -61,14 +61,11 @@ class LookRecord(Record):
     def weights(self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None) -> Tensor:
         """Return the attention weights (B, H, T, S) of some heads and rows."""
         attention = self._find(name)
-        if attention.value.size(2) == attention.key.size(2):
+        if attention.query.dtype != torch.float16:
             return super().weights(name, heads, rows)
-        chosen = attention.select(*attention.indices(heads, rows))
-        one_value = chosen.key.new_zeros((*chosen.key.shape[:3], 1))  # values do not change the weights
+        selected = attention.select(*attention.indices(heads, rows))  # half precision is slow to compute with
         record = Record()
-        record.attention[name] = replace(
-            chosen, query=chosen.query.float(), key=chosen.key.float(), value=one_value.float()
-        )
+        record.attention[name] = replace(selected, query=selected.query.float(), key=selected.key.float())
         return record.weights(name)
 
     def head_errors(self, name: str) -> list[float]:
