@@ -6,10 +6,12 @@ import { Live } from "./live.ts";
 import { type State, Store } from "./state.ts";
 import style from "./style.css";
 import { showText } from "./tokens.ts";
+import { alignment } from "./views/alignment.ts";
+import { beam } from "./views/beam.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
 
-const VIEWS: View[] = [heads];
+const VIEWS: View[] = [heads, beam, alignment];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -27,10 +29,12 @@ function openingState(doc: LookDocument, view: string): State {
     hover: null,
     locked: null,
     candidate: null,
+    pointed: null,
     unfolded: false,
     hypothesis: 0,
     alignment: "ribbons",
     alignedHeads: [],
+    alignedTokens: false,
     ablated: null,
     step: 0,
     filters: { ...(doc.sampling?.filters ?? {}) },

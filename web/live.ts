@@ -1,10 +1,10 @@
 // Requests to `regard.look.local`, which serves this page if the document is live. A saved page never asks.
 
-import type { Blob8, Continuation, LookDocument } from "./document.ts";
+import type { Blob8, Continuation, Hypothesis, LookDocument, TokenInfo } from "./document.ts";
 
 export interface AblatedOutput {
-  text: string;
-  logprob?: number | null;
+  text?: string;
+  delta?: number;
 }
 
 export class Live {
@@ -18,20 +18,30 @@ export class Live {
     return this.ask("map", { group, layer, head });
   }
 
-  continue(candidate: number): Promise<Continuation> {
+  continue(candidate: number): Promise<{ continuation: Continuation; vocabulary: Record<string, TokenInfo> }> {
     return this.ask("continue", { candidate });
   }
 
-  ablate(group: string, layer: number, head: number): Promise<AblatedOutput> {
-    return this.ask("ablate", { group, layer, head });
+  hypothesis(candidate: number): Promise<{ hypothesis: Hypothesis; blobs: Record<string, Blob8> }> {
+    return this.ask("hypothesis", { candidate });
   }
 
-  /** The page's address ends in its token; requests are relative to it. */
+  logits(position: number): Promise<Blob8> {
+    return this.ask("logits", { position });
+  }
+
+  /** `head` is "group.layer.head". */
+  ablate(head: string): Promise<AblatedOutput> {
+    return this.ask("ablate", { head });
+  }
+
+  /** The page's address ends in its token and a slash; requests are relative to it. */
   private async ask<T>(name: string, parameters: Record<string, string | number>): Promise<T> {
     const url = new URL(name, location.href);
     for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, String(value));
     const response = await fetch(url);
-    if (!response.ok) throw new Error(`The server answered ${response.status} to ${name}.`);
-    return (await response.json()) as T;
+    const answer = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
+    return answer as T;
   }
 }

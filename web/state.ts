@@ -21,13 +21,17 @@ export interface State {
   stretched: boolean;
   hover: Cell | null;
   locked: Cell | null;
+  /** The candidate of the search that was clicked, and the one under the pointer. */
   candidate: number | null;
+  pointed: number | null;
   /** Show the steps of the search that follow the winner's end. */
   unfolded: boolean;
   hypothesis: number;
   alignment: "ribbons" | "matrix";
   /** Heads whose mean the alignment shows, as "layer.head"; empty: all heads of the document's alignment layer. */
   alignedHeads: string[];
+  /** Show the alignment of tokens rather than words. */
+  alignedTokens: boolean;
   ablated: { group: GroupName; layer: number; head: number } | null;
   step: number;
   filters: Record<string, number | null>;

@@ -34,7 +34,8 @@ export function tokenLabel(token: TokenInfo | undefined, continues = false, limi
   if (token.bytes) return `‹${shorten(token.bytes.toUpperCase(), limit)}›`;
   const text = token.text.replace(/^ /, "");
   if (text === "") return "␣";
-  return (continues ? "·" : "") + shorten(makeVisible(shorten(text, limit * 2)), limit);
+  const marked = continues && /^[\p{L}\p{N}]/u.test(text); // a full stop needs no sign that it follows a word
+  return (marked ? "·" : "") + shorten(makeVisible(shorten(text, limit * 2)), limit);
 }
 
 /** Labels of a sequence of tokens. */
