@@ -9,8 +9,10 @@ from regard.look.attention import make_groups, read_map, shrink
 from regard.look.build import look_into
 from regard.look.document import Blob, decode_blob
 from regard.look.look import Look
+from regard.look.masks import check_leak
 from regard.look.record import LookRecord, spread
 from regard.look.replay import Passage
+from regard.nn.masks import no_mask
 from regard.nn.record import Record
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.inspect import translate_traced
@@ -142,12 +144,8 @@ def test_future_tokens_do_not_leak(looks: dict[str, Look]) -> None:
         assert views["decoder.self"]["terms"] == [{"kind": "causal"}]
 
 
-def test_a_leak_is_found(generator: TextGenerator) -> None:
-    from regard.look.masks import check_leak
-    from regard.nn.masks import no_mask
-
-    settings = make_generator_settings()
-    model = make_decoder_only(settings)
+def test_a_leak_is_found() -> None:
+    model = make_decoder_only(make_generator_settings())
     model.mask = no_mask()
     leak = check_leak(Passage(model, target=make_tokenizers().source.encode("Two young men.").ids))
     assert leak is not None
