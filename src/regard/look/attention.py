@@ -4,7 +4,7 @@ Up to `MAX_COMPLETE_ROWS` rows everything comes from all rows. Longer texts use 
 144 heads and 2,048 tokens the complete maps would take seconds and 2.4 GB.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.look.document import THUMBNAIL_SIZE, Blob, Group, GroupName, Table, Token, encode_sqrt, finite
 from regard.look.record import MAX_COMPLETE_ROWS, LookRecord, spread
+from regard.nn.record import AttentionRecord, Record
 
 SAMPLED_ROWS = 128
 GROUPS: tuple[GroupName, ...] = ("encoder.self", "decoder.self", "decoder.cross")
@@ -23,12 +24,23 @@ STATISTICS: tuple[StatisticName, ...] = ("entropy", "distance", "previous", "fir
 
 
 @dataclass(frozen=True)
-class _Layer:
-    """What is known about the heads of one layer."""
+class _Head:
+    """What is known about one head."""
 
-    statistics: dict[StatisticName, list[float | None]]
-    telling: list[float]
-    thumbnails: NDArray[np.float32]  # (H, at most 48, at most 48)
+    statistics: dict[StatisticName, float | None]
+    telling: float
+    thumbnail: NDArray[np.float32]  # at most 48 x 48
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What the heads of a group have in common."""
+
+    skipped_rows: int
+    """1 if the first row can only attend to itself: it does not count."""
+    rows: Tensor  # (t) without the skipped one
+    distance: Tensor | None  # (t, S); None for cross-attention
+    special_columns: Tensor
 
 
 def attention_name(group: str, layer: int) -> str:
@@ -101,14 +113,20 @@ def _make_group(
     row_count, column_count = query.size(2), key.size(2)
     rows = list(range(row_count)) if row_count <= MAX_COMPLETE_ROWS else spread(row_count, SAMPLED_ROWS)
     is_text = torch.tensor([token["role"] == "text" for token in sequences[columns_of][:column_count]])
+    context = _make_context(name, rows, is_text)
     layers = [
-        _describe_layer(record.weights(attention_name(name, layer), rows=rows)[0].float().cpu(), rows, name, is_text)
+        [
+            _describe_head(weights, context)
+            for weights in _iter_heads(record.attention[attention_name(name, layer)], rows)
+        ]
         for layer in range(layer_count)
     ]
-    blobs[f"{name}.thumbnails"] = encode_sqrt(np.stack([layer.thumbnails for layer in layers]))
-    telling = [layer.telling for layer in layers]
+    blobs[f"{name}.thumbnails"] = encode_sqrt(np.array([[head.thumbnail for head in heads] for heads in layers]))
+    telling = [[head.telling for head in heads] for heads in layers]
     best = max((score, -layer, -head) for layer, row in enumerate(telling) for head, score in enumerate(row))
-    statistics: dict[StatisticName, Table] = {key: [layer.statistics[key] for layer in layers] for key in STATISTICS}
+    statistics: dict[StatisticName, Table] = {
+        key: [[head.statistics[key] for head in heads] for heads in layers] for key in STATISTICS
+    }
     group = Group(
         name=name,
         layers=layer_count,
@@ -130,55 +148,81 @@ def _make_group(
     return group, telling
 
 
-def _describe_layer(weights: Tensor, rows: Sequence[int], name: GroupName, is_text: Tensor) -> _Layer:
-    """Return statistics and thumbnails of the heads of a layer, whose `rows` have these weights (H, t, S)."""
-    row, column = torch.tensor(rows), torch.arange(weights.size(2))
-    thumbnails = shrink(weights.numpy())
-    is_cross = name == "decoder.cross"
-    if name == "decoder.self" and len(rows) > 1:  # the first row can only attend to itself
-        weights, row = weights[:, 1:], row[1:]
-    entropy = -torch.special.xlogy(weights, weights).sum(dim=-1).mean(dim=-1)  # (H)
-    values: dict[StatisticName, list[float | None]] = {
-        "entropy": _to_list(entropy),
-        "first": _to_list(weights[:, :, 0].mean(dim=-1)),
+def _iter_heads(attention: AttentionRecord, rows: Sequence[int]) -> Iterator[Tensor]:
+    """Iterate over the weights (t, S) of each head in these rows.
+
+    One head at a time stays in the cache of the processor: half the time of all heads together.
+    """
+    head_index, row_index = attention.indices(None, rows)
+    mask = attention.mask.select(head_index, row_index, attention.key.size(2))
+    scale = attention.score.scale
+    if scale is None or mask.bias is not None:
+        record = Record()
+        record.attention[""] = attention
+        yield from record.weights("", rows=rows)[0].float().cpu()
+        return
+    additive = None
+    if mask.allowed is not None:
+        additive = torch.where(mask.allowed[0, 0], 0.0, float("-inf"))  # (1|t, S)
+    query = attention.query[0][:, row_index].float() * scale  # (H, t, K)
+    heads_per_group = query.size(0) // attention.key.size(1)
+    for head in range(query.size(0)):
+        scores = query[head] @ attention.key[0, head // heads_per_group].float().T  # (t, S)
+        yield (scores if additive is None else scores.add_(additive)).softmax(dim=-1).cpu()
+
+
+def _make_context(name: GroupName, rows: Sequence[int], is_text: Tensor) -> _Context:
+    is_cross, skipped = name == "decoder.cross", int(name == "decoder.self" and len(rows) > 1)
+    row = torch.tensor(rows)[skipped:]
+    distance = None if is_cross else (row[:, None] - torch.arange(len(is_text))).abs().float()  # (t, S)
+    return _Context(skipped, row, distance, (~is_text).nonzero()[:, 0])
+
+
+def _describe_head(weights: Tensor, context: _Context) -> _Head:
+    """Return statistics and thumbnail of a head whose rows have these weights (t, S), which are overwritten."""
+    thumbnail = shrink(weights.numpy())
+    if thumbnail.shape == weights.shape:
+        thumbnail = thumbnail.copy()  # nothing was shrunk: it is the weights themselves
+    weights, row = weights[context.skipped_rows :], context.rows
+    statistics: dict[StatisticName, float | None] = {
+        "entropy": _mean(-weights.clamp_min(1e-30).log_().mul_(weights).sum(dim=-1)),
+        "distance": None,
+        "previous": None,
+        "first": _mean(weights[:, 0]),
     }
-    if is_cross:
-        nothing: list[float | None] = [None] * weights.size(0)
-        values |= {"distance": nothing, "previous": nothing}
-    else:
-        distance = (row[:, None] - column).abs().float()  # (t, S)
-        values["distance"] = _to_list((weights.flatten(1) @ distance.flatten()) / len(row))
+    if context.distance is not None:
+        total = torch.dot(weights.flatten(), context.distance.flatten())
+        statistics["distance"] = round(float(total) / len(row), 5)
         has_previous = row > 0
-        previous = weights[:, has_previous, row[has_previous] - 1]  # (H, t)
-        values["previous"] = _to_list(previous.mean(dim=-1) if has_previous.any() else torch.zeros(weights.size(0)))
-    return _Layer(values, _rate(weights, row, is_text, is_cross=is_cross), thumbnails)
+        statistics["previous"] = _mean(weights[has_previous, row[has_previous] - 1])
+    return _Head(statistics, _rate(weights, context), thumbnail)
 
 
-def _rate(weights: Tensor, row: Tensor, is_text: Tensor, *, is_cross: bool) -> list[float]:
-    """Return for each head (H, t, S) how much there is to see in it: attention to a particular token, not too near.
+def _rate(weights: Tensor, context: _Context) -> float:
+    """Return how much there is to see in a head (t, S): attention to a particular token, not too near.
 
     Special tokens and, in self-attention, the first token, the row's own one and its neighbours do not count. A
-    cross-attention head must attend to different tokens in different rows.
+    cross-attention head must attend to different tokens in different rows. Overwrites the weights.
     """
-    counted = weights * is_text
-    if not is_cross:
-        counted[:, :, 0] = 0.0
-        for offset in (-1, 0, 1):
-            neighbour = (row + offset).clamp(0, weights.size(2) - 1)
-            counted[:, torch.arange(len(row)), neighbour] = 0.0
-    peaks, places = counted.max(dim=-1)  # (H, t)
-    distinct = torch.tensor([len(set(head)) for head in places.tolist()]) / max(1, min(counted.shape[1:]))
-    return (peaks.mean(dim=-1) * (distinct if is_cross else 1.0)).tolist()
+    weights[:, context.special_columns] = 0.0
+    if context.distance is None:
+        distinct = len(set(weights.argmax(dim=-1).tolist())) / min(weights.shape)
+        return float(weights.amax(dim=-1).mean()) * distinct
+    weights[:, 0] = 0.0
+    for offset in (-1, 0, 1):
+        column = (context.rows + offset).clamp(0, weights.size(1) - 1)
+        weights.scatter_(1, column[:, None], 0.0)
+    return float(weights.amax(dim=-1).mean())
 
 
 def shrink(weights: NDArray[np.float32], size: int = THUMBNAIL_SIZE) -> NDArray[np.float32]:
     """Shrink the last two axes to at most `size` by maximum: an average would make sparse maps blank."""
-    for axis in (-1, -2):
+    for axis in (-2, -1):  # rows first: that is vectorised, and leaves less for the columns
         length = weights.shape[axis]
         if length > size:
             weights = np.maximum.reduceat(weights, np.arange(size) * length // size, axis=axis)
     return weights
 
 
-def _to_list(values: Tensor) -> list[float | None]:
-    return [finite(round(value, 5)) for value in values.tolist()]
+def _mean(values: Tensor) -> float | None:
+    return round(float(values.mean()), 5) if values.numel() else 0.0
