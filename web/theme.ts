@@ -65,12 +65,17 @@ export function readTheme(): Theme {
 /** 256 distinct colours: a reader of pixels can recover every code. */
 export function makeRamp(stops: [number, Rgb][]): Rgb[] {
   const colors: Rgb[] = [];
+  const used = new Set<string>();
   for (let code = 0; code < 256; code++) {
     const next = stops.findIndex(([at]) => at >= code);
     const [startAt, start] = stops[Math.max(0, next - 1)];
     const [endAt, end] = stops[next];
     const share = endAt === startAt ? 1 : (code - startAt) / (endAt - startAt);
-    colors.push(start.map((value, i) => Math.round(value + share * (end[i] - value))) as Rgb);
+    const color = start.map((value, i) => Math.round(value + share * (end[i] - value))) as Rgb;
+    // Neighbours can round to the same colour: one step of blue, which nobody sees, keeps them apart.
+    while (used.has(color.join())) color[2] += color[2] < 128 ? 1 : -1;
+    used.add(color.join());
+    colors.push(color);
   }
   return colors;
 }

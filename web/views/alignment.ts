@@ -80,8 +80,8 @@ function mount({ doc, store, blobs }: Context): Mounted {
       fill(headGrid, cross ? makeHeadGrid(hypothesis, cross, chosen) : null);
       matrix = cross ? buildMatrix(hypothesis, cross, chosen, state) : null;
       print.textContent =
-        "Attention is not an explanation by itself: it says where the decoder looked, not why. Special tokens are left out." +
-        (state.alignment === "ribbons" ? " Ribbons cover at least 75 % of each word's weight." : "");
+        "Attention is not an explanation by itself: it shows where the decoder attended, not why. Special tokens are left out." +
+        (state.alignment === "ribbons" ? " A word shows its strongest weights until they cover 75 %; weights below 0.03 are left out." : "");
     }
     if (!matrix) {
       readout.textContent = "Reading the attention …";

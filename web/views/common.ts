@@ -71,6 +71,11 @@ export class Stage {
     draw(new CanvasRenderer(this.overlay, width, height, theme.font), theme);
   }
 
+  /** Say in the page where the cells are; tests point at them. */
+  describe(left: number, top: number, cell: number): void {
+    Object.assign(this.element.dataset, { left, top, cell });
+  }
+
   /** The pointer's place on the stage. */
   locate(event: MouseEvent): { x: number; y: number } {
     const box = this.base.getBoundingClientRect();

@@ -149,7 +149,7 @@ function mount(context: Context): Mounted {
   function drawBase(state: State, isThumbnail: boolean): void {
     const theme = readTheme();
     keyRow.hidden = state.drawing === "lines";
-    drawKey(new CanvasRenderer(key, 220, 30, theme.font), theme, 220);
+    drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256);
     if (!matrix) return;
     const isLarge = Math.max(matrix.rows.length, matrix.columns.length) > 96;
     const lensWidth = isLarge && state.drawing === "heatmap" && available > 900 ? lensSize : 0;
@@ -159,6 +159,7 @@ function mount(context: Context): Mounted {
       ? { ...layoutHeatmap(matrix, room, theme), labelled: false, left: 12, top: 12 }
       : layoutHeatmap(matrix, Math.min(room, isLarge ? 720 : room), theme);
     if (state.drawing !== "heatmap") return;
+    stage.describe(heatmap.left, heatmap.top, heatmap.cell);
     stage.draw(heatmap.width, heatmap.height, (renderer) =>
       drawHeatmap(renderer, matrix!, heatmap!, theme, state.stretched, window.devicePixelRatio || 1),
     );
@@ -231,6 +232,7 @@ function mount(context: Context): Mounted {
       layout = layoutOverview(group, Math.max(200, width), thumbnails);
       const decoded = thumbnails ? blobs.read(group.thumbnails) : null;
       const selected = state.group === group.name ? state : null;
+      overview.describe(layout.left, layout.top, layout.pitch);
       if (decoded !== undefined)
         overview.draw(layout.width + 4, layout.height, (renderer, theme) =>
           drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),

@@ -127,7 +127,7 @@ export function locateInHeatmap(matrix: Matrix, layout: HeatmapLayout, x: number
 export function drawKey(renderer: Renderer, theme: Theme, width: number): void {
   const data = Uint32Array.from({ length: 256 }, (_, code) => theme.pixels[code]);
   renderer.pixels(0, 2, width, 10, { width: 256, height: 1, data });
-  renderer.rect(0.5, 2.5, width - 1, 9, { stroke: theme.rule });
+  renderer.path(`M0 1.5h${width}`, { stroke: theme.rule });
   for (const value of [0, 0.1, 0.25, 0.5, 1]) {
     const x = Math.sqrt(value) * (width - 1) + 0.5;
     renderer.path(`M${x} 12v4`, { stroke: theme.muted });

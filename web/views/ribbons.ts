@@ -19,18 +19,20 @@ export interface RibbonLayout {
 const SIZE = 15;
 const GAP = 18;
 const DEPTH = 170; // distance between the two sentences
-const COVERED = 0.75; // ribbons of a word cover at least this share of its weight; the rest would be a haze
+const COVERED = 0.75; // a word's ribbons stop at this share of its weight; the rest would be a haze
 const across = linkHorizontal<unknown, [number, number]>();
 const down = linkVertical<unknown, [number, number]>();
 
 export function layoutRibbons(matrix: Matrix, available: number, theme: Theme): RibbonLayout {
   const measure = (label: string) => Math.min(160, Math.max(14, textWidth(label, SIZE, theme.font)));
   const place = (labels: string[]): [number, number][] => {
+    const widths = labels.map(measure);
+    const spare = Math.min(available, 820) - widths.reduce((sum, width) => sum + width, 20);
+    const gap = Math.max(GAP, Math.min(56, spare / Math.max(1, labels.length - 1))); // short words spread out
     let x = 8;
-    return labels.map((label) => {
-      const width = measure(label);
-      x += width + GAP;
-      return [x - GAP - width / 2, width];
+    return widths.map((width) => {
+      x += width + gap;
+      return [x - gap - width / 2, width + gap - GAP];
     });
   };
   const end = (places: [number, number][]) => (places.length ? places[places.length - 1][0] + places[places.length - 1][1] / 2 : 0);
