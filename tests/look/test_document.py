@@ -20,8 +20,8 @@ def find_blob_names(document: Document) -> set[str]:
     names = {group["thumbnails"] for group in document["attention"]}
     names |= {name for group in document["attention"] for name in group["maps"].values()}
     names |= {hypothesis["cross"] for hypothesis in document["hypotheses"]}
-    names |= {step["logits"] for step in (document["sampling"] or {"steps": []})["steps"] if step["logits"]}  # type: ignore[typeddict-item]
-    names |= {str(part[key]) for part in document["positions"] for key in ("vectors", "curves") if key in part}  # type: ignore[literal-required]
+    names |= {step["logits"] for step in (document["sampling"] or {"steps": []})["steps"] if step["logits"]}
+    names |= {str(part[key]) for part in document["positions"] for key in ("vectors", "curves") if key in part}
     return names
 
 

@@ -6,6 +6,7 @@ Up to `MAX_COMPLETE_ROWS` rows everything comes from all rows. Longer texts use 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -216,11 +217,13 @@ def _rate(weights: Tensor, context: _Context) -> float:
 
 
 def shrink(weights: NDArray[np.float32], size: int = THUMBNAIL_SIZE) -> NDArray[np.float32]:
-    """Shrink the last two axes to at most `size` by maximum: an average would make sparse maps blank."""
-    for axis in (-2, -1):  # rows first: that is vectorised, and leaves less for the columns
-        length = weights.shape[axis]
-        if length > size:
-            weights = np.maximum.reduceat(weights, np.arange(size) * length // size, axis=axis)
+    """Shrink a map (rows, columns) to at most `size` x `size` by maximum: an average would make sparse maps blank."""
+    rows, columns = weights.shape
+    if rows > size:  # rows first: their maxima are vectorised, and leave less for the columns
+        edges = np.arange(size + 1) * rows // size
+        weights = np.stack([weights[start:end].max(axis=0) for start, end in pairwise(edges.tolist())])
+    if columns > size:
+        weights = np.maximum.reduceat(weights, np.arange(size) * columns // size, axis=1)
     return weights
 
 
