@@ -6,12 +6,13 @@ import { Live } from "./live.ts";
 import { type State, Store } from "./state.ts";
 import style from "./style.css";
 import { showText } from "./tokens.ts";
+import { ablation } from "./views/ablation.ts";
 import { alignment } from "./views/alignment.ts";
 import { beam } from "./views/beam.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
 
-const VIEWS: View[] = [heads, beam, alignment];
+const VIEWS: View[] = [heads, beam, alignment, ablation];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.

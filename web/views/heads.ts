@@ -1,7 +1,7 @@
 // The view of heads: all heads on the left, one of them on the right, and what it says as a sentence.
 
 import { choice, checkbox, fill, h, select } from "../dom.ts";
-import { type Decoded, type Group, Loader, type Statistic, decodeBlob } from "../document.ts";
+import { type Decoded, type Group, type GroupName, Loader, type Statistic, decodeBlob } from "../document.ts";
 import { type Matrix, groupTokens, makeMatrix, makeUnits, strongest } from "../matrix.ts";
 import { CanvasRenderer } from "../renderer.ts";
 import type { Cell, State } from "../state.ts";
@@ -21,6 +21,11 @@ import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines
 import { STATISTICS, describeHead, drawOverview, layoutOverview, locateInOverview } from "./overview.ts";
 
 const MAX_THUMBNAILS = 100;
+const AXES: Record<GroupName, [string, string]> = {
+  "encoder.self": ["the token that attends", "what it attends to"],
+  "decoder.self": ["the token that is read", "what it attends to"],
+  "decoder.cross": ["the token being generated", "the source"],
+};
 
 export const heads: View = {
   name: "heads",
@@ -56,7 +61,8 @@ function mount(context: Context): Mounted {
   const lens = h("canvas", { class: "lens", "aria-hidden": "true" });
   const stageRow = h("div", { class: "stage-row" }, scroller, lens);
   const key = h("canvas", { role: "img", "aria-label": "Colour key: weights from 0 to 1 on a square-root scale" });
-  const keyRow = h("div", { class: "key" }, key, h("span", { class: "small" }, "weight, square-root scale"));
+  const axes = h("span", { class: "small" });
+  const keyRow = h("div", { class: "key" }, key, axes);
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
   const print = h("p", { class: "small" });
   const detail = h("div", { class: "detail" }, title, fact, controls, readout, stageRow, keyRow, print);
@@ -140,6 +146,7 @@ function mount(context: Context): Mounted {
       title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
       fact.textContent = describeHead(group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
+      axes.textContent = `Weight, square-root scale. Rows: ${AXES[group.name][0]}. Columns: ${AXES[group.name][1]}.`;
       print.textContent = smallPrint(group, state, isThumbnail, asked.problem(`${group.name}|${state.layer}|${state.head}`));
       drawBase(state, isThumbnail);
     }

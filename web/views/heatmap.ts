@@ -37,7 +37,7 @@ export function layoutHeatmap(matrix: Matrix, available: number, theme: Theme): 
   const top = slanted * SIN + 16;
   const right = slanted * COS * 0.6 + 6;
   const room = (available - left - right) / Math.max(columns, 1);
-  const cell = Math.max(available < 600 ? 18 : 16, Math.min(36, Math.floor(room)));
+  const cell = Math.max(available < 600 ? 18 : 16, Math.min(44, Math.floor(room)));
   return {
     cell,
     left,
