@@ -11,8 +11,11 @@ import { alignment } from "./views/alignment.ts";
 import { beam } from "./views/beam.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
+import { masks } from "./views/masks.ts";
+import { positions } from "./views/positions.ts";
+import { sampling } from "./views/sampling.ts";
 
-const VIEWS: View[] = [heads, beam, alignment, ablation];
+const VIEWS: View[] = [heads, beam, alignment, ablation, sampling, masks, positions];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -95,6 +98,7 @@ function start(doc: LookDocument, root: HTMLElement): void {
       views.forEach((item, i) => {
         buttons[i].setAttribute("aria-selected", String(item.name === view));
         buttons[i].tabIndex = item.name === view ? 0 : -1;
+        if (item.name === view) tabs.scrollLeft = buttons[i].offsetLeft - tabs.offsetLeft - 40;
       });
       changed = new Set();
     }
@@ -115,7 +119,7 @@ function start(doc: LookDocument, root: HTMLElement): void {
 
 function makeHeader(doc: LookDocument): HTMLElement {
   const { model } = doc;
-  const layers = Object.entries(model.layers).map(([stack, count]) => `${count} ${stack} layers`);
+  const layers = Object.entries(model.layers).map(([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`);
   const about = [model.name, `${model.parameters.toLocaleString("en")} parameters`, ...layers].filter(Boolean);
   return h(
     "header",

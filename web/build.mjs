@@ -18,7 +18,7 @@ const result = await build({
   charset: "utf8",
   legalComments: "none",
   loader: { ".css": "text" },
-  banner: { js: "/* Regard look. Sources: web/. Contains d3-scale and d3-shape, ISC licence, (c) Mike Bostock. */" },
+  banner: { js: "/* Regard look. Sources: web/. Contains d3-shape and d3-path, ISC licence, (c) Mike Bostock. */" },
   write: false,
 });
 const bundle = result.outputFiles[0].contents;
