@@ -42,7 +42,7 @@ function openingState(doc: LookDocument, view: string): State {
     ablated: null,
     step: 0,
     filters: { ...(doc.sampling?.filters ?? {}) },
-    mask: doc.masks[0]?.group ?? "decoder.self",
+    mask: (doc.masks.find((mask) => mask.terms.length > 0) ?? doc.masks[0])?.group ?? "decoder.self",
     hiddenTerms: [],
     stack: doc.positions[0]?.stack ?? "decoder",
   };

@@ -44,8 +44,9 @@ function mount({ doc, store, blobs }: Context): Mounted {
     fact.textContent = KINDS[item.kind];
     fill(controls, stacks.length > 1 ? choice("Stack", stacks, item.stack, (stack) => store.set({ stack })) : null);
     const limit = item.max_positions === null ? "It has no maximum." : `Its maximum is ${item.max_positions}.`;
-    print.textContent = `This text has ${item.length} tokens. ${item.kind === "none" ? "" : limit}`;
-    const width = Math.min(440, Math.max(240, element.clientWidth - 12));
+    print.textContent = `Blue is above zero, orange below. This text has ${item.length} tokens. ${item.kind === "none" ? "" : limit}`;
+    const room = element.clientWidth;
+    const width = room > 1000 ? Math.min(440, (room - 84) / 3) : Math.min(440, Math.max(240, room - 12));
     const drawn = makeFigures(item, width, (name) => blobs.read(name));
     fill(figures, ...drawn.map(show));
   }
@@ -61,7 +62,6 @@ function mount({ doc, store, blobs }: Context): Mounted {
 }
 
 function makeFigures(item: Positions, width: number, read: (name: string) => Decoded | undefined): Figure[] {
-  const heads = "head";
   if (item.kind === "sinusoidal") {
     const table = sinusoidal(item, SHOWN);
     return [
@@ -89,7 +89,7 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
   if (item.kind === "alibi" && item.slopes) {
     const distances = Array.from({ length: SHOWN }, (_, distance) => distance);
     const curves = item.slopes.map((slope, head) => ({
-      label: `${heads} ${head}`,
+      label: `head ${head}`,
       points: distances.map((distance): [number, number] => [distance, -slope * distance]),
     }));
     return [curveFigure("Bias by distance, one line per head", curves, width)];
@@ -100,7 +100,7 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
     const [tables, count, offsets] = decoded.shape;
     return Array.from({ length: tables }, (_, table) => {
       const curves = Array.from({ length: count }, (_, head) => ({
-        label: `${heads} ${head}`,
+        label: `head ${head}`,
         points: item.offsets!.map((offset, i): [number, number] => [offset, decoded.codes[(table * count + head) * offsets + i]]),
       }));
       const title = tables > 1 ? `Bias by offset (column − row), layer ${table}` : "Bias by offset (column − row), one line per head";
