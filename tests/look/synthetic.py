@@ -18,6 +18,7 @@ from regard.look.document import (
     FORMAT,
     THUMBNAIL_SIZE,
     Ablation,
+    Attribution,
     Blob,
     Continuation,
     Document,
@@ -265,6 +266,28 @@ def make_sampling(target: list[Token], blobs: dict[str, Blob]) -> Sampling:
     )
 
 
+def make_attribution(target: list[Token], tokens: int, blobs: dict[str, Blob]) -> Attribution:
+    """Return an attribution whose rows follow a diagonal."""
+    generator, count = np.random.default_rng(7), len(target) - 1
+    matrix = generator.normal(0, 0.1, (count, tokens + count)).astype(np.float32)
+    matrix[np.arange(count), np.arange(count) % tokens] += 1.5
+    matrix[:, tokens:] *= np.tri(count)
+    methods = {}
+    for scale, name in enumerate(("occlusion", "gradient_x_input", "integrated_gradients"), 1):
+        blobs[f"attribution.{name}"] = encode_f32(matrix * scale)
+        methods[name] = f"attribution.{name}"
+    return Attribution(
+        outputs=list(range(1, count + 1)),
+        source_columns=tokens,
+        target_columns=count,
+        methods=methods,  # type: ignore[typeddict-item]
+        logits=[8.0] * count,
+        baseline_logits=[3.0] * count,
+        completeness=[0.002] * count,
+        steps=32,
+    )
+
+
 def make_document(
     *, tokens: int = 12, layers: int = 2, heads: int = 4, max_maps: int = 10**6, hostile: bool = False
 ) -> Document:
@@ -336,6 +359,7 @@ def make_document(
         ablation=Ablation(
             output="the translation", baseline=-4.2, delta=delta, texts={f"{groups[0]['name']}.0.0": "A new text."}
         ),
+        attribution=None if is_large else make_attribution(target, tokens, blobs),
         hypotheses=hypotheses,
         predictions=[],
         masks=[

@@ -22,6 +22,7 @@ def find_blob_names(document: Document) -> set[str]:
     names |= {hypothesis["cross"] for hypothesis in document["hypotheses"]}
     names |= {step["logits"] for step in (document["sampling"] or {"steps": []})["steps"] if step["logits"]}
     names |= {str(part[key]) for part in document["positions"] for key in ("vectors", "curves") if key in part}
+    names |= set(document["attribution"]["methods"].values()) if document["attribution"] else set()
     return names
 
 

@@ -11,6 +11,7 @@ from regard.decode.filters import Filters
 from regard.look.build import look_into
 from regard.look.document import decode_blob
 from regard.look.look import Look
+from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam, Sampling
 from regard.pipeline.translator import Translator
@@ -113,6 +114,8 @@ def test_all_searches_of_both_kinds_of_models(generator: TextGenerator, translat
         look_into(generator, "A little", search=Sampling(3))
     with pytest.raises(RegardError, match="empty"):
         look_into(translator, " ")
+    with pytest.raises(RegardError, match="ensemble"):
+        look_into(EnsembleTranslator([translator, translator]), SOURCE)
 
 
 def test_predictions_of_encoders(looks: dict[str, Look]) -> None:

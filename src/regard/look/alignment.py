@@ -26,21 +26,32 @@ def make_passage(generation: Generation, hypothesis: Hypothesis) -> Passage:
     )
 
 
-def make_hypotheses(generation: Generation, generated: Generated, blobs: dict[str, Blob]) -> list[document.Hypothesis]:
-    """Return the hypotheses of a translation with their cross-attention, which goes to `blobs`."""
+def make_hypotheses(
+    generation: Generation, generated: Generated, record: LookRecord, blobs: dict[str, Blob]
+) -> list[document.Hypothesis]:
+    """Return the hypotheses of a translation with their cross-attention, which goes to `blobs`.
+
+    `record` is that of the first one, which was replayed already.
+    """
     numbers = generated.trace.winners[0] if generated.trace is not None else [-1] * len(generated.hypotheses)
     return [
-        make_hypothesis(generation, hypothesis, number, f"hypothesis.{index}", blobs)
+        make_hypothesis(generation, hypothesis, number, f"hypothesis.{index}", blobs, record if index == 0 else None)
         for index, (hypothesis, number) in enumerate(zip(generated.hypotheses, numbers, strict=True))
     ]
 
 
 def make_hypothesis(
-    generation: Generation, hypothesis: Hypothesis, number: int, name: str, blobs: dict[str, Blob]
+    generation: Generation,
+    hypothesis: Hypothesis,
+    number: int,
+    name: str,
+    blobs: dict[str, Blob],
+    record: LookRecord | None = None,
 ) -> document.Hypothesis:
-    """Replay one hypothesis; its cross-attention goes to `blobs` under this name."""
-    record = LookRecord()
-    make_passage(generation, hypothesis).replay(record)
+    """Return one hypothesis, replayed unless there is a record of it; its attention goes to `blobs` under this name."""
+    if record is None:
+        record = LookRecord()
+        make_passage(generation, hypothesis).replay(record)
     cross = read_cross(record)  # (layers, heads, T, S)
     blobs[name] = encode_sqrt(cross.cpu().numpy())
     tokenizers, last = generation.pipeline.tokenizers, cross.size(0) - 1

@@ -17,7 +17,19 @@ from regard.base.version import __version__
 from regard.look.ablation import ablate, count_heads, strongest, switch_off
 from regard.look.alignment import make_hypotheses
 from regard.look.attention import make_groups
-from regard.look.document import FORMAT, Ablation, Blob, Document, Group, LeakTest, Model, Search, TokenInfo
+from regard.look.attribution import FIRST_STEPS, MAX_OUTPUTS, attribute
+from regard.look.document import (
+    FORMAT,
+    Ablation,
+    Attribution,
+    Blob,
+    Document,
+    Group,
+    LeakTest,
+    Model,
+    Search,
+    TokenInfo,
+)
 from regard.look.look import Look
 from regard.look.masks import check_leak, make_masks
 from regard.look.positions import Stack, describe_positions, kind_of
@@ -89,6 +101,7 @@ def _make_document(
     sampling = None
     if generation is not None and generated is not None and generated.sampling is not None:
         sampling = make_sampling(generation, generated.sampling, blobs)
+    attribution = _attribute(pipeline, reading, blobs, notes)
     leak, ablation_part = _experiment(pipeline, reading, record, groups, ablation, notes)
     if missing := sum(group["layers"] * group["heads"] - len(group["maps"]) for group in groups):
         notes.append(
@@ -98,7 +111,7 @@ def _make_document(
     hypotheses = []
     if generation is not None and generated is not None:
         vocabulary = describe_vocabulary(generation.tokenizer, mentioned_tokens(search, generated.sampling))
-        hypotheses = make_hypotheses(generation, generated, blobs) if generation.source else []
+        hypotheses = make_hypotheses(generation, generated, record, blobs) if generation.source else []
     stacks = _stacks(pipeline)
     lengths = {"encoder": len(reading.passage.source), "decoder": len(reading.passage.target)}
     return Document(
@@ -113,6 +126,7 @@ def _make_document(
         search=search,
         sampling=sampling,
         ablation=ablation_part,
+        attribution=attribution,
         hypotheses=hypotheses,
         predictions=reading.predictions,
         masks=make_masks(record, leak),
@@ -130,6 +144,23 @@ def _make_search(reading: Reading) -> Search | None:
     for number in best_dropped(generated.trace, _search_count(reading)):
         search["continuations"][str(number)] = continue_candidate(generation, generated.trace, number)
     return search
+
+
+def _attribute(pipeline: AnyPipeline, reading: Reading, blobs: dict[str, Blob], notes: list[str]) -> Attribution | None:
+    """Attribute the outputs to the tokens, unless there are none or it would take too long."""
+    passage = reading.passage
+    if not passage.labels:
+        return None
+    outputs = min(len(passage.labels), MAX_OUTPUTS)
+    flops = 6.0 * pipeline.parameters * passage.length * outputs * 4 * FIRST_STEPS  # most texts need fewer steps
+    if flops > MAX_FLOPS:
+        notes.append("The attribution of this text takes long: it is left out.")
+        return None
+    sequences = [reading.sequences[name] for name in ("source", "target") if name in reading.sequences]
+    places: list[int | None] = [row + 1 for row in passage.rows] if passage.target else list(passage.rows)
+    if pipeline.settings.task == "classify":
+        places = [None]
+    return attribute(passage, sequences, places, blobs)
 
 
 def _experiment(

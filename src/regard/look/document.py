@@ -215,6 +215,31 @@ class Ablation(TypedDict):
     others: `ablate`."""
 
 
+class Attribution(TypedDict):
+    """How much each input token contributed to the logit of each output, by three methods.
+
+    Columns are the tokens that the model read: first those of "source", then those of "target". The baseline of a token
+    is the mean embedding of the vocabulary; special tokens stay as they are and have the value 0.
+    """
+
+    outputs: list[int | None]
+    """Rows: the place of each output in "target" (text that was generated) or "source" (gaps, tags); None for a
+    label."""
+    source_columns: int
+    target_columns: int
+    methods: dict[Literal["occlusion", "gradient_x_input", "integrated_gradients"], str]
+    """Blob f32 (outputs, columns). occlusion: change of the logit if the token is there, against its baseline.
+    gradient_x_input: gradient times (embedding - baseline). integrated_gradients: the same gradient, averaged on the
+    way from the baseline: its sum is the difference of the logits."""
+    logits: list[float]
+    baseline_logits: list[float]
+    """Logits of the outputs if all tokens are replaced by the baseline."""
+    completeness: list[float]
+    """|sum of integrated gradients - (logit - baseline logit)| / max(1, |logit - baseline logit|), per output."""
+    steps: int
+    """Points on the way from the baseline; as many as the hardest output needs."""
+
+
 class Hypothesis(TypedDict):
     """A returned hypothesis with its cross-attention; the first is the winner, whose tokens are the "target"."""
 
@@ -319,6 +344,7 @@ class Document(TypedDict):
     search: Search | None
     sampling: Sampling | None
     ablation: Ablation | None
+    attribution: Attribution | None
     hypotheses: list[Hypothesis]
     predictions: list[Prediction]
     masks: list[MaskView]

@@ -12,6 +12,7 @@ from regard.look.replay import Passage
 from regard.look.tokens import describe_tokens
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.encoding import add_special_tokens, check_length
+from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.fill_mask import GAP, FillMask
 from regard.pipeline.generator import DEFAULT_SEARCH, TextGenerator
 from regard.pipeline.search import Beam, Sampling
@@ -50,6 +51,9 @@ class ReadOptions:
 def read_text(pipeline: Translator | TextGenerator | FillMask | Classifier, text: str, options: ReadOptions) -> Reading:
     """Run a pipeline on one text."""
     match pipeline:
+        case EnsembleTranslator():
+            what = "An ensemble cannot be looked into: every member has its own attention."
+            raise RegardError(what, fix="Look into one member.")
         case Translator():
             return _translate(pipeline, text, options)
         case TextGenerator():

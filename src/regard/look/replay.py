@@ -79,13 +79,21 @@ class Passage:
             return self.model.hidden_states(target, record=record)
         return self.model.hidden_states(source, record=record)[0]
 
-    def _logprobs(self, x: Tensor, rows: Sequence[int]) -> Tensor:
-        """Return the log-probabilities of some rows, (B, n, V); a classifier has one row."""
+    def label_logits(self, copies: int = 1) -> Tensor:
+        """Return the logit of each label, (copies, labels), with gradients if they are enabled."""
+        logits = self._logits(self._hidden_states(self.target, None, copies), self.rows)  # (copies, n, V)
+        labels = torch.tensor(list(self.labels), device=self.device).expand(copies, -1)[:, :, None]  # (copies, n, 1)
+        return logits.gather(2, labels)[:, :, 0]
+
+    def _logits(self, x: Tensor, rows: Sequence[int]) -> Tensor:
+        """Return the logits of some rows, (B, n, V); a classifier has one row."""
         if isinstance(self.model.head, ClassHead):
-            logits = self.model.head(x)[:, None]
-        else:
-            logits = self.model.head(x[:, list(rows)])
-        logits = logits.float()
+            return self.model.head(x)[:, None].float()
+        return self.model.head(x[:, list(rows)]).float()
+
+    def _logprobs(self, x: Tensor, rows: Sequence[int]) -> Tensor:
+        """Return the log-probabilities of some rows, (B, n, V)."""
+        logits = self._logits(x, rows)
         if self.suppressed:
             logits[:, :, list(self.suppressed)] = float("-inf")
         return logits.log_softmax(dim=-1)
