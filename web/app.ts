@@ -13,9 +13,10 @@ import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
 import { masks } from "./views/masks.ts";
 import { positions } from "./views/positions.ts";
+import { predictions } from "./views/predictions.ts";
 import { sampling } from "./views/sampling.ts";
 
-const VIEWS: View[] = [heads, beam, alignment, ablation, sampling, masks, positions];
+const VIEWS: View[] = [heads, beam, alignment, predictions, ablation, sampling, masks, positions];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -124,8 +125,8 @@ function makeHeader(doc: LookDocument): HTMLElement {
   return h(
     "header",
     {},
-    doc.output ? h("p", { dir: "auto" }, showText(doc.text)) : null,
-    h("h1", { dir: "auto" }, showText(doc.output || doc.text)),
+    doc.output ? h("p", { dir: "auto" }, showText(doc.text, 240)) : null,
+    h("h1", { dir: "auto" }, showText(doc.output || doc.text, 160)),
     h("p", { class: "small" }, showText(about.join(" · "))),
   );
 }

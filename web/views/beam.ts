@@ -138,7 +138,25 @@ function mount({ doc, store, live }: Context): Mounted {
     return [h("p", { dir: "auto" }, h("strong", {}, quote(text))), list, ...continuation(candidate)];
   }
 
+  const known = (candidate: number) => doc.hypotheses.findIndex((item) => item.candidate === candidate);
+
+  async function showAlignment(candidate: number): Promise<void> {
+    if (known(candidate) < 0) {
+      try {
+        const answer = await live.hypothesis(candidate);
+        Object.assign(doc.blobs, answer.blobs);
+        doc.hypotheses.push(answer.hypothesis);
+      } catch (error) {
+        readout.textContent = error instanceof Error ? error.message : String(error);
+        return;
+      }
+    }
+    store.set({ view: "alignment", hypothesis: known(candidate), hover: null, locked: null });
+  }
+
   function continuation(candidate: number): HTMLElement[] {
+    if (search.status[candidate] === "finished" && doc.hypotheses.length > 0 && (live.available || known(candidate) >= 0))
+      return [h("p", {}, h("button", { type: "button", onclick: () => void showAlignment(candidate) }, "Show its alignment"))];
     if (search.lineage.includes(candidate)) return [h("p", { class: "small" }, "It is part of the winner.")];
     if (!search.continuations[candidate] && !live.available)
       return [h("p", { class: "small" }, "A live page (regard look) can force this hypothesis and show where it leads.")];
@@ -156,7 +174,7 @@ function mount({ doc, store, live }: Context): Mounted {
     const rest = text.startsWith(forced) ? [h("mark", {}, forced), text.slice(forced.length)] : [text];
     return [
       h("p", { dir: "auto" }, "Forced, it leads to: ", ...rest),
-      h("p", { class: "small" }, `Score ${showNumber(found.score)}.${verdict} It was continued greedily.`),
+      h("p", { class: "small" }, `Score ${showNumber(found.score)}.${verdict} The same search continued it.`),
     ];
   }
 

@@ -18,7 +18,7 @@ import {
 } from "./heatmap.ts";
 import { drawLens, lensSize } from "./lens.ts";
 import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines.ts";
-import { STATISTICS, describeHead, drawOverview, layoutOverview, locateInOverview } from "./overview.ts";
+import { STATISTICS, describeHead, drawOverview, layoutOverview, locateInOverview, statisticRange } from "./overview.ts";
 
 const MAX_THUMBNAILS = 100;
 const AXES: Record<GroupName, [string, string]> = {
@@ -159,7 +159,7 @@ function mount(context: Context): Mounted {
     drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256);
     if (!matrix) return;
     const isLarge = Math.max(matrix.rows.length, matrix.columns.length) > 96;
-    const lensWidth = isLarge && state.drawing === "heatmap" && available > 900 ? lensSize : 0;
+    const lensWidth = isLarge && state.drawing === "heatmap" && available > 760 ? lensSize : 0;
     lens.hidden = lensWidth === 0;
     const room = available - (lensWidth ? lensWidth + 16 : 0);
     heatmap = isThumbnail
@@ -254,7 +254,15 @@ function statisticChoice({ doc, store }: Context): HTMLElement {
   const options = (Object.keys(STATISTICS) as Statistic[])
     .filter((name) => doc.attention.some((group) => group.statistics[name]?.flat().some((value) => value !== null)))
     .map((name): [Statistic, string] => [name, STATISTICS[name].title]);
-  return select("Colour", options, store.state.statistic, (statistic) => store.set({ statistic }));
+  const { statistic } = store.state;
+  const largest = Math.max(...doc.attention.map((group) => statisticRange(group, statistic)));
+  const range = `Page colour: 0. Full colour: ${largest.toFixed(largest === 1 ? 0 : 1)} ${STATISTICS[statistic].unit}`;
+  return h(
+    "div",
+    {},
+    select("Colour", options, statistic, (value) => store.set({ statistic: value })),
+    h("p", { class: "small" }, `${range.trim()}.`),
+  );
 }
 
 function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLElement[] {

@@ -6,7 +6,7 @@ import type { Cell } from "../state.ts";
 import type { Theme } from "../theme.ts";
 import { fitText } from "./common.ts";
 
-const CELLS = 15;
+const CELLS = 13;
 const CELL = 17;
 const LABEL = 84;
 export const lensSize = LABEL + CELLS * CELL + 4;

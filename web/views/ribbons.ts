@@ -67,19 +67,14 @@ export function drawRibbons(
   const to = (row: number): [number, number] =>
     layout.upright ? [layout.rows[row][0], DEPTH + 22] : [layout.width - side, layout.rows[row][0]];
   const draw = (row: number, color: string) => {
-    let covered = 0;
-    const best = strongest(matrix, row, 6);
-    const total = best.reduce((sum, item) => sum + item.weight, 0);
-    for (const { column, weight } of best) {
-      if (weight < 0.03 || covered >= COVERED * total) break;
-      covered += weight;
+    for (const { column, weight } of shownLinks(matrix, row)) {
       const data = (layout.upright ? down : across)({ source: from(column), target: to(row) })!;
       renderer.path(data, { stroke: color, width: 1 + 13 * weight, opacity: 0.2 + 0.6 * weight });
     }
   };
   matrix.rows.forEach((_, row) => row !== active && draw(row, active === null ? theme.hue : theme.rule));
   if (active !== null) draw(active, theme.accent);
-  const seen = new Set(active === null ? [] : strongest(matrix, active, 3).filter((item) => item.weight >= 0.1).map((item) => item.column));
+  const seen = new Set(active === null ? [] : shownLinks(matrix, active).map((item) => item.column));
   matrix.columns.forEach((unit, column) => {
     const [x, y] = layout.upright ? [layout.columns[column][0], 24] : [side - 8, layout.columns[column][0]];
     const fill = seen.has(column) ? theme.accent : theme.ink;
@@ -89,6 +84,16 @@ export function drawRibbons(
     const [x, y] = layout.upright ? [layout.rows[row][0], DEPTH + 38] : [layout.width - side + 8, layout.rows[row][0]];
     const fill = row === active ? theme.accent : theme.ink;
     label(renderer, theme, unit.label, x, y, fill, layout.upright ? "middle" : "start", layout.upright ? 160 : side - 10);
+  });
+}
+
+/** The strongest weights of a word, until they cover most of it. */
+function shownLinks(matrix: Matrix, row: number): { column: number; weight: number }[] {
+  let covered = 0;
+  return strongest(matrix, row, 6).filter(({ weight }) => {
+    const isShown = weight >= 0.03 && covered < COVERED;
+    covered += weight;
+    return isShown;
   });
 }
 
