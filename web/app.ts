@@ -8,6 +8,7 @@ import style from "./style.css";
 import { showText } from "./tokens.ts";
 import { ablation } from "./views/ablation.ts";
 import { alignment } from "./views/alignment.ts";
+import { attribution } from "./views/attribution.ts";
 import { beam } from "./views/beam.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
@@ -16,7 +17,7 @@ import { positions } from "./views/positions.ts";
 import { predictions } from "./views/predictions.ts";
 import { sampling } from "./views/sampling.ts";
 
-const VIEWS: View[] = [heads, beam, alignment, predictions, ablation, sampling, masks, positions];
+const VIEWS: View[] = [heads, beam, alignment, predictions, attribution, ablation, sampling, masks, positions];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -41,6 +42,7 @@ function openingState(doc: LookDocument, view: string): State {
     alignedHeads: [],
     alignedTokens: false,
     ablated: null,
+    method: "integrated_gradients",
     step: 0,
     filters: { ...(doc.sampling?.filters ?? {}) },
     mask: (doc.masks.find((mask) => mask.terms.length > 0) ?? doc.masks[0])?.group ?? "decoder.self",

@@ -114,6 +114,17 @@ export interface Ablation {
   texts: Record<string, string>;
 }
 
+export interface Attribution {
+  outputs: (number | null)[];
+  source_columns: number;
+  target_columns: number;
+  methods: Record<string, string>;
+  logits: number[];
+  baseline_logits: number[];
+  completeness: number[];
+  steps: number;
+}
+
 export interface Hypothesis {
   candidate: number;
   text: string;
@@ -179,6 +190,7 @@ export interface LookDocument {
   search: Search | null;
   sampling: Sampling | null;
   ablation: Ablation | null;
+  attribution: Attribution | null;
   hypotheses: Hypothesis[];
   predictions: Prediction[];
   masks: MaskView[];

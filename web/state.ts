@@ -33,6 +33,8 @@ export interface State {
   /** Show the alignment of tokens rather than words. */
   alignedTokens: boolean;
   ablated: { group: GroupName; layer: number; head: number } | null;
+  /** Method of attribution. */
+  method: string;
   step: number;
   filters: Record<string, number | null>;
   mask: GroupName;

@@ -84,6 +84,13 @@ function toHex([r, g, b]: Rgb): string {
   return "#" + [r, g, b].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
+/** A colour between two colours #rrggbb, for ImageData. */
+export function mixPixel(from: string, to: string, share: number): number {
+  const read = (color: string, at: number) => parseInt(color.slice(at, at + 2), 16);
+  const [r, g, b] = [1, 3, 5].map((at) => Math.round(read(from, at) + share * (read(to, at) - read(from, at))));
+  return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+}
+
 /** Black or white text, whichever reads better on a colour #rrggbb. */
 export function inkOn(color: string): string {
   const [r, g, b] = [1, 3, 5].map((at) => {

@@ -17,12 +17,14 @@ export interface HeatmapLayout {
   size: number;
 }
 
+type Labels = Pick<Matrix, "rows" | "columns">;
+
 const ANGLE = -53;
 const [SIN, COS] = [Math.sin((53 * Math.PI) / 180), Math.cos((53 * Math.PI) / 180)];
 const LABEL_LIMIT = 110;
 
 /** Choose the size of cells for a width. Up to 96 columns the map scrolls rather than lose its labels. */
-export function layoutHeatmap(matrix: Matrix, available: number, theme: Theme): HeatmapLayout {
+export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): HeatmapLayout {
   const [rows, columns] = [matrix.rows.length, matrix.columns.length];
   if (Math.max(rows, columns) > 96) {
     // Cells below a pixel are fine: they shrink by maximum.
@@ -72,9 +74,17 @@ export function drawHeatmap(
   );
   renderer.pixels(left, top, width, height, pixels);
   renderer.rect(left - 0.5, top - 0.5, width + 1, height + 1, { stroke: theme.rule });
+  drawLabels(renderer, matrix, layout, theme, null);
+}
+
+/** Draw the labels of rows and columns, those of the active cell in the accent colour. */
+export function drawLabels(renderer: Renderer, matrix: Labels, layout: HeatmapLayout, theme: Theme, active: Cell | null): void {
   if (!layout.labelled) return;
-  matrix.rows.forEach((_, row) => drawRowLabel(renderer, matrix, layout, theme, row, theme.muted));
-  matrix.columns.forEach((_, column) => drawColumnLabel(renderer, matrix, layout, theme, column, theme.muted));
+  const color = (isActive: boolean) => (isActive ? theme.accent : theme.muted);
+  matrix.rows.forEach((_, row) => drawRowLabel(renderer, matrix, layout, theme, row, color(row === active?.row)));
+  matrix.columns.forEach((_, column) =>
+    drawColumnLabel(renderer, matrix, layout, theme, column, color(column === active?.column)),
+  );
 }
 
 /** Draw what marks the active row or cell. */
@@ -116,7 +126,7 @@ export function drawHeatmapFocus(
 }
 
 /** The cell at a point; null outside. Over a row's label: the row. */
-export function locateInHeatmap(matrix: Matrix, layout: HeatmapLayout, x: number, y: number): Cell | null {
+export function locateInHeatmap(matrix: Labels, layout: HeatmapLayout, x: number, y: number): Cell | null {
   const row = Math.floor((y - layout.top) / layout.cell);
   const column = Math.floor((x - layout.left) / layout.cell);
   if (row < 0 || row >= matrix.rows.length || column >= matrix.columns.length) return null;
@@ -136,13 +146,13 @@ export function drawKey(renderer: Renderer, theme: Theme, width: number): void {
   }
 }
 
-function drawRowLabel(r: Renderer, matrix: Matrix, layout: HeatmapLayout, theme: Theme, row: number, fill: string) {
+function drawRowLabel(r: Renderer, matrix: Labels, layout: HeatmapLayout, theme: Theme, row: number, fill: string) {
   const label = fitText(matrix.rows[row].label, layout.size, theme.font, LABEL_LIMIT);
   const y = layout.top + (row + 0.5) * layout.cell;
   r.text(layout.left - 6, y, label, { fill, size: layout.size, anchor: "end" });
 }
 
-function drawColumnLabel(r: Renderer, matrix: Matrix, layout: HeatmapLayout, theme: Theme, column: number, fill: string) {
+function drawColumnLabel(r: Renderer, matrix: Labels, layout: HeatmapLayout, theme: Theme, column: number, fill: string) {
   const label = fitText(matrix.columns[column].label, layout.size, theme.font, LABEL_LIMIT);
   const x = layout.left + (column + 0.5) * layout.cell;
   r.text(x, layout.top - 7, label, { fill, size: layout.size, angle: ANGLE });

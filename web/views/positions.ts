@@ -3,7 +3,7 @@
 import { choice, fill, h } from "../dom.ts";
 import type { Decoded, Positions } from "../document.ts";
 import type { Renderer } from "../renderer.ts";
-import { readTheme, type Theme } from "../theme.ts";
+import { type Theme, mixPixel, readTheme } from "../theme.ts";
 import { type Context, type Mounted, Stage, type View } from "./common.ts";
 import { type Curve, type Grid, angles, dotProducts, relativeCurves, sinusoidal, wavelengths } from "./positions_math.ts";
 
@@ -121,7 +121,7 @@ function gridFigure(title: string, grid: Grid, width: number, length: number): F
     draw(renderer, theme) {
       const largest = grid.values.reduce((best, value) => Math.max(best, Math.abs(value)), 1e-12);
       const data = new Uint32Array(grid.values.length);
-      grid.values.forEach((value, i) => (data[i] = mix(theme.page, value < 0 ? theme.accent : theme.hue, Math.abs(value) / largest)));
+      grid.values.forEach((value, i) => (data[i] = mixPixel(theme.page, value < 0 ? theme.accent : theme.hue, Math.abs(value) / largest)));
       renderer.pixels(left, top, grid.columns * cell, grid.rows * cell, { width: grid.columns, height: grid.rows, data });
       renderer.rect(left - 0.5, top - 0.5, grid.columns * cell + 1, grid.rows * cell + 1, { stroke: theme.rule });
       for (let row = 0; row < grid.rows; row += 16)
@@ -169,10 +169,4 @@ function curveFigure(title: string, curves: Curve[], width: number, isLog = fals
       });
     },
   };
-}
-
-function mix(from: string, to: string, share: number): number {
-  const read = (color: string, at: number) => parseInt(color.slice(at, at + 2), 16);
-  const [r, g, b] = [1, 3, 5].map((at) => Math.round(read(from, at) + share * (read(to, at) - read(from, at))));
-  return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
 }
