@@ -43,7 +43,7 @@ def main() -> None:
     # The demo shows the first validation pairs: those of full length come first.
     validation.sort(key=lambda pair: len(split_words(pair[0])) < MAX_WORDS)
     held_out = {fold(side) for pair in validation + test for side in pair}
-    train = sorted(pair for pair in rest if not held_out & set(map(fold, pair)))  # sorted pairs compress better
+    train = [pair for pair in rest if not held_out & set(map(fold, pair))]
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, part in (("train", train), ("validation", validation), ("test", test)):
         content = "".join(f"{source}\t{target}\n" for source, target in part).encode()

@@ -1,7 +1,8 @@
 """Every docstring example runs, and so does every code block of README and docs.
 
 The `python` blocks of a page run one after another in one namespace. A `console` block is a session: each
-`$ regard ...` line runs, and the lines after it must be its output ("..." stands for anything).
+`$ regard ...` line runs, and the lines after it must be its output ("..." stands for anything). tests/pages.py checks
+`bash`, `toml` and `text` blocks.
 """
 
 import doctest
@@ -14,13 +15,13 @@ import pytest
 
 import regard
 from tests.commands import run_command_line
+from tests.pages import check_commands, check_log, check_settings, make_fixtures, read_blocks
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(regard.__path__, "regard.") if "__main__" not in module.name
 )
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -28,26 +29,42 @@ def test_docstring_examples(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+@pytest.fixture(scope="module")
+def fixtures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files and models that commands in `bash` and `text` blocks name."""
+    folder = tmp_path_factory.mktemp("pages")
+    make_fixtures(folder)
+    return folder
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_code_blocks(page: Path, fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {"__name__": "page"}
-    for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
-        match language:
-            case "python" if ">>>" in code:
-                examples = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), 0)
+    for block in read_blocks(page):
+        monkeypatch.chdir(tmp_path)
+        match block.language:
+            case "python" if block.reason:
+                compile(block.code, page.name, "exec")
+            case "python" if ">>>" in block.code:
+                examples = doctest.DocTestParser().get_doctest(block.code, names, page.name, str(page), 0)
                 runner = doctest.DocTestRunner()
                 runner.run(examples, clear_globs=False)
                 names |= examples.globs
                 assert runner.summarize(verbose=False).failed == 0
             case "python":
-                exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own pages
+                exec(compile(block.code, page.name, "exec"), names)  # noqa: S102 - our own pages
             case "console":
-                check_session(code)
-            case "toml" | "bash" | "text":
-                pass  # not run: settings, output, or commands that set up a machine
+                check_session(block.code)
+            case "toml":
+                check_settings(block.code)
+            case "bash":
+                check_commands(block, fixtures, monkeypatch)
+            case "text" if "$ " in block.code:
+                check_commands(block, fixtures, monkeypatch)
+            case "text":
+                check_log(block.code)  # or other output
             case _:
-                pytest.fail(f"{page.name}: no check for `{language}` blocks")
+                pytest.fail(f"{page.name}: no check for `{block.language}` blocks")
 
 
 def check_session(code: str) -> None:

@@ -1,8 +1,11 @@
 """Importing `regard` does not import torch; its public names are loaded on first use and have types."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -83,3 +86,21 @@ def test_the_obvious_lines_of_each_family_have_types(options: list[str], tmp_pat
     errors = [line for line in done.stdout.splitlines() if "error:" in line]
     assert len(errors) == 1, done.stdout
     assert 'Unexpected keyword argument "nonsense"' in errors[0] or "Missing named argument" in errors[0]
+
+
+def test_a_release_has_absolute_links() -> None:
+    """scripts/set_repository_url.py prepares README.md and pyproject.toml for a package index."""
+    root = Path(__file__).parents[1]
+    spec = spec_from_file_location("set_repository_url", root / "scripts" / "set_repository_url.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    url = "https://example.org/owner/regard"
+    readme = script.make_links_absolute((root / "README.md").read_text(encoding="utf-8"), url)
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert len(links) > 10
+    assert all(link.startswith("https://") for link in links)
+    project = tomllib.loads(script.add_urls((root / "pyproject.toml").read_text(encoding="utf-8"), url))["project"]
+    assert project["urls"]["Repository"] == url
+    assert project["scripts"] == {"regard": "regard.cli:main"}

@@ -74,7 +74,8 @@ class Model:
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
         if self.teachers:  # 1.2 was best on validation for most models of recipe.toml; the students share the work
             changes |= {"distillation.length_penalty": 1.2, "distillation.cache": "../translations"}
-        options += [f"--set={name}={value}" for name, value in changes.items()]
+        for name, value in changes.items():
+            options += ["--set", f"{name}={value}"]
         return ["regard", "train", str(HERE / self.run_file), *options]
 
     def translate_command(self, folder: str, length_penalty: float, source: str, output: str) -> list[str]:
@@ -144,7 +145,7 @@ class Runner:
         for folder in ("best", "average"):
             for penalty in penalties if (self.runs / model.name / folder).is_dir() else ():
                 outputs[folder, penalty] = self.translate(model, folder, penalty, "val", f"val-{folder}-{penalty}")
-        references = (self.runs / model.data / "val.de").read_text(encoding="utf-8").splitlines()
+        references = read_lines(self.runs / model.data / "val.de")
         bleu = BLEU(tokenize="13a" if model.data == "raw" else "none", force=True)
         scores = {choice: bleu.corpus_score(lines, [references]).score for choice, lines in outputs.items()}
         folder, penalty = max(scores, key=lambda choice: scores[choice])
@@ -172,7 +173,7 @@ class Runner:
             unfinished = path.with_suffix(".part")
             self.run(model, model.translate_command(folder, penalty, f"{split}.en", str(unfinished)))
             unfinished.rename(path)
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_lines(path)
 
     def run(self, model: Model, command: Sequence[str]) -> None:
         """Run a command in the folder of the model's data."""
@@ -198,6 +199,11 @@ class Runner:
             if not self._is_stopped:
                 print(f"{model.name}: exit code {code}, see {log}", file=sys.stderr, flush=True)
             raise StoppedError(code)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a file; only line feeds separate them."""
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def copy_data(data: Path, folder: Path, *, is_quick: bool) -> None:

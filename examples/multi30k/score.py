@@ -40,7 +40,7 @@ def main() -> None:
     for name, rows in groups.items():
         if len(rows) > 1:
             means = (statistics.fmean(column) for column in zip(*rows, strict=True))
-            print(f"| mean of {len(rows)} {name} | {' | '.join(f'{value:.2f}' for value in means)} |")
+            print(f"| {name}1 to {name}{len(rows)}, mean | {' | '.join(f'{value:.2f}' for value in means)} |")
     (hypotheses / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
 
 

@@ -61,11 +61,11 @@ def make_folder(folder: Path) -> None:
         write_model(folder / name, settings, tokenizers, weights, card="An untrained example.")
     damaged = folder / "damaged-model"
     damaged.mkdir()
-    for file in (folder / "translator").iterdir():
-        (damaged / file.name).write_bytes(file.read_bytes())
-    with (damaged / "model.safetensors").open("r+b") as file:
-        file.seek(5000)
-        file.write(b"\0\1\2\3\4\5\6\7")
+    for path in (folder / "translator").iterdir():
+        (damaged / path.name).write_bytes(path.read_bytes())
+    with (damaged / "model.safetensors").open("r+b") as weights_file:
+        weights_file.seek(5000)
+        weights_file.write(b"\0\1\2\3\4\5\6\7")
     train(
         folder / "train.en",
         folder / "train.de",
@@ -128,7 +128,9 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("train --data broken.jsonl --out m", 1, "broken.jsonl"),
     ("train --data missing.tsv --out m", 1, "missing.tsv"),
     ("train --data photo.jpg --out m", 1, "photo.jpg"),
-    ("train pairs.tsv --out m", 1, "pairs.tsv"),
+    ("train pairs.tsv", 2, "There is no output folder."),
+    ("train train.en train.de pairs.tsv --out m", 2, "one file or two aligned files, got 3"),
+    ("train train.de train.en --languages en de --out m", 1, "The languages are swapped"),
     ("train run.toml --out m", 1, "updatse"),
     ("train no-corpus.toml --out m", 1, "no-corpus.toml"),
     ("train not.toml --out m", 1, "not.toml"),

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from unicodedata import normalize
 
 import pytest
 
@@ -81,6 +82,29 @@ def test_files_of_different_lengths_are_reported_and_end_with_an_error(corpus: P
     assert (corpus / "report.html").exists()
     assert not (corpus / "clean").exists()
     assert "not aligned" in run_check("train.en", "train.de", code=1).errors
+
+
+def test_strict_exits_with_1_if_the_corpus_must_be_repaired(corpus: Path) -> None:
+    assert "A good corpus" in run_check("train.en", "train.de", "--strict").output
+    lines = (corpus / "train.de").read_bytes().split(b"\n")
+    (corpus / "shifted.de").write_bytes(b"\n".join([*lines[100:-1], *lines[:100], b""]))
+    assert "Do not train on this yet." in run_check("train.en", "shifted.de").output
+    assert "Do not train on this yet." in run_check("train.en", "shifted.de", "--strict", code=1).output
+    result = json.loads(run_check("train.en", "shifted.de", "--strict", "--json", code=1).output)
+    assert (result["grade"], result["rows"]) == ("bad", 300)
+    assert result["rules"]["empty"] == {"severity": "remove", "lines": 1, "first": ["train.en:210"]}
+    assert json.loads(run_check("train.en", "train.de", "--strict", "--json").output)["grade"] == "good"
+
+
+def test_swapped_languages_and_other_held_out_data(corpus: Path) -> None:
+    swapped = run_check("train.de", "train.en", "--languages", "en", "de", "--strict", code=1).output
+    assert "The languages are swapped: the files train.de and train.en were declared to be en and de." in swapped
+    texts = (corpus / "train.de").read_text(encoding="utf-8").replace("Ã¼", "x").replace("Wort", "Wört")
+    (corpus / "train.de").write_text(texts, encoding="utf-8")
+    (corpus / "test.de").write_text(normalize("NFD", texts), encoding="utf-8")
+    (corpus / "test.en").write_text("".join(f"other {n}\n" for n in range(300)), encoding="utf-8")
+    result = run_check("train.en", "train.de", "--test-source", "test.en", "--test-target", "test.de").output
+    assert "Unicode normal forms differ: NFD in the test data, NFC in the corpus." in result
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,19 @@ def test_a_second_start_says_what_to_do(trained: CommandResult, folder: Path, mo
     assert "regard translate regard-demo/model" in again.errors
 
 
+def test_the_first_five_minutes(trained: CommandResult, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of scripts/first_five_minutes.sh, after the installation and with the short demo."""
+    assert trained.code == 0
+    monkeypatch.chdir(folder)
+    script = (ROOT / "scripts" / "first_five_minutes.sh").read_text(encoding="utf-8")
+    commands = [line.partition('" ')[2] for line in script.splitlines() if line.startswith('step "regard')]
+    assert [command.split()[1] for command in commands] == ["info", "demo", "translate"]
+    for command in (commands[0], commands[2]):
+        done = run_command_line(command)
+        assert done.code == 0, done.errors
+        assert done.output.strip()
+
+
 def test_another_folder(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()

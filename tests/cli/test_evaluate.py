@@ -242,7 +242,7 @@ def test_errors_name_the_fix(folder: Path) -> None:
         (("evaluate", "generator", *both), "regard generate"),
         (("evaluate", "one", "--source", "nowhere", "--reference", "reference"), "no such file"),
         (("evaluate", "nowhere", *both), "no such folder"),
-        (("score", "one", "zwei"), "1 text but no sources"),
+        (("score", "one", "zwei"), "it scores translations of given sources"),
         (("score", "generator", "zwei", "--source-text", "two"), "reads no sources"),
         (("score", "one", "zwei", "--source-text", "two", "--source", "source"), "both given"),
         (("score", "one", "--input", "reference", "--source", "short"), "The file has 1 line; there are more texts"),

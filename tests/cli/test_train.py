@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from regard.cli import allocator
 from regard.cli.train import EXIT_CODES
 from regard.config import codec
-from regard.config.run import Run
+from regard.config.run import AnySource, Documents, Lines, Run, Table
 from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
@@ -207,9 +208,20 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "Add --validation-target",
     ),
     "a run file that is none": (["broken.toml", *OUT_OPTIONS], 1, "is not TOML", "broken.toml"),
-    "a corpus as run file": (["book.txt", *OUT_OPTIONS], 1, "not a run file", "--text book.txt"),
+    "three files": (
+        ["a.en", "a.de", "book.txt", *OUT_OPTIONS],
+        2,
+        "one file or two aligned files, got 3",
+        "repeat --data",
+    ),
+    "files and options": (
+        ["book.txt", *PAIR_OPTIONS, *OUT_OPTIONS],
+        2,
+        "--source cannot be combined",
+        "either as files",
+    ),
+    "a run file and a file": (["broken.toml", "a.en", *OUT_OPTIONS], 2, "cannot be combined with another", "alone"),
     "a missing run file": (["run.toml", *OUT_OPTIONS], 1, "cannot be read", "run.toml"),
-    "a folder as run file": (["full", *OUT_OPTIONS], 1, "a folder, not a run file", "Give a run file"),
     "a run file and a corpus": (
         ["broken.toml", *PAIR_OPTIONS, *OUT_OPTIONS],
         2,
@@ -307,6 +319,48 @@ def test_a_run_file_is_used_unchanged() -> None:
     run = codec.RUN_FILES.load(Path("new/run.toml"))
     assert run.train.clip == 0.25
     assert run.train.updates == 3
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.parametrize(
+    ("files", "source"),
+    [
+        (["a.en", "a.de"], Lines(source="a.en", target="a.de", languages=("en", "de"))),
+        (["book.txt"], Documents(path="book.txt")),
+        (["a.tsv"], Table(path="a.tsv", label=2)),
+        (["texts"], Documents(path="texts")),
+    ],
+)
+def test_files_need_no_option(files: list[str], source: AnySource) -> None:
+    _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
+    Path("texts").mkdir()
+    Path("texts/one.txt").write_text(Path("book.txt").read_text(encoding="utf-8"), encoding="utf-8")
+    done = run_train(*files, "--dry-run")
+    run = codec.RUN_FILES.parse(tomllib.loads(done.output[done.output.index("format = 1") :]))
+    assert run.data.train == (source,)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_the_corpus_is_checked_before_the_run_starts() -> None:
+    rows = Path("a.en").read_text(encoding="utf-8").split("\n")[:-1]
+    _write("copy.de", rows)
+    arguments = ["a.en", "copy.de", *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS]
+    refused = run_train(*arguments, code=1)
+    assert "Do not train on this yet:\n  - Untranslated copy: 100.0% of the checked lines, the first at a.en:1." in (
+        refused.errors
+    )
+    assert "use --force" in refused.errors
+    assert not Path("new").exists()
+    forced = run_train(*arguments, "--force")
+    assert "warning: Untranslated copy" in forced.output
+    assert "Warning: Untranslated copy" in Path("new/log.txt").read_text(encoding="utf-8")
+    assert "Untranslated copy" not in run_train("--resume", "new", "--more", "1").output  # not asked again
+    assert "--force cannot be given" in run_train("--resume", "new", "--force", code=2).errors
+    Path("run.toml").write_bytes(Path("new/run.toml").read_bytes())
+    assert "Untranslated copy" in run_train("run.toml", "--out", "second", code=1).errors
+    assert not Path("second").exists()
+    swapped = run_train("--source", "a.de", "--target", "a.en", "--languages", "en", "de", "--dry-run", code=1)
+    assert "The languages are swapped" in swapped.errors
 
 
 @pytest.mark.usefixtures("corpus")

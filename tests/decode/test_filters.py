@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
 import pytest
 import torch
@@ -166,3 +168,37 @@ def test_top_p_with_large_vocabulary(sharpness: float) -> None:
         assert (len(kept) > 256) == (sharpness < 1)
         assert row_probabilities.nonzero()[:, 0].tolist() == sorted(kept)
         assert row_probabilities[kept[0]] == pytest.approx(row[kept[0]] / sum(row[token] for token in kept), rel=1e-4)
+
+
+def find_nucleus(probabilities: list[Fraction], mass: Fraction) -> set[int]:
+    """Return the smallest set of tokens whose probabilities reach `mass`; of equal tokens those with the lowest ids."""
+    for size in range(1, len(probabilities) + 1):
+        sets = [
+            tokens
+            for tokens in combinations(range(len(probabilities)), size)
+            if sum(probabilities[t] for t in tokens) >= mass
+        ]
+        if sets:
+            return set(max(sets, key=lambda tokens: (sum(probabilities[t] for t in tokens), [-t for t in tokens])))
+    raise AssertionError("probabilities sum to 1")
+
+
+@pytest.mark.parametrize(
+    "counts", [[1] * 3, [1] * 7, [1] * 10, [3, 1, 1, 3, 1, 1], [2, 2, 1, 2, 2, 1], [4, 1, 1, 1, 1, 2]]
+)
+def test_top_p_at_exact_ties(counts: list[int]) -> None:
+    """Every threshold that a sum of probabilities reaches exactly, against the definition in exact fractions."""
+    total = sum(counts)
+    exact = [Fraction(count, total) for count in counts]
+    logits = torch.tensor([counts]).double().div(total).log().float()
+    for reached in range(1, total):
+        probabilities = Filters(top_p=reached / total).probabilities(logits)[0]
+        assert set(probabilities.nonzero()[:, 0].tolist()) == find_nucleus(exact, Fraction(reached, total)), reached
+
+
+def test_top_p_of_a_large_flat_distribution_takes_the_lowest_ids() -> None:
+    logits = torch.zeros(2, 5000)
+    probabilities = Filters(top_p=0.5).probabilities(logits)
+    assert torch.equal(probabilities.nonzero()[:, 1].view(2, -1), torch.arange(2500).repeat(2, 1))
+    few = Filters(top_k=8, top_p=0.5).probabilities(logits)
+    assert torch.equal(few.nonzero()[:, 1].view(2, -1), torch.arange(4).repeat(2, 1))

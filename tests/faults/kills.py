@@ -8,7 +8,7 @@ from signal import SIGKILL
 from unittest import mock
 
 from tests.faults.frozen import END, SAVE, Frozen, Window, freeze_run, make_scratch_folder
-from tests.faults.naive import NaiveCheckpoints
+from tests.faults.naive import NaiveCheckpoints, rename_before_sealing
 from tests.faults.syscalls import Call
 from tests.faults.verdict import Verdict
 
@@ -16,17 +16,24 @@ CHANGE_CALLS = {"mkdir", "openat", "write", "renameat", "rename", "unlinkat", "r
 
 
 def prove(quick: bool = False) -> Verdict:
-    """All calls; or, quick, every third of those of save and rotate that change something."""
+    """All calls; or, quick, of those of save and rotate that change something every rename and every third other."""
     verdict = Verdict("R1", "kills at a file system call left no whole checkpoint or another end")
     for window in (SAVE,) if quick else (SAVE, END):
         strike_calls(
-            verdict, window, (lambda call: _is_change(call) and call.number % 3 == 1) if quick else lambda _: True
+            verdict,
+            window,
+            (lambda call: _is_change(call) and (_is_rename(call) or call.number % 3 == 1)) if quick else lambda _: True,
         )
+    early = Verdict("early", "")
+    with mock.patch("regard.train.checkpoint.create_folder", rename_before_sealing):
+        strike_calls(early, SAVE, _names_manifest if quick else _is_change)
+    verdict.require("renaming before sealing was not detected", bool(early.violations))
     naive = Verdict("naive", "")
     with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
         strike_calls(naive, SAVE, (lambda call: call.name == "renameat") if quick else lambda _: True)
     verdict.require("the naive saver was not detected", bool(naive.violations))
     verdict.notes.append(f"a naive saver fails at {len(naive.violations)} of {naive.faults}")
+    verdict.notes.append(f"one that renames before it seals at {len(early.violations)} of {early.faults}")
     return verdict
 
 
@@ -51,3 +58,13 @@ def strike_calls(verdict: Verdict, window: Window, is_selected: Callable[[Call],
 
 def _is_change(call: Call) -> bool:
     return call.name in CHANGE_CALLS and not (call.name == "openat" and "O_CREAT" not in call.rest)
+
+
+def _is_rename(call: Call) -> bool:
+    """Whether this is a rename: just before each of them a save is in another state."""
+    return call.name.startswith("rename")
+
+
+def _names_manifest(call: Call) -> bool:
+    """Whether this is the rename that gives the manifest its name."""
+    return _is_rename(call) and "manifest.json" in call.rest

@@ -1,7 +1,13 @@
-"""A naive saver: it deletes old checkpoints first, then writes in place. Every proof must detect its failures."""
+"""Naive savers, whose failures every proof must detect.
+
+One deletes old checkpoints first, then writes in place. The other does all that Regard does, but seals the folder after
+it has its name.
+"""
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from regard.base.files import seal
@@ -24,3 +30,16 @@ class NaiveCheckpoints(Checkpoints):
         )
         seal(folder)
         return folder
+
+
+@contextmanager
+def rename_before_sealing(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Create a folder as `create_folder` does, but rename it before its manifest is written."""
+    temporary_path = path.with_name(f"{path.name}.tmp")
+    shutil.rmtree(temporary_path, ignore_errors=True)
+    temporary_path.mkdir(parents=True)
+    yield temporary_path
+    if replace:
+        shutil.rmtree(path, ignore_errors=True)
+    temporary_path.rename(path)
+    seal(path)

@@ -73,6 +73,11 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     return RUN_FILES.parse(table, changes)
 
 
+# A translation run that stops early: BLEU stays 0, so that no validation after the first improves it.
+PATIENCE = {"validation.metric": "bleu", "validation.every": 4, "validation.sentences": 2, "validation.patience": 3}
+EARLY_STOP = 16  # the update at which it stops: one validation that is best, and three that are not
+
+
 def compute_fingerprints(folder: Path) -> dict[str, str]:
     """Return the sha256 of every file that must be the same after a resumed and an uninterrupted run."""
     newest = max((folder / "checkpoints").iterdir())

@@ -1,6 +1,7 @@
 """Stop a run at random updates, again and again, by every means; it must end like an uninterrupted run.
 
-    python -m tests.train.stops --stops 30        # each family: "0 of 30 stops left a trace"
+    python -m tests.train.stops --stops 30        # each kind of run: "30 of 30 stops as meant; 0 files differ"
+    python -m tests.train.stops early             # a run that stops early (validation.patience)
 
 Children are forked from a process that has imported torch already, so that each stop costs only a resume. Three
 means in turn: SIGTERM (the run saves and leaves), a pause at an update (a step limit), SIGKILL (at any event of an
@@ -18,8 +19,9 @@ from pathlib import Path
 
 from regard.train.events import Event, Listener, Saved, Updated, Validated
 from regard.train.fit import fit, resume
-from tests.train.runs import TASKS, compute_fingerprints, make_small_run, write_corpus
+from tests.train.runs import EARLY_STOP, PATIENCE, TASKS, compute_fingerprints, make_small_run, write_corpus
 
+EARLY = "early"  # a run that stops before its last update
 METHODS = ("terminate", "pause", "kill")
 Start = Callable[[list[Listener], int | None], object]
 
@@ -52,14 +54,19 @@ def _make_stopper(update: int, method: str) -> Listener:
 
 def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
     """Stop a run `stops` times; return how often a child ended as expected, and the files that differ at the end."""
-    run = make_small_run(task, write_corpus(folder / "corpus"))
+    files = write_corpus(folder / "corpus")
+    run = make_small_run("translate", files, PATIENCE) if task == EARLY else make_small_run(task, files)
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
-    fit(run, undisturbed)  # in this process, so that the children inherit its imports
+    end = fit(run, undisturbed)  # in this process, so that the children inherit its imports
+    if (end.reason, end.update) != (
+        ("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.updates)
+    ):
+        raise AssertionError(f"The undisturbed run ended otherwise: {end}")
     expected = compute_fingerprints(undisturbed)
     rng = random.Random(seed)
     differing, expected_exits, remaining = [], 0, stops
     while remaining > 0:  # each iteration trains one run to its end
-        updates = sorted(rng.sample(range(1, run.train.updates), min(remaining, 10)))
+        updates = sorted(rng.sample(range(1, end.update), min(remaining, 10)))
         remaining -= len(updates)
         run_folder = disturbed / str(remaining)
         for number, update in enumerate(updates):
@@ -87,12 +94,12 @@ def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("families", nargs="*", default=TASKS)
+    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY))
     parser.add_argument("--stops", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     failed = False
-    for task in options.families:
+    for task in options.runs:
         with tempfile.TemporaryDirectory() as folder:
             expected_exits, differing = prove(task, Path(folder), options.stops, options.seed)
         sys.stdout.write(f"{task}: {expected_exits} of {options.stops} stops as meant; {len(differing)} files differ\n")

@@ -193,7 +193,6 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "continue": ("lm-small", {"tokens.vocabulary": 20, "decoder.layers": 1}),
     "fill": ("encoder-small", LABELS),
     "classify": ("encoder-small", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
-    "embed": ("encoder-small", LABELS | {"task": "embed", "head": {"kind": "none"}}),
     "tag": ("encoder-small", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
 }
 

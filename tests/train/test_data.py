@@ -26,6 +26,8 @@ from regard.train.auto.corpus_stats import collect_stats
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.events import Event, Message, Stage
 from regard.train.fit import fit
+from regard.train.options import TrainOptions
+from regard.train.start import make_plan
 from tests.commands import run_command
 from tests.train.runs import make_small_run, write_corpus
 
@@ -249,6 +251,17 @@ def test_a_run_file_reads_a_corpus_three_times(
     with count_reads(monkeypatch) as counts:
         read_data(run, tmp_path / "run")
     assert not counts
+
+
+def test_a_checked_run_file_reads_a_corpus_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checksums and the corpus check, tokenizer, shards: asking the doctor takes no pass of its own."""
+    files = write_corpus(tmp_path / "corpus", LARGE)
+    RUN_FILES.save(make_small_run("translate", files), tmp_path / "run.toml")
+    (tmp_path / "run").mkdir()
+    with count_reads(monkeypatch) as counts:
+        plan = make_plan(TrainOptions(run=tmp_path / "run.toml"))
+        prepare_data(plan.run, RunFolder(tmp_path / "run"), lambda _: None, plan.file_infos)
+    assert all(number == 3 for number in count_passes(counts, files).values()), counts
 
 
 def test_one_pass_writes_what_two_passes_write(tmp_path: Path) -> None:

@@ -239,6 +239,9 @@ def test_an_unsuitable_teacher_is_refused(world: Path, tmp_path: Path) -> None:
     other = {"data.train.0.languages": ["de", "en"]}
     with pytest.raises(RegardError, match="translates en to de, and the corpus is de to en"):
         read_data(make_student(world, "one", changes=other), tmp_path / "run")
+    file_as_cache = {"distillation.cache": str(world / "corpus/all.en")}
+    with pytest.raises(RegardError, match="cache cannot be created"):
+        read_data(make_student(world, "one", changes=file_as_cache), tmp_path / "run")
     with pytest.raises(RegardError, match="no such folder"):
         read_data(make_student(world, "missing"), tmp_path / "run")
     with pytest.raises(RegardError, match="given twice"):

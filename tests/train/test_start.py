@@ -4,13 +4,15 @@ import inspect
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import regard
 from regard.base.errors import RegardError
+from regard.base.formatting import CompactRepr
 from regard.config import codec
-from regard.train.events import Event, Finished, Planned, Stage, Started, Updated
+from regard.train.events import Event, Finished, Planned, Spiked, Stage, Started, Updated, Validated
 from regard.train.options import TrainOptions, UsageError
 from regard.train.start import train
 
@@ -62,6 +64,7 @@ def test_every_option_of_the_command_is_an_argument() -> None:
     }
     assert arguments - {"listeners"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
     assert inspect.signature(regard.train) == inspect.signature(train)
+    assert "minutes: Time from the call" in (inspect.getdoc(regard.train) or "")  # shown by `help(regard.train)`
 
 
 @pytest.mark.usefixtures("corpus")
@@ -72,14 +75,32 @@ def test_errors_spell_options_as_arguments() -> None:
         regard.train(out="new")
     with pytest.raises(UsageError, match="Both minutes and a number of updates"):
         regard.train("a.en", "a.de", out="new", minutes=1, updates=2)
-    with pytest.raises(UsageError, match="languages must be two names, got 1"):
-        regard.train("a.en", "a.de", out="new", languages=("en",))  # type: ignore[arg-type]
+    for languages in (("en",), "de"):
+        with pytest.raises(UsageError, match="languages must be two names, got"):
+            regard.train("a.en", "a.de", out="new", languages=languages)  # type: ignore[arg-type]
     Path("run.toml").touch()
     with pytest.raises(UsageError, match="Both updates and more"):
         regard.resume(".", updates=2, more=1)
     with pytest.raises(RegardError, match=r"Continue it with regard.resume\('.'\)"):
         regard.train("a.en", "a.de", out=".")
     assert not Path("new").exists()
+
+
+def test_events_and_their_reprs_are_short() -> None:
+    assert all(issubclass(event, CompactRepr) for event in get_args(Event))
+    assert (
+        repr(Spiked(3, "the loss is 10.5", "skipped")) == "Spiked(update=3, fault='the loss is 10.5', action='skipped')"
+    )
+    validated = Validated(3, {"loss": 3.4120398}, is_best=True, signatures={"bleu": "tok:13a"})
+    assert repr(validated) == "Validated(update=3, scores={'loss': 3.412}, is_best=True)"
+    assert repr(Finished(3, "finished", Path("new"))) == "Finished(update=3, reason='finished', folder='new')"
+
+
+def test_settings_are_paths_or_tables() -> None:
+    expected = {"train.clip": 0.5, "train.keep": 2, "seed": 1, "data.seed": 1}
+    for settings in ({"train": {"clip": 0.5, "keep": 2}}, {"train.clip": 0.5, "train.keep": 2}):
+        assert TrainOptions(settings=settings, seed=1).changes == expected
+    assert TrainOptions(settings=["train.clip=0.5", "train.keep=2"], seed=1).changes == expected
 
 
 @pytest.mark.usefixtures("corpus")

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.train.runs import TASKS
+from tests.train.stops import EARLY
 
 ROOT = Path(__file__).parents[2]
+STOPS = 20  # of each kind of run, in two runs
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [*TASKS, EARLY])
 def test_stops_leave_no_trace(task: str) -> None:
-    command = [sys.executable, "-m", "tests.train.stops", task, "--stops", "30"]
+    command = [sys.executable, "-m", "tests.train.stops", task, "--stops", str(STOPS)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     assert result.returncode == 0, result.stdout + result.stderr
-    assert f"{task}: 30 of 30 stops as meant; 0 files differ" in result.stdout
+    assert f"{task}: {STOPS} of {STOPS} stops as meant; 0 files differ" in result.stdout

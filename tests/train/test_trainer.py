@@ -329,3 +329,20 @@ def test_the_last_checkpoint_is_written_once_without_averaging(tmp_path: Path) -
     )
     assert saved == [5, 10]
     assert read_progress(tmp_path / "run", 10)["finished"]
+
+
+@pytest.mark.parametrize("task", ["translate", "continue", "fill"])
+def test_speed_counts_the_tokens_that_the_model_reads(task: str, tmp_path: Path) -> None:
+    events: list[Event] = []
+    trainer = make_trainer(task, tmp_path, {"train.updates": 1}, events)
+    batches = next(iter(trainer.loader.updates(None))).batches
+    pad = trainer.validator._tokenizers.source.specials.pad if trainer.validator is not None else -1
+    inputs = [tensor for batch in batches for tensor in (batch.source, batch.target) if tensor is not None]
+    read_tokens = sum(int((tensor != pad).sum()) for tensor in inputs)
+    trainer.train()
+    (updated,) = [event for event in events if isinstance(event, Updated)]
+    assert updated.input_tokens == read_tokens
+    if task == "continue":
+        assert updated.tokens == read_tokens
+    elif task == "translate":
+        assert updated.tokens < read_tokens

@@ -24,6 +24,7 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.parsing import parse_json
 
+AnyPath = str | os.PathLike[str]
 MANIFEST = "manifest.json"
 # Parts of a path that every operating system accepts: no drives, devices or separators of Windows.
 _PORTABLE_NAME = re.compile(

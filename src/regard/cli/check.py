@@ -1,6 +1,9 @@
 """`regard check`: find defects in a corpus, write an HTML report and a cleaned corpus."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import Annotated
 
@@ -14,15 +17,19 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
+from regard.cli.options import file_option, option
 from regard.config.run import AnySource
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
 from regard.data.doctor.clean import write_cleaned
+from regard.data.doctor.corpus_findings import CorpusFinding, compare_held_out
+from regard.data.doctor.detectors.declared_languages import find_swapped_languages
 from regard.data.doctor.detectors.lingua import LinguaJudge
 from regard.data.doctor.findings import sample_flagged
+from regard.data.doctor.profile import split_sides
 from regard.data.doctor.report import render_page
 from regard.data.doctor.summary import summarize
-from regard.data.example import Defects, Example
+from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
 from regard.data.readers.text_files import QUARANTINE_FILE
 
@@ -35,6 +42,14 @@ Paths = Annotated[
     ),
 ]
 RuleNames = list[str] | None
+EXAMPLES = """
+regard check train.en train.de
+regard check train.en train.de --report report.html --write clean
+regard check train.en train.de --validation-source val.en --validation-target val.de
+regard check reviews.tsv --strict
+"""
+SAMPLE = 1000  # examples at the start of each corpus that are compared with languages and with each other
+FIRST_LINES = 10  # locations of a rule in the output of --json
 
 
 class RereadableCorpus:
@@ -53,40 +68,60 @@ class RereadableCorpus:
 
 def check(
     files: Paths = None,
-    source: Annotated[str | None, typer.Option(help="Source side, one sentence per line.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target side; line n translates line n of the source.")] = None,
+    source: Annotated[str | None, file_option("Source side, one sentence per line.", panel="Corpus")] = None,
+    target: Annotated[
+        str | None, file_option("Target side; line n translates line n of the source.", panel="Corpus")
+    ] = None,
     languages: Annotated[
-        tuple[str, str] | None, typer.Option(help="Languages of source and target, e.g. en de.")
+        tuple[str, str] | None,
+        option("Languages of source and target, e.g. en de.", metavar="SOURCE TARGET", panel="Corpus"),
     ] = None,
     validation_source: Annotated[
-        str | None, typer.Option(help="Validation data: a corpus file, or its source side.")
+        str | None,
+        file_option("Validation data: a corpus file, or its source side.", panel="Held-out data, to find leakage"),
     ] = None,
-    validation_target: Annotated[str | None, typer.Option(help="Target side of the validation data.")] = None,
-    test_source: Annotated[str | None, typer.Option(help="Test data: a corpus file, or its source side.")] = None,
-    test_target: Annotated[str | None, typer.Option(help="Target side of the test data.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    validation_target: Annotated[
+        str | None, file_option("Target side of the validation data.", panel="Held-out data, to find leakage")
+    ] = None,
+    test_source: Annotated[
+        str | None, file_option("Test data: a corpus file, or its source side.", panel="Held-out data, to find leakage")
+    ] = None,
+    test_target: Annotated[
+        str | None, file_option("Target side of the test data.", panel="Held-out data, to find leakage")
+    ] = None,
+    report: Annotated[Path | None, file_option("Write an HTML report to this file.", panel="Output")] = None,
     output_folder: Annotated[
         Path | None,
-        typer.Option(
-            "--write", metavar="DIR", help="Write the cleaned corpus and a quarantine file to this new folder."
+        option(
+            "Write the cleaned corpus and a quarantine file to this new folder.",
+            "--write",
+            metavar="FOLDER",
+            panel="Output",
         ),
     ] = None,
     remove: Annotated[
-        RuleNames, typer.Option(metavar="RULE", help="Also remove the lines that this rule flags. Repeatable.")
+        RuleNames, option("Also remove the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
     ] = None,
     keep: Annotated[
-        RuleNames, typer.Option(metavar="RULE", help="Keep the lines that this rule flags. Repeatable.")
+        RuleNames, option("Keep the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
     ] = None,
     near_duplicates: Annotated[
-        bool, typer.Option(help="Search for near duplicates (80 bytes of memory per line).")
+        bool, option("Search for near duplicates (80 bytes of memory per line).", panel="Rules")
     ] = True,
     lingua: Annotated[
-        bool, typer.Option("--lingua", help="Detect languages with lingua instead of profiles learned from the corpus.")
+        bool,
+        option("Detect languages with lingua instead of profiles learned from the corpus.", "--lingua", panel="Rules"),
+    ] = False,
+    strict: Annotated[
+        bool, option("Exit with code 1 if the verdict is: Do not train on this yet.", "--strict", panel="Output")
+    ] = False,
+    as_json: Annotated[
+        bool, option("Print one JSON object: verdict, advice, and the lines of each rule.", "--json", panel="Output")
     ] = False,
 ) -> None:
     """Check a corpus for duplicates, leakage, wrong languages, encoding errors, misalignment and other defects.
 
-    The exit code is 0 whatever the check finds, unless the corpus cannot be read to its end.
+    The exit code is 0 whatever the check finds, unless --strict is given or the corpus cannot be read to its end.
     """
     _check_outputs(report, output_folder)
     corpus = RereadableCorpus(_make_source(files or [], source, target, languages))
@@ -109,6 +144,7 @@ def check(
         diagnosis = examine(
             corpus, held_out, rules=rules, near_duplicates=near_duplicates, judge=judge, progress=advance
         )
+    diagnosis.findings += _find_differences(corpus, held_out, diagnosis)
     messages = []  # write the files before printing: a closed pipe (`| head`) must not lose them
     if report is not None:
         name = " · ".join(path for source in corpus.sources for path in source.paths)
@@ -121,11 +157,43 @@ def check(
             f"Cleaned corpus: {output_folder} ({pluralize(result.kept_rows, 'line')} kept, "
             f"{result.removed_rows:,} in {QUARANTINE_FILE})"
         )
-    _print_diagnosis(diagnosis, corpus.defects)
-    for line in messages:
-        typer.echo(line)
+    if as_json:
+        typer.echo(json.dumps(_to_dict(diagnosis), ensure_ascii=False))
+    else:
+        _print_diagnosis(diagnosis, corpus.defects)
+        for line in messages:
+            typer.echo(line)
     if diagnosis.read_error is not None:
         raise diagnosis.read_error
+    if strict and summarize(diagnosis).grade == "bad":
+        raise typer.Exit(1)
+
+
+def _find_differences(
+    corpus: RereadableCorpus, held_out: dict[str, RereadableCorpus], diagnosis: Diagnosis
+) -> Iterator[CorpusFinding]:
+    """Yield differences of texts from the declared languages, and of held-out data from the corpus."""
+    for name, examined in {"": corpus, **held_out}.items():
+        try:
+            sample = list(islice(examined, SAMPLE))
+        except CorpusError:  # `examine` has reported it
+            continue
+        sides = split_sides(sample, has_pairs=any(example.target is not None for example in sample))
+        yield from find_swapped_languages(examined.sources[0], sides)
+        if name:
+            yield from compare_held_out(diagnosis.profile.judge, diagnosis.profile.forms, sides, f"{name} data")
+
+
+def _to_dict(diagnosis: Diagnosis) -> dict[str, object]:
+    """The result of a check for `--json`: lines are counts, and the locations of the first ten."""
+    summary = summarize(diagnosis)
+    rules = {}
+    for rule in diagnosis.rules:
+        rows = diagnosis.find_rows(rule.name)
+        if len(rows):
+            first = [str(diagnosis.locations[int(row)]) for row in rows[:FIRST_LINES]]
+            rules[rule.name] = {"severity": rule.severity, "lines": len(rows), "first": first}
+    return {**asdict(summary), "rules": rules, "remarks": diagnosis.remarks}
 
 
 def _check_outputs(report: Path | None, folder: Path | None) -> None:

@@ -36,6 +36,7 @@ QUICK_SETTINGS = {  # a small vocabulary and small batches, without tuning for t
     "device.logit_rows": 256,
     "device.attention": "autocast",
 }
+MAX_CHARACTERS = 60  # of a sample: an untrained model repeats itself
 EXAMPLES = """
 regard demo
 regard demo --out another-folder
@@ -110,7 +111,7 @@ class SampleListener:
         width = max((len(sample.source) for sample in samples), default=0)
         self._listener(Message(f"{title}:"))
         for sample in samples:
-            self._listener(Message(f"    {sample.source:<{width}}  {sample.output}"))
+            self._listener(Message(f"    {sample.source:<{width}}  {sample.output[:MAX_CHARACTERS]}"))
 
 
 def _check_folder(out: Path, model: Path) -> None:
@@ -132,8 +133,8 @@ def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
         counts = {}
         for split in SPLITS:
             lines = gzip.decompress((ASSETS / f"{split}.tsv.gz").read_bytes()).decode().splitlines()
-            step = len(lines) // max_pairs.get(split, len(lines))  # the training pairs are sorted
-            pairs = [line.split("\t") for line in lines[::step]]
+            count = max_pairs.get(split, len(lines))
+            pairs = [line.split("\t") for line in lines[:count]]
             for side, language in enumerate(LANGUAGES):
                 text = "".join(f"{pair[side]}\n" for pair in pairs)
                 (folder / f"{split}.{language}").write_text(text, encoding="utf-8", newline="\n")

@@ -61,7 +61,8 @@ def takes_options(
 
     Args:
         options_class: A dataclass.
-        parameters: The Typer option of each field, unless the fields are annotated with them.
+        parameters: The Typer option of each field, unless the fields are annotated with them. Fields without one
+            keep their defaults.
         types: Types that replace those of the fields.
     """
     signature = inspect.signature(options_class)
@@ -71,6 +72,7 @@ def takes_options(
             parameters=[
                 field.replace(annotation=Annotated[hints[field.name], parameters[field.name]])
                 for field in signature.parameters.values()
+                if field.name in parameters
             ]
         )
 

@@ -49,6 +49,7 @@ def train(options: TrainCommandOptions) -> None:
     """
     started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
     try:
+        options = options.place_files()
         options.check()
         if options.dry_run:
             _print_plan(options)

@@ -1,16 +1,51 @@
 """The options of `regard train` on the command line: how they are spelled, and their help."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
 
 import typer  # noqa: TID251
 
 from regard.cli.options import StringList, file_option, option
-from regard.train.options import TrainOptions
+from regard.train.options import RUN_FILE, TrainOptions, UsageError
 
 
 @dataclass(frozen=True)
 class TrainCommandOptions(TrainOptions):
     """The options of a training run, spelled in errors as on the command line."""
+
+    files: StringList = None
+
+    def place_files(self) -> Self:
+        """Return the options with the files in the place of the options that they stand for.
+
+        Two files are source and target. One is a run file (.toml), a text (.txt) or a corpus of another format, which
+        `regard check` would read in the same way.
+
+        Raises:
+            UsageError: There are more than two files, or files and options name the corpus.
+        """
+        if not self.files:
+            return self
+        if len(self.files) > 2:
+            fix = "Give two aligned files; for several corpora repeat --data, or write a run file."
+            raise UsageError(f"A corpus is one file or two aligned files, got {len(self.files)}.", fix=fix)
+        run_files = [file for file in self.files if Path(file).suffix == ".toml" or (Path(file) / RUN_FILE).is_file()]
+        if run_files and len(self.files) == 2:
+            fix = "Give the run file alone: it names its corpus."
+            raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
+        if run_files:
+            return replace(self, files=None, run=Path(run_files[0]))
+        if corpus_options := self._list_given("source", "target", "text", "data"):
+            fix = "Give the corpus either as files or with options."
+            raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
+        if len(self.files) == 2:
+            return replace(self, files=None, source=self.files[:1], target=self.files[1:])
+
+        from regard.data.readers.text_files import strip_compression  # only when needed
+
+        is_text = strip_compression(self.files[0]).suffix.lower() == ".txt"
+        return replace(self, files=None, text=self.files) if is_text else replace(self, files=None, data=self.files)
 
     def spell(self, *names: str, **values: object) -> str:
         """Write options as on the command line."""
@@ -20,7 +55,11 @@ class TrainCommandOptions(TrainOptions):
 
 
 TRAIN_PARAMETERS = {
-    "run": typer.Argument(metavar="RUN", help="Run file (TOML) with all settings, instead of a corpus."),
+    "files": typer.Argument(
+        metavar="FILE",
+        help="The corpus: source and target, or one file of any format; or a run file (.toml) with all settings.",
+        show_default=False,
+    ),
     "source": file_option("Source side, one sentence per line."),
     "target": file_option("Target side: line n translates line n of --source."),
     "text": file_option("Text for a language model: file or folder. Repeatable."),
@@ -51,7 +90,7 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "languages"),
+    "Corpus": ("source", "target", "text", "data", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),

@@ -34,6 +34,7 @@ FILTER_ORDER = (
     "min_p",
     "typical_p",
 )
+MASS_TOLERANCE = 1e-6  # five tokens of probability 0.1 reach a mass of 0.5, though their float32 sum may not
 NUCLEUS_HEAD_SIZE = 256  # top-p first tries this number of likeliest tokens, before it sorts the vocabulary
 
 
@@ -111,7 +112,7 @@ class Filters:
         logits = logits.float() / self.temperature
         tokens = None
         if self.top_k is not None and self.top_k < logits.size(1):
-            logits, tokens = topk(logits, self.top_k)  # (R, k), best first
+            logits, tokens = _stable_topk(logits, self.top_k)  # (R, k), best first
         probabilities = logits.softmax(dim=1)
         if self.top_p is not None and self.top_p < 1:
             if tokens is None:
@@ -194,21 +195,33 @@ def _normalise(probabilities: Tensor) -> Tensor:
     return probabilities / probabilities.sum(dim=1, keepdim=True)
 
 
+def _stable_topk(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the k best scores of each row and their tokens, best first; of equal scores the lowest ids come first."""
+    values, tokens = topk(scores, k)
+    if bool((scores >= values[:, -1:]).sum(dim=1).gt(k).any()):  # the last one ties with tokens that were left out
+        values, tokens = scores.sort(dim=1, descending=True, stable=True)
+        return values[:, :k], tokens[:, :k]
+    tokens, order = tokens.sort(dim=1)
+    values, order = values.gather(1, order).sort(dim=1, descending=True, stable=True)
+    return values, tokens.gather(1, order)
+
+
 def _top_probabilities(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:
     """Return enough of the likeliest tokens for every row to exceed `mass`, best first: (R, V) -> (R, n), (R, n).
 
     A few hundred tokens nearly always suffice, and finding them is much faster than sorting the vocabulary.
     """
-    values, tokens = topk(probabilities, min(NUCLEUS_HEAD_SIZE, probabilities.size(1)))
+    values, tokens = _stable_topk(probabilities, min(NUCLEUS_HEAD_SIZE, probabilities.size(1)))
     if bool((values.sum(dim=1) > mass).all()):
         return values, tokens
     return probabilities.sort(dim=1, descending=True, stable=True)
 
 
 def _nucleus(probabilities: Tensor, mass: float) -> Tensor:
-    """Keep the first columns until their probabilities sum to `mass`."""
-    mass_before = probabilities.cumsum(dim=1) - probabilities
-    return _normalise(probabilities.masked_fill(mass_before >= mass, 0.0))
+    """Keep the first columns until their probabilities sum to `mass`: the smallest set (Holtzman et al. 2020)."""
+    dtype = torch.float32 if probabilities.device.type == "mps" else torch.float64  # MPS has no float64
+    mass_before = probabilities.cumsum(dim=1, dtype=dtype) - probabilities
+    return _normalise(probabilities.masked_fill(mass_before >= mass - MASS_TOLERANCE, 0.0))
 
 
 def _typical_set(probabilities: Tensor, mass: float) -> Tensor:

@@ -1,12 +1,12 @@
 """Load a model folder as the pipeline for its task."""
 
-from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar, overload
 
 import torch
 
 from regard.base.errors import RegardError
+from regard.base.files import AnyPath
 from regard.config import model as settings_of
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -18,7 +18,6 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 
-AnyPath = str | PathLike[str]
 AnyDevice = str | torch.device
 AnyPipeline = Translator | TextGenerator | FillMask | Classifier
 Requested = TypeVar("Requested", bound=AnyPipeline)

@@ -17,4 +17,6 @@ class _TrainPackage(ModuleType):
 
 
 sys.modules[__name__].__class__ = _TrainPackage
-__signature__ = inspect.signature(train)  # for `help` and editors
+# For `help(regard.train)`, notebooks and editors:
+__signature__ = inspect.signature(train)
+__doc__ = f"{__doc__}\n{inspect.getdoc(train)}\n"

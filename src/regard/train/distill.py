@@ -160,7 +160,11 @@ def distill(
         return open_distilled(folder, corpus)
     teachers = find_teachers(settings.teachers, corpus.sources)
     cache = folder.distilled_chunks if settings.cache is None else Path(settings.cache)
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fix = "Choose another folder: --set distillation.cache=FOLDER."
+        raise RegardError(f"The cache cannot be created: {error.strerror}.", where=str(cache), fix=fix) from error
     groups = [_Group(members, settings, device, max_length) for members in group_teachers(teachers, settings)]
     finished = _translate_all(corpus, groups, cache, emit)
     translations = sum(chunk.translations for chunk in finished)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from regard.base.formatting import CompactRepr
 
 if TYPE_CHECKING:
-    from regard.pipeline.load import AnyPipeline
+    from regard.pipeline.load import AnyDevice, AnyPipeline
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +81,7 @@ class Validated(CompactRepr):
     scores: Mapping[str, float]  # loss, accuracy and, depending on the task, perplexity, bits_per_byte, f1, bleu, chrf
     is_best: bool
     samples: tuple[SampleOutput, ...] = ()
-    signatures: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = 0.0
 
 
@@ -124,7 +124,7 @@ class Finished(CompactRepr):
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
 
-    def load(self, device: str = "cpu") -> "AnyPipeline":
+    def load(self, device: "AnyDevice" = "cpu") -> "AnyPipeline":
         """Load the best model, as `regard.load` does."""
         from regard.pipeline.load import load  # imports torch: only when needed
 

@@ -113,9 +113,10 @@ class TrainOptions:
             raise UsageError(f"Both {minutes} and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus_options)
-        if self.languages is not None and len(self.languages) != 2:
+        languages: Sequence[str] | None = self.languages  # from Python it may also be a string
+        if languages is not None and (isinstance(languages, str) or len(languages) != 2):
             fix = "Give the source and the target language, e.g. en and de."
-            raise UsageError(f"{self.spell('languages')} must be two names, got {len(self.languages)}.", fix=fix)
+            raise UsageError(f"{self.spell('languages')} must be two names, got {self.languages!r}.", fix=fix)
         if self.out is None and not self.dry_run:
             fix = f"Give {self.spell(out='FOLDER')} with the name of a new folder."
             raise UsageError("There is no output folder.", fix=fix)
@@ -185,7 +186,7 @@ class TrainOptions:
         name = self.spell("settings")
         try:
             settings = self.settings or ()
-            changes = dict(settings) if isinstance(settings, Mapping) else parse_settings(settings)
+            changes = _flatten(settings) if isinstance(settings, Mapping) else parse_settings(settings)
         except ConfigError as error:
             raise UsageError(f"{name} {error.faults[0]}", fix=f"For example: {name} train.clip=0.5") from None
         if "model.preset" in changes:
@@ -262,3 +263,16 @@ class TrainOptions:
             return run.device.allocator == "tuned" and run.device.cpu_fast_path
         changes = self.changes
         return changes.get("device.allocator", "tuned") == "tuned" and changes.get("device.cpu_fast_path", True) is True
+
+
+def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the tables of a run as paths, so that a table changes only the keys that it names.
+
+    >>> _flatten({"train": {"clip": 0.5, "keep": 2}, "train.schedule": {"kind": "constant"}, "seed": 1})
+    {'train.clip': 0.5, 'train.keep': 2, 'train.schedule': {'kind': 'constant'}, 'seed': 1}
+    """
+    changes: dict[str, Any] = {}
+    for path, value in settings.items():
+        is_table = isinstance(value, Mapping) and "." not in path
+        changes |= {f"{path}.{key}": item for key, item in value.items()} if is_table else {path: value}
+    return changes

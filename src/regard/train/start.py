@@ -11,6 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.base.files import AnyPath
 from regard.base.formatting import format_duration
 from regard.config.run import Run
 from regard.data.example import FileInfo
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from regard.data.doctor.one_pass import TrainingVerdict
 
 DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
-AnyPath = str | PathLike[str]
 Paths = AnyPath | Sequence[AnyPath] | None
 
 
@@ -69,7 +69,7 @@ def train(
         minutes: Time from the call to its end: chooses model size and number of updates to fit, and adapts them.
         updates: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
-        settings: Settings that override every choice, e.g. {"train.clip": 0.5}.
+        settings: Settings that override every choice, e.g. {"train.clip": 0.5} or {"train": {"clip": 0.5}}.
         run: Run file (TOML) with all settings, instead of a corpus.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.train.events`), for example `print`.

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from unicodedata import normalize
 
 from regard.data.example import Example, Location
 
@@ -150,6 +151,27 @@ def _plant_cut(pair: Pair, context: PlantingContext) -> Pair | None:
     )
 
 
+def _plant_half(pair: Pair, context: PlantingContext) -> Pair | None:
+    """The target is cut in the middle."""
+    return (pair[0], pair[1][: int(len(pair[1]) * context.rng.uniform(0.4, 0.6))]) if len(pair[1]) >= 30 else None
+
+
+def _plant_tag(pair: Pair, context: PlantingContext) -> Pair | None:
+    """A tag or placeholder on one side."""
+    words = pair[1].split(" ")
+    index = context.rng.randrange(len(words))
+    words[index] = context.rng.choice(["<b>{}</b>", "{}<br/>", '<x id="1">{}</x>', "{} {{0}}", "{} %s"]).format(
+        words[index]
+    )
+    return pair[0], " ".join(words)
+
+
+def _plant_decomposed(pair: Pair, context: PlantingContext) -> Pair | None:
+    """The target has separate accents."""
+    text = normalize("NFD", pair[1])
+    return (pair[0], text) if text != pair[1] else None
+
+
 def _plant_long(pair: Pair, context: PlantingContext) -> Pair | None:
     """Thirty pairs in one line."""
     sampled_pairs = [context.sample_pair() for _ in range(30)]
@@ -173,6 +195,9 @@ DEFECT_KINDS = (
     DefectKind("address", "links", _plant_link),
     DefectKind("bracket", "brackets", _plant_bracket),
     DefectKind("cut off", "ratio", _plant_cut),
+    DefectKind("cut at half", "truncated", _plant_half),
+    DefectKind("tag on one side", "tags", _plant_tag),
+    DefectKind("separate accents", "normal-form", _plant_decomposed),
     DefectKind("far too long", "too-long", _plant_long),
 )
 

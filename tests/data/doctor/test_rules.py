@@ -1,14 +1,17 @@
 """Rules that need one line only: which lines they flag, and which they accept."""
 
 import time
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 
 from regard.base.errors import RegardError
-from regard.data.doctor.profile import CorpusProfile
-from regard.data.doctor.rules import character, length, pair
+from regard.data.doctor.profile import Check, CorpusProfile
+from regard.data.doctor.rules import character, length, normal_form, pair, truncation
 from regard.data.doctor.rules.rule import RULE_BITS, RULES, select_rules
 from regard.data.example import Example, Location
+from tests.data.doctor.synthetic_pairs import Pair, make_pairs
 
 CHECKS = CorpusProfile(
     length.LengthStatistics((500, 500), ratio=1.1, ratio_factor=2.0), None, has_pairs=True
@@ -48,6 +51,11 @@ LONG_SENTENCE = "Ein Satz von etwa sechzig Zeichen, der nichts Böses will. "
         ("links", "Ask me@example.org", "Fragen Sie you@example.org"),
         ("brackets", "One (two)", "Eins (zwei"),
         ("brackets", "[One]", "(Eins)"),
+        ("tags", "Press <b>OK</b>.", "Drücken Sie OK."),
+        ("tags", "Press OK.", 'Drücken Sie <x id="1"/>OK.'),
+        ("tags", "Hello {0}, {name}!", "Hallo {0}, {}!"),
+        ("tags", "%d of %s files", "%d Dateien"),
+        ("tags", "%(count)s files", "%s Dateien"),
         ("html-entity", "Fish &amp; chips", "Fisch"),
         ("html-entity", "It&#39;s", "Es ist"),
         ("html-entity", "It&#x27;s", "Es ist"),
@@ -90,12 +98,77 @@ def test_rule_reports(rule: str, source: str, target: str) -> None:
         ("links", "See www.example.org.", "Siehe www.example.org!"),
         ("brackets", "a) One", "(a) Eins"),
         ("brackets", "One (two)", "Eins（zwei）"),  # noqa: RUF001 - meant
+        ("tags", "Press <b>OK</b>.", "<B>OK</B> drücken."),
+        ("tags", '<a title="Home">x</a>', '<a title="Startseite">x</a>'),
+        ("tags", "{0} of {1}", "{1}: {0}"),
+        ("tags", "5 < 6 and 7 > 6; 50 % of it", "50% davon"),
+        ("tags", "I <3 you", "Ich liebe dich"),
         ("html-entity", "R&D; AT&T", "A & B; &nonsense;"),
         ("long-word", "x" * 100, "x"),
     ],
 )
 def test_rule_accepts(rule: str, source: str, target: str) -> None:
     assert CHECKS[rule](Example(Location("a", 1), source, target)) is None
+
+
+def find_flagged(check: Check, pairs: list[Pair]) -> list[int]:
+    return [row for row, texts in enumerate(pairs) if check(Example(Location("a", row + 1), *texts)) is not None]
+
+
+def split_pairs(pairs: list[Pair]) -> list[list[str]]:
+    return [list(side) for side in zip(*pairs, strict=True)]
+
+
+def test_targets_cut_at_half_are_found_among_intact_ones() -> None:
+    """One target in 50 is cut: at least 9 in 10 are found, and at most 1 in 200 of the others is flagged."""
+    pairs = make_pairs(3000)
+    cut_rows = set(range(7, 3000, 50))
+    for row in cut_rows:
+        pairs[row] = (pairs[row][0], pairs[row][1][: len(pairs[row][1]) // 2])
+    flagged = set(find_flagged(truncation.learn_truncation(split_pairs(pairs)).check, pairs))
+    assert len(flagged & cut_rows) >= 0.9 * len(cut_rows)
+    assert len(flagged - cut_rows) <= 0.005 * len(pairs)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("unit", ["characters", "words"])
+def test_a_maximum_length_is_found_on_either_side(side: int, unit: str) -> None:
+    pairs = make_pairs(2000)
+    limit = {"characters": 70, "words": 15}[unit]
+    for row, texts in enumerate(pairs):
+        text = texts[side][:limit] if unit == "characters" else " ".join(texts[side].split()[:limit])
+        pairs[row] = (text, texts[1]) if side == 0 else (texts[0], text)
+    statistics = truncation.learn_truncation(split_pairs(pairs))
+    assert (unit, limit) in statistics.sides[side].limits
+    assert statistics.sides[1 - side].limits == ()
+    flagged = find_flagged(statistics.check, pairs)
+    cut_count = sum(not truncation.ends_sentence(texts[side]) for texts in pairs)
+    assert 0.7 * cut_count < len(flagged) <= cut_count
+
+
+def test_intact_corpora_are_not_truncated() -> None:
+    pairs = make_pairs(3000)
+    without_final = [(source.rstrip(".!?"), target.rstrip(".!?")) for source, target in pairs]
+    titles = [(source, " ".join(target.split()[-3:]).rstrip(".!?")) for source, target in pairs]  # summaries
+    for corpus in (pairs, without_final, titles):
+        assert len(find_flagged(truncation.learn_truncation(split_pairs(corpus)).check, corpus)) <= 0.005 * len(corpus)
+
+
+@pytest.mark.parametrize("usual", ["NFC", "NFD"])
+def test_lines_of_the_rarer_normal_form_are_found(usual: Literal["NFC", "NFD"]) -> None:
+    """One line in 20 is in the other form; lines without accents have no form."""
+    rare: Literal["NFC", "NFD"] = "NFD" if usual == "NFC" else "NFC"
+    pairs = [(source, normalize(usual, target)) for source, target in make_pairs(1000)]
+    rows = [row for row in range(3, 1000, 20) if not pairs[row][1].isascii()]
+    for row in rows:
+        pairs[row] = (pairs[row][0], normalize(rare, pairs[row][1]))
+    assert find_flagged(normal_form.learn_forms(split_pairs(pairs)).check, pairs) == rows
+
+
+def test_letters_without_a_composed_form_are_no_mixture() -> None:
+    """NFC keeps these letters of Devanagari and Hebrew in two characters; the Angstrom sign becomes a letter."""
+    texts = ["क़ ख़", "שׁ", "10 Å", "plain", "日本語"] * 20
+    assert find_flagged(normal_form.learn_forms([texts]).check, [(text, "") for text in texts]) == []
 
 
 def test_the_offending_part_is_marked() -> None:

@@ -56,5 +56,5 @@ def test_without_datatrove_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
     for name in [name for name in sys.modules if name.split(".")[0] == "datatrove"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "datatrove", None)
-    with pytest.raises(RegardError, match=r"regard\[cluster\]"):
+    with pytest.raises(RegardError, match=r"\[cluster\]"):
         list(ReadSources(make_sources(tmp_path))(None))

@@ -15,7 +15,8 @@ from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, 
 from regard.config.toml_file import to_dict
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
 from regard.models.cost import cost
-from regard.train.auto.configure import AutoRun, bytes_per_token, configure
+from regard.train.auto.configure import configure
+from regard.train.auto.corpus_plan import AutoRun, bytes_per_token
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.auto.hyperparameters import Budget, format_count, training_settings, validation_settings
 from regard.train.auto.recipes import (
@@ -173,6 +174,41 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     assert run.model.task == "tag"
     assert run.model.head.kind == "tags"
     assert run.model.head.labels == ("NOUN", "VERB")
+
+
+@pytest.mark.parametrize(
+    ("rows", "metric", "reason"),
+    [
+        (
+            ["the\tO", "old\tO", "Ann\tB-PER", "Lee\tI-PER"],
+            "f1",
+            "entity F1, because 50 % of the words are in no entity",
+        ),
+        (["the\tD", "old\tA", "red\tA", "dog\tA"], "f1", "macro F1, because 75 % of the labels are 'A'"),
+        (["the\tD", "old\tA", "red\tA", "dog\tN"], "accuracy", "; accuracy selects the best model."),
+    ],
+)
+def test_f1_selects_the_model_where_accuracy_misleads(
+    tmp_path: Path, rows: list[str], metric: str, reason: str
+) -> None:
+    (tmp_path / "tags.conll").write_text("\n\n".join("\n".join(rows) for _ in range(60)) + "\n")
+    auto_run = configure(Conll(path=str(tmp_path / "tags.conll"), word=1, tag=2))
+    assert auto_run.run.validation.metric == metric
+    assert reason in find_reason(auto_run, "Validation:")
+    assert auto_run.run.validation.patience == 0
+
+
+def test_labels_keep_their_dropout_if_most_of_the_epochs_fit(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"a sentence of some words {n}\t{n % 2}\n" for n in range(5000)))
+    source = Table(path=str(tmp_path / "a.tsv"), label=2)
+    full_run = configure(source).run
+    seconds = 60.0 / full_run.train.updates  # the whole run takes a minute
+    dropouts = []
+    for minutes in (0.8, 0.2):
+        run = configure(source, minutes=minutes, timer=make_timer(seconds)).run
+        assert run.model.family == "encoder_only"
+        dropouts.append(run.model.encoder.dropout.sublayer)
+    assert dropouts == [0.3, 0.1]
 
 
 def test_one_label_teaches_nothing(tmp_path: Path) -> None:

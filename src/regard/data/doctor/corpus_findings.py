@@ -1,13 +1,15 @@
 """Findings about a corpus as a whole: misalignment, unrelated sides, leakage."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.base.formatting import pluralize
+from regard.data.doctor.detectors.language import LanguageJudge
 from regard.data.doctor.detectors.leakage import Leak
 from regard.data.doctor.detectors.relatedness import Relation
 from regard.data.doctor.detectors.sentence_alignment import Alignment
 from regard.data.doctor.locations import Locations
+from regard.data.doctor.rules.normal_form import NormalForms, learn_forms
 from regard.data.example import Location
 
 _MAX_MISALIGNED = 0.01  # the share of misaligned lines beyond which the corpus must be repaired
@@ -15,6 +17,8 @@ _MAX_LEAKED = 0.2  # the share of leaked held-out sources beyond which a score s
 _MAX_LEAKED_SHORT = 0.9  # the same for sources that are so short that different texts are often equal
 _MIN_LEAKED = 10  # held-out sources
 _SHORT = 20  # characters
+_MIN_COMPARED = 50  # held-out pairs needed to detect swapped sides
+_MAX_OTHER_SIDE = 0.8  # the share of held-out texts that fit the other side of the corpus
 _MAX_STRETCHES = 5  # misaligned stretches that are listed
 
 
@@ -76,6 +80,28 @@ def find_leakage(leaks: Iterable[Leak]) -> Iterator[CorpusFinding]:
 def is_grave_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool:
     """Whether the leaked share of held-out sources makes scores meaningless; short sources are often equal anyway."""
     return leaked >= _MIN_LEAKED and leaked > lines * (_MAX_LEAKED_SHORT if mean_length < _SHORT else _MAX_LEAKED)
+
+
+def compare_held_out(
+    judge: LanguageJudge | None, forms: NormalForms, sides: Sequence[Sequence[str]], name: str
+) -> Iterator[CorpusFinding]:
+    """Yield differences of held-out data from the corpus: swapped sides, another Unicode normal form.
+
+    Args:
+        judge: Judges languages by the profiles of the corpus.
+        forms: The normal forms of the corpus.
+        sides: A sample of the held-out data.
+        name: The name of the held-out data.
+    """
+    if judge is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
+        shares = [float(judge.judge(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)]
+        if min(shares) > _MAX_OTHER_SIDE:
+            yield CorpusFinding(f"The sides of the {name} are swapped.", "Exchange its source and its target.", True)
+    for form, corpus_form in zip(learn_forms(sides).forms, forms.forms, strict=False):
+        if form is not None and corpus_form is not None and form != corpus_form:
+            what = f"Unicode normal forms differ: {form} in the {name}, {corpus_form} in the corpus."
+            yield CorpusFinding(what, "Convert both to NFC, or train with --set tokenizer.normalise.form=nfc.", False)
+            return
 
 
 def describe_shift(shift: int) -> str:

@@ -13,25 +13,28 @@ from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
 from regard.config.run import AnySource, Documents
-from regard.data.doctor.corpus_findings import CorpusFinding, find_misalignment, find_unrelated, is_grave_leak
+from regard.data.doctor.corpus_findings import (
+    CorpusFinding,
+    compare_held_out,
+    find_misalignment,
+    find_unrelated,
+    is_grave_leak,
+)
 from regard.data.doctor.detectors.declared_languages import find_swapped_languages
 from regard.data.doctor.detectors.sentence_alignment import align
 from regard.data.doctor.examine import Diagnosis, examine
 from regard.data.doctor.fingerprints import find_held_out, fold
 from regard.data.doctor.locations import Locations
 from regard.data.doctor.profile import EvenSample, split_sides
-from regard.data.doctor.rules.normal_form import learn_forms
 from regard.data.doctor.summary import describe_rule, is_damage, is_damaged
 from regard.data.example import Example, Location
 
-_SAMPLE = 8192  # examples that the rules about single lines see, of all sources together
+_SAMPLE = 4096  # examples that the rules about single lines see, of all sources together
 _MIN_SAMPLE = 1024  # the same for each source
 _MIN_ROWS = 20  # with fewer examples a share says little
 _VALIDATION_SAMPLE = 512
 _HEAD = 20_000  # characters at the start of a document that are sampled
 _MIN_SHARED_LINE = 40  # characters of a line of running text whose repetition in the validation data is a leak
-_MIN_COMPARED = 50  # validation pairs needed to detect swapped sides
-_MAX_OTHER_SIDE = 0.8  # the share of validation texts that fit the other side of the training data
 _TRAINING_NOTICES = ("tags", "html-entity", "normal-form")  # rules of severity `notice` that training reports
 
 
@@ -180,15 +183,5 @@ class _SourceCheck:
 
     def compare(self, diagnosis: Diagnosis) -> Iterator[CorpusFinding]:
         """Yield differences of this validation source from the training data: swapped sides, another normal form."""
-        judge, sides, where = diagnosis.profile.judge, self._sides, ", ".join(self.source.paths)
-        if judge is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
-            shares = [float(judge.judge(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)]
-            if min(shares) > _MAX_OTHER_SIDE:
-                what = f"The sides of the validation data are swapped: {where}."
-                yield CorpusFinding(what, "Exchange its source and its target.", is_grave=True)
-        for form, training_form in zip(learn_forms(sides).forms, diagnosis.profile.forms.forms, strict=False):
-            if form is not None and training_form is not None and form != training_form:
-                what = f"The validation data are in Unicode normal form {form}, the training data in {training_form}"
-                fix = "Convert both to NFC, or add --set tokenizer.normalise.form=nfc."
-                yield CorpusFinding(f"{what}: {where}.", fix, is_grave=False)
-                return
+        profile, name = diagnosis.profile, f"validation data ({', '.join(self.source.paths)})"
+        return compare_held_out(profile.judge, profile.forms, self._sides, name)

@@ -23,7 +23,6 @@ _MIN_EVIDENCE = 25.0  # nats of evidence to report a stretch; random text reache
 _MAX_VOTE = 3.0  # nats; the limit of one line's vote
 _MIN_ROWS = 10  # lines of a stretch
 _MAX_CORRELATION = 0.25  # of the lengths of a misaligned stretch; more if lengths correlate strongly in this corpus
-_DISTANCE = 0.382  # of the corpus; lines so far apart are unrelated
 _MAX_WINDOWS = 2000  # windows, evenly spread, from which the statistics of aligned lines are estimated
 
 
@@ -63,9 +62,9 @@ def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
         return Alignment(correlations, (), is_informative=False)
     unrelated_deviation = float(np.sqrt(_robust_deviation(log_source) ** 2 + _robust_deviation(log_target) ** 2))
     centre, aligned_deviation = _estimate_aligned(log_source, log_target)
-    # Each window uses its best shift, which makes even unrelated lines look similar: compare with distant lines.
-    _, distant_deviation = _estimate_aligned(log_source, np.roll(log_target, int(_DISTANCE * len(log_target))))
-    if not aligned_deviation < min(0.7 * unrelated_deviation, 0.85 * distant_deviation):
+    # Each window uses its best shift, which makes even unrelated lines look similar: compare with random lines.
+    _, random_deviation = _estimate_aligned(log_source, np.random.default_rng(1).permutation(log_target))
+    if not aligned_deviation < min(0.7 * unrelated_deviation, 0.85 * random_deviation):
         return Alignment(correlations, (), is_informative=False)
     votes = _compute_votes(log_target - log_source - centre, aligned_deviation, unrelated_deviation)
     stretches = [

@@ -26,6 +26,12 @@ _MIN_TEXTS = 30  # texts with final punctuation that are needed to learn whether
 _MIN_AGREEMENT = 0.5  # of texts with final punctuation, the share whose partners have it, too
 _MIN_CUT = 0.2  # of the texts of a truncated side, the share that stops inside a word or after a frequent one
 _FREQUENT_COUNT = 12  # the most frequent words of a side: articles, prepositions, conjunctions
+_MIN_FREQUENCY = 0.05  # of the texts contain a frequent word
+_MAX_SAME_ENDING = 0.3  # of the suspects end with the same word
+_MIN_PROSE = 0.97  # of the characters of prose are letters, digits, spaces and usual punctuation
+_PROSE_PUNCTUATION = " .,;:!?…'\"-‐–—‘’‚“”„«»¿¡。、，！？；：「」।॥؟،"  # noqa: RUF001
+_MAX_PROSE_TEXTS = 1000
+_MIN_WITHOUT_FINAL = 0.4  # of the suspects have no final punctuation inside, either
 _MIN_SPIKE = 10  # texts of exactly the maximum length
 _SPIKE_FACTOR = 5  # times as many texts of the maximum length as of each length shortly below
 
@@ -108,21 +114,38 @@ def _learn_side(texts: list[str], partners: list[str]) -> SideTruncation:
     if agreement >= _MIN_AGREEMENT:
         return SideTruncation(is_checked=True, limits=limits)
     suspects = [text for text, ends, expected in zip(texts, has_end, partner_has_end, strict=True) if expected > ends]
-    is_systematic = partner_has_end.mean() >= 0.5 and _measure_cut(texts, suspects) >= _MIN_CUT
+    is_systematic = bool(
+        partner_has_end.mean() >= 0.5
+        and min(_measure_prose(texts), _measure_prose(partners)) >= _MIN_PROSE
+        and np.mean([_FINAL.isdisjoint(text) for text in suspects]) >= _MIN_WITHOUT_FINAL
+        and _measure_cut(texts, suspects) >= _MIN_CUT
+    )
     return SideTruncation(is_systematic=is_systematic, limits=limits)
 
 
+def _measure_prose(texts: list[str]) -> float:
+    """The share of letters, digits, spaces and punctuation of prose; code and formulas have other characters, too."""
+    characters = Counter("".join(texts[:_MAX_PROSE_TEXTS]))
+    prose = sum(
+        count for character, count in characters.items() if character.isalnum() or character in _PROSE_PUNCTUATION
+    )
+    return prose / max(characters.total(), 1)
+
+
 def _measure_cut(texts: list[str], suspects: list[str]) -> float:
-    """The share of suspects that stop inside a word, or after a word that is frequent but ends few sentences."""
-    words = [_ALPHANUMERIC.findall(text.lower()) for text in texts]
-    counts = Counter(word for items in words for word in items[:-1])
-    frequent = {word for word, _ in counts.most_common(_FREQUENT_COUNT)}
-    prefixes = {word[:length] for word in counts for length in range(2, len(word))}
-    cut = 0
-    for text in suspects:
-        ending = next(reversed(_ALPHANUMERIC.findall(text.lower())), "")
-        is_fragment = ending not in counts and ending in prefixes
-        cut += is_fragment or ending in frequent
+    """The share of suspects that stop inside a word, or after one of the most frequent words."""
+    items = [_ALPHANUMERIC.findall(text.lower()) for text in texts]
+    counts = Counter(item for text_items in items for item in text_items[:-1])
+    frequent = {item for item, count in counts.most_common(_FREQUENT_COUNT) if count >= _MIN_FREQUENCY * len(texts)}
+    prefixes = {item[:length] for item in counts for length in range(2, len(item))}
+    endings = Counter(next(reversed(_ALPHANUMERIC.findall(text.lower())), "") for text in suspects)
+    if max(endings.values(), default=0) > _MAX_SAME_ENDING * len(suspects):
+        return 0.0  # an ending that most texts share belongs to their format
+    cut = sum(
+        count
+        for ending, count in endings.items()
+        if ending in frequent or (ending not in counts and ending in prefixes)
+    )
     return cut / max(len(suspects), 1)
 
 

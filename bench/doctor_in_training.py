@@ -1,0 +1,70 @@
+"""Benchmark the check that `regard train` makes: its share of the CPU time in which a corpus is prepared.
+
+    python -m bench.doctor_in_training            # 320,000 pairs of Europarl
+    python -m bench.doctor_in_training --quick    # 29,000 pairs of Multi30k
+
+Preparing means what happens before the first update: statistics and checksums, vocabulary, shards. The last output line
+is JSON.
+"""
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from regard.config.run import AnySource, Lines
+from regard.data.doctor.one_pass import TrainingCheck
+from regard.store.run_folder import RunFolder
+from regard.train.auto.configure import configure
+from regard.train.auto.corpus_stats import collect_stats
+from regard.train.data import prepare_data
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="29,000 pairs instead of 320,000")
+    is_quick = parser.parse_args().quick
+    folder, valid = ("multi30k", "val") if is_quick else ("europarl_deen", "valid")
+    train, validation = make_source(f"{folder}/train"), make_source(f"{folder}/{valid}")
+    seconds = {}
+    start = measure_cpu()
+    stats = collect_stats([train])
+    collect_stats([validation])
+    seconds["statistics"] = measure_cpu() - start
+    check = TrainingCheck([train], [validation])
+    start = measure_cpu()
+    collect_stats([train], check.add)
+    collect_stats([validation], check.add_validation)
+    seconds["collecting for the check"] = measure_cpu() - start - seconds["statistics"]
+    start = measure_cpu()
+    verdict = check.judge()
+    seconds["verdict"] = measure_cpu() - start
+    run = configure([train], validation=[validation], updates=1).run
+    with tempfile.TemporaryDirectory() as path:
+        start = measure_cpu()
+        prepare_data(run, RunFolder(Path(path)), lambda _: None, stats.file_infos)
+        seconds["vocabulary and shards"] = measure_cpu() - start
+    added = seconds["collecting for the check"] + seconds["verdict"]
+    share = added / (seconds["statistics"] + seconds["vocabulary and shards"])
+    for name, value in seconds.items():
+        print(f"{name:26} {value:7.1f} CPU-s")
+    print(f"{stats.examples:,} pairs: the check adds {share:.1%}; refused: {verdict.refusals}")
+    print(json.dumps({"cpu_s": seconds, "share": share}))
+
+
+def make_source(name: str) -> AnySource:
+    return Lines(source=str(DATA / f"{name}.en.gz"), target=str(DATA / f"{name}.de.gz"), languages=("en", "de"))
+
+
+def measure_cpu() -> float:
+    """The CPU time of this process and of its ended children."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+if __name__ == "__main__":
+    main()

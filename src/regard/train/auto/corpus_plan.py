@@ -1,0 +1,411 @@
+"""Make a run from the statistics of a corpus and the user's requests, with a reason for every choice."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log, log10
+from typing import Any
+
+from regard.base.errors import ConfigError, RegardError
+from regard.base.formatting import pluralize
+from regard.config import codec
+from regard.config.model import AnyModel
+from regard.config.run import (
+    AnySource,
+    AnyTokenizer,
+    ByteBpe,
+    CharacterLevel,
+    Data,
+    Distillation,
+    Run,
+)
+from regard.config.toml_file import SettingsFile, to_dict, with_changes
+from regard.data.doctor.one_pass import TrainingCheck
+from regard.data.example import FileInfo
+from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
+from regard.train.auto.hyperparameters import (
+    Budget,
+    format_count,
+    mark_overridden,
+    round_digits,
+    training_settings,
+    validation_settings,
+)
+from regard.train.auto.recipes import (
+    CHARACTER_LEVEL,
+    Recipe,
+    TaskKind,
+    model_for,
+    recipe_for_preset,
+    recipe_for_size,
+)
+
+MIN_EXAMPLES = 50  # fewer examples cannot be split into training and validation
+MIN_CHARACTERS = 2000  # the same for running text
+BATCH_TOKENS = 4096  # tokens per batch
+MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are used
+MIN_UPDATES, MAX_UPDATES = 200, 300_000
+MANY_EPOCHS = 10  # with fewer, strong dropout needs another reason
+SHORT_SENTENCE = 25  # characters; shorter examples count for less
+NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
+MAX_ENTRY_CHARACTERS = 12  # mean length up to which the examples are single words (a lexicon), not sentences
+FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters for a character-level model
+LEXICON_VOCABULARY = 512  # for a lexicon: letters and frequent letter groups
+SPECIAL_TOKENS = 7  # in every vocabulary
+
+
+@dataclass(frozen=True)
+class AutoRun:
+    """A configured run, the reasons for its settings, and the statistics of the corpus."""
+
+    run: Run
+    reasons: tuple[str, ...]
+    stats: CorpusStats
+    typical_length: int  # tokens per row, used to estimate costs
+    file_infos: Mapping[str, FileInfo]  # size and sha256 of the corpus files: `fit` need not compute them again
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """Corpus statistics and the user's requests, from which a run is made."""
+
+    sources: tuple[AnySource, ...]
+    validation: tuple[AnySource, ...]
+    stats: CorpusStats
+    changes: Mapping[str, Any]
+    preset: str | None
+    check: TrainingCheck | None = None
+
+    @property
+    def task(self) -> TaskKind:
+        """The task, from the content of the corpus and, for running text, from the preset."""
+        tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
+        task = tasks[self.stats.content]
+        return model_for(task, self.preset)[0] if self.preset is not None else task
+
+    @property
+    def size(self) -> int:
+        """The corpus size for the recipes; short examples count for less than sentences."""
+        if self.stats.content == "text":
+            return self.stats.source.characters
+        return round(self.stats.examples * min(1.0, self.stats.mean_length / SHORT_SENTENCE))
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe for this corpus and preset."""
+        recipe = recipe_for_size(self.task, self.size)
+        recipe = recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
+        if self.distillation is None:
+            return recipe
+        # With several translations of each source a model overfits later: dropout and epochs of as many pairs.
+        originals = self.distillation.mode == "add"
+        enlarged = recipe_for_size(self.task, self.size * (self.distillation.translations_per_source + originals))
+        return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
+
+    @cached_property
+    def distillation(self) -> Distillation | None:
+        """The requested distillation; None without teachers, or if its settings are invalid (the parser reports it)."""
+        changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "distillation"}
+        with suppress(ConfigError):
+            table = with_changes({}, changes)
+            return SettingsFile[Distillation](Distillation).parse(table["distillation"]) if table else None
+        return None
+
+    def make_run(self, recipe: Recipe, budget: Budget | None = None) -> AutoRun:
+        """Make the run of a recipe; `budget` is given if the time is."""
+        reasons: list[str] = []
+        tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
+        model = self._choose_model(recipe, vocabulary_size)
+        reasons.append(_explain_dropout(recipe))
+        if self.task == "translate":
+            reasons.append(NORM_REASON)
+        if self.distillation is not None:
+            reasons.append(_explain_distillation(self.distillation))
+        data = self._choose_data(recipe, model, reasons)
+        typical_length = self.typical_length(recipe, data.max_length)
+        epoch_tokens = self.epoch_tokens(recipe)
+        requested_updates = self._requested("train.updates")
+        budget = budget or self._choose_budget(recipe, epoch_tokens)
+        reasons.append(_explain_updates(budget, self.recipe.epochs, epoch_tokens, requested_updates is not None))
+        validation_pairs = (
+            self.validation_stats.examples
+            if self.validation_stats is not None
+            else round(data.held_out * self.stats.examples)
+        )
+        tables = {
+            "data": data.model_copy(update={"batch_tokens": self._choose_batch_tokens(data, budget)}),
+            "tokenizer": tokenizer,
+            "model": model,
+            "train": training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons),
+            "validation": validation_settings(self.task, budget, validation_pairs, self.stats.labels, reasons),
+        }
+        run = codec.RUN_FILES.parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
+        reasons.insert(0, self._explain_preset(recipe, run.model))
+        validation_infos = self.validation_stats.file_infos if self.validation_stats is not None else {}
+        file_infos = {**self.stats.file_infos, **validation_infos}
+        return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
+
+    def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
+        """Choose updates and tokens per update from the recipe, unless the user requested them."""
+        update_tokens = self._requested("train.update_tokens") or recipe.update_tokens
+        updates = self._requested("train.updates")
+        return Budget(
+            updates or min(MAX_UPDATES, max(MIN_UPDATES, round_digits(recipe.epochs * epoch_tokens / update_tokens))),
+            update_tokens,
+        )
+
+    def _requested(self, setting: str) -> int | None:
+        """Return a positive number that the user requested; invalid values are reported later by the parser."""
+        value = self.changes.get(setting)
+        return value if isinstance(value, int) and value > 0 else None
+
+    def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
+        """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
+        share = budget.update_tokens if self.task == "continue" else budget.update_tokens // 2
+        return min(data.batch_tokens, max(data.max_length, share))
+
+    def typical_length(self, recipe: Recipe, max_length: int) -> int:
+        """Estimate tokens per row: the longer side of a pair, both sides of a labelled text, or a full row of text."""
+        if self.task == "continue" or is_running_text(self.stats, self.sources):  # documents are split into full rows
+            return max_length
+        sides = [
+            _estimate_tokens(side, self.vocabulary_size(recipe)) for side in (self.stats.source, self.stats.target)
+        ]
+        tokens = (sum if self.stats.content == "labels" else max)(sides) / self.stats.examples
+        return min(max_length, max(4, round(tokens) + 1))
+
+    def vocabulary_size(self, recipe: Recipe) -> int:
+        """Choose the vocabulary size; CHARACTER_LEVEL if every character is a token."""
+        stats = self.stats
+        if requested := self._requested("tokenizer.vocabulary"):
+            return requested
+        kind = self.changes.get("tokenizer.kind", "character" if recipe.vocabulary == CHARACTER_LEVEL else "")
+        if kind == "character" and len(stats.source.alphabet | stats.target.alphabet) <= MAX_CHARACTER_VOCABULARY:
+            return CHARACTER_LEVEL
+        if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
+            return LEXICON_VOCABULARY
+        return min(recipe.vocabulary or FALLBACK_VOCABULARY, self._max_useful_vocabulary)
+
+    @property
+    def _max_useful_vocabulary(self) -> int:
+        return max(512, 2 * self.stats.distinct_count)
+
+    def epoch_tokens(self, recipe: Recipe) -> float:
+        """Estimate the tokens of one epoch, padding and the teachers' translations included."""
+        pairs_per_source = 1.0 if self.distillation is None else self.distillation.pairs_per_source
+        return pairs_per_source * self.corpus_tokens(recipe)
+
+    def corpus_tokens(self, recipe: Recipe) -> float:
+        """Estimate the tokens of the corpus, padding included."""
+        if self.task == "continue" or is_running_text(self.stats, self.sources):
+            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
+                1.0 if self.task == "continue" else 1.1
+            )
+        return 1.1 * self.typical_length(recipe, self._requested("data.max_length") or 512) * self.stats.examples
+
+    def validation_tokens(self, recipe: Recipe, full_run: "AutoRun") -> float:
+        """Estimate the cost of a validation, in training tokens.
+
+        A forward pass costs a third of a training step; generating a token costs about one training token.
+        """
+        share = full_run.run.data.held_out
+        if self.validation_stats is not None:
+            share = self.validation_stats.source.characters / max(1, self.stats.source.characters)
+        return share * self.corpus_tokens(recipe) / 3 + full_run.run.validation.sentences * full_run.typical_length
+
+    @cached_property
+    def validation_stats(self) -> CorpusStats | None:
+        """Statistics of the user's validation corpus, if there is one."""
+        if not self.validation:
+            return None
+        return collect_stats(self.validation, None if self.check is None else self.check.add_validation)
+
+    @cached_property
+    def _prefers_bfloat16(self) -> bool:
+        """Whether the device of the run is faster in bfloat16."""
+        from regard.train.device import prefers_bfloat16  # imports torch: only when needed
+
+        table = self.changes.get("device")
+        requested = table.get("name") if isinstance(table, Mapping) else None
+        return prefers_bfloat16(str(self.changes.get("device.name", requested or "auto")))
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[AnyTokenizer, int]:
+        """Choose the tokenizer and its vocabulary size."""
+        stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
+        if vocabulary_size == CHARACTER_LEVEL:
+            character_count = len(stats.source.alphabet | stats.target.alphabet)
+            reasons.append(f"Vocabulary: the {character_count} distinct characters of the text.")
+            return CharacterLevel(), character_count + SPECIAL_TOKENS
+        sides = ", shared by both sides" if stats.content == "pairs" else ""
+        if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
+            reasons.append(
+                f"Vocabulary: {vocabulary_size} tokens of byte-level BPE{sides}: the examples are words "
+                f"({stats.mean_length:.0f} characters), and larger subwords would hide their spelling."
+            )
+        else:
+            only = "only " if vocabulary_size == self._max_useful_vocabulary else ""
+            reasons.append(
+                f"Vocabulary: {vocabulary_size:,} tokens of byte-level BPE (no unknown tokens){sides}; "
+                f"the text has {only}{stats.distinct_count:,} distinct words."
+            )
+        return ByteBpe(vocabulary=vocabulary_size), vocabulary_size
+
+    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
+        from regard.models.cost import cost  # imports torch: only when needed
+
+        parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
+        is_short = self.stats.content != "text" and self.stats.mean_length < SHORT_SENTENCE
+        size_text = _describe_size(self.stats) + f" of {self.stats.mean_length:.0f} characters" * is_short
+        summary = f"{size_text}: preset {recipe.preset} ({format_count(parameters)} parameters)"
+        default_recipe = recipe_for_size(self.task, self.size)
+        if default_recipe.preset == recipe.preset:
+            return f"{summary}, because {default_recipe.reason}."
+        if self.preset is None:
+            return f"{summary}, because there is no time for {default_recipe.preset}, the default for this corpus."
+        return f"{summary}, as you requested; the default for this corpus is {default_recipe.preset}."
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int) -> AnyModel:
+        """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
+        task, model = model_for(self.task, recipe.preset)
+        changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
+        for stack in ("encoder", "decoder"):
+            if hasattr(model, stack):
+                changes |= {
+                    f"{stack}.dropout.{dropout_site}": recipe.dropout for dropout_site in ("embedding", "sublayer")
+                }
+                if task == "translate":
+                    changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
+        for table in ("source", "target", "tokens"):
+            if getattr(getattr(model, table, None), "kind", "") == "tokens":
+                changes[f"{table}.vocabulary"] = vocabulary_size
+        if task in ("classify", "tag"):
+            labels = sorted(self.stats.labels)
+            if len(labels) < 2:
+                what = f"Every example has the same label, {labels[0]!r}."
+                raise RegardError(what, fix="Give examples with at least two labels.")
+            kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
+            changes["head"] = {**kind, "labels": labels}
+        return codec.preset(recipe.preset, changes)
+
+    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+        max_length = _choose_max_length(self.task, model)
+        batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.update_tokens))
+        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length)
+        if self.validation_stats is not None:
+            validation_stats = self.validation_stats
+            if validation_stats.content != self.stats.content:
+                kinds = f"{validation_stats.content}, and the training corpus holds {self.stats.content}"
+                what = f"The validation corpus holds {kinds}."
+                raise RegardError(what, fix="Give validation files of the same kind.")
+            reasons.append(f"Validation data: {_describe_size(validation_stats)} of your own.")
+            return data
+        share = self._choose_held_out()
+        if is_running_text(self.stats, self.sources):
+            amount, method = f"{format_count(share * self.stats.source.characters)} characters", "the end of the text"
+        else:
+            amount, method = (
+                f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}s",
+                "chosen at random; equal sources stay in one part",
+            )
+        reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
+        return data.model_copy(update={"held_out": share})
+
+    def _choose_held_out(self) -> float:
+        """Choose the held-out share: enough to compare models, at most a fifth."""
+        stats = self.stats
+        if is_running_text(stats, self.sources):
+            if stats.source.characters < MIN_CHARACTERS:
+                what = f"The text has {stats.source.characters:,} characters, too few to hold some out for validation."
+                raise RegardError(what, fix=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
+            return _held_out_fraction(500_000, stats.source.characters, 0.1)
+        if stats.examples < MIN_EXAMPLES:
+            verb = "is" if stats.examples == 1 else "are"
+            raise RegardError(
+                f"{_count_examples(stats)} {verb} too few to hold some out for validation.",
+                fix=f"Give at least {MIN_EXAMPLES}, or validation data: {_validation_options(stats)}.",
+            )
+        target_examples = 1000 if stats.examples < 1_000_000 else 2000
+        return _held_out_fraction(target_examples, stats.examples, 0.1 if stats.examples >= 200 else 0.2)
+
+
+def _validation_options(stats: CorpusStats) -> str:
+    pairs = "--validation-source and --validation-target, or " if stats.content == "pairs" else ""
+    return f"{pairs}--validation"
+
+
+def _explain_distillation(settings: Distillation) -> str:
+    translators = {"each": "one by each teacher", "ensemble": "by the ensemble of the teachers"}[settings.combine]
+    translators = translators if len(settings.teachers) > 1 else "by the teacher"
+    count = pluralize(settings.translations_per_source, "translation")
+    translations = f"{count} of every training source, {translators}"
+    originals = f"the pairs, each {settings.original_weight:g} times per epoch, and " if settings.mode == "add" else ""
+    search = f"beam size {settings.beam_size}, length penalty {settings.length_penalty:g}"
+    return f"Training data: {originals}{translations} ({search}; made before the first update)."
+
+
+def _explain_dropout(recipe: Recipe) -> str:
+    if recipe.dropout > 0.1 and recipe.epochs < MANY_EPOCHS:
+        return f"Dropout: {recipe.dropout:g}, because a model overfits so few examples within a few epochs."
+    if recipe.dropout > 0.1:
+        return f"Dropout: {recipe.dropout:g}, because the run makes many epochs over little text."
+    if recipe.dropout:
+        return f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
+    return "Dropout: none, because a model of this size does not overfit so much text."
+
+
+def _explain_updates(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
+    epochs_made = budget.updates * budget.update_tokens / epoch_tokens
+    epochs_text = format_count(epochs_made) if epochs_made >= 10 else f"{epochs_made:.1f}"
+    amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text} epochs"
+    if is_requested:
+        return f"{amount}, as you requested."
+    if budget.minutes is not None and budget.is_time_limited:
+        limit = f"as many as fit into {describe_minutes(budget.minutes)} here"
+        return f"{amount}, {limit}; the run adapts them to its speed. {epochs} epochs would be better."
+    if budget.minutes is not None:
+        return f"{amount}: no more are useful for this corpus, and they fit into {describe_minutes(budget.minutes)}."
+    return f"{amount}; small corpora need many epochs." if epochs >= 100 else f"{amount}."
+
+
+def describe_minutes(minutes: float) -> str:
+    """Return the minutes as text: "1 minute", "2.5 minutes"."""
+    return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+
+
+def _held_out_fraction(target: int, total: int, max_share: float) -> float:
+    share = min(max_share, target / total)
+    return round(share, 2 - int(log10(share)))
+
+
+def _choose_max_length(task: TaskKind, model: AnyModel) -> int:
+    """Choose the maximum tokens per row: for running text the context length; at most the learned positions."""
+    stack = model.encoder if model.family == "encoder_only" else model.decoder
+    context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024
+    max_length = context_length if task == "continue" else 512
+    return min(max_length, stack.position.length) if stack.position.kind == "learned" else max_length
+
+
+def _estimate_tokens(side: SideStats, vocabulary_size: int) -> float:
+    return side.characters if vocabulary_size == CHARACTER_LEVEL else side.bytes / bytes_per_token(vocabulary_size)
+
+
+def bytes_per_token(vocabulary_size: int) -> float:
+    """Estimate bytes per token: fitted to English and German with vocabularies of 1,000 to 32,000."""
+    return max(1.0, 0.66 * log(vocabulary_size) - 1.8)
+
+
+def _describe_size(stats: CorpusStats) -> str:
+    if stats.content == "text":
+        return f"{format_count(stats.source.characters)} characters"
+    return _count_examples(stats)
+
+
+def _count_examples(stats: CorpusStats) -> str:
+    return pluralize(stats.examples, _unit_name(stats))
+
+
+def _unit_name(stats: CorpusStats) -> str:
+    """Return the name of one example, in the singular."""
+    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line"}
+    return names[stats.content]

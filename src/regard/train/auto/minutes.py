@@ -1,0 +1,97 @@
+"""Fit a run into the minutes that the user gives: model size, number of updates, tokens per update.
+
+`regard.train.time_budget` adapts the number of updates later, when the run knows its speed.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from regard.config.run import (
+    LABEL_TASKS,
+    Run,
+)
+from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, describe_minutes
+from regard.train.auto.hyperparameters import (
+    FEW_VALIDATIONS,
+    Budget,
+    round_digits,
+)
+from regard.train.auto.recipes import (
+    smaller_recipes,
+)
+
+MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
+FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
+UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
+
+
+def configure_for_minutes(
+    corpus_plan: CorpusPlan, minutes: float, count_seconds: Callable[[], float], timer: UpdateTimer
+) -> AutoRun:
+    """Choose the largest model that makes enough epochs in the time, with dropout for that many epochs."""
+    recipes = (
+        [corpus_plan.recipe] if corpus_plan.preset is not None else smaller_recipes(corpus_plan.task, corpus_plan.size)
+    )
+    for recipe in recipes:
+        full_run = corpus_plan.make_run(recipe)
+        is_size_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
+        seconds = timer(full_run.run, min(full_run.typical_length, full_run.run.data.max_length))
+        validation_seconds = (
+            FEW_VALIDATIONS
+            * seconds
+            * corpus_plan.validation_tokens(recipe, full_run)
+            / full_run.run.train.update_tokens
+        )
+        budget = _fit_budget(full_run.run, minutes, count_seconds(), seconds, validation_seconds, is_size_fixed)
+        if not budget.is_time_limited:
+            return corpus_plan.make_run(recipe, budget)
+        epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
+        if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
+            few_epochs = recipe.epochs / 2 if corpus_plan.task in LABEL_TASKS else FEW_EPOCHS
+            recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < few_epochs else recipe
+            auto_run = corpus_plan.make_run(recipe, budget)
+            if epochs >= 1:
+                return auto_run
+            warning = _warn_of_few_epochs(corpus_plan, auto_run, epochs, minutes)
+            return replace(auto_run, reasons=(*auto_run.reasons, warning))
+    raise AssertionError("the last recipe is always taken")  # pragma: no cover
+
+
+def _warn_of_few_epochs(corpus_plan: CorpusPlan, auto_run: AutoRun, epochs: float, minutes: float) -> str:
+    """Say that the run sees only a part of the corpus, and which smaller model would see all of it."""
+    from regard.train.autotune import count_flops  # imports torch: only when needed
+
+    def flops_per_token(run: Run) -> float:
+        return count_flops(run, auto_run.typical_length) / run.data.batch_tokens
+
+    flops = flops_per_token(auto_run.run)
+    seen = f"Warning: in {describe_minutes(minutes)} the run sees about {epochs:.0%} of the corpus"
+    for recipe in smaller_recipes(corpus_plan.task, corpus_plan.size):
+        smaller_epochs = epochs * flops / flops_per_token(corpus_plan.make_run(recipe).run)
+        if smaller_epochs >= max(1.0, 1.2 * epochs):
+            return f"{seen}; --preset {recipe.preset} would make about {smaller_epochs:.1f} epochs."
+    needed = round_digits(minutes / epochs) + 1
+    return f"{seen}, and no smaller preset would see all of it; one epoch takes about {needed:,} minutes."
+
+
+def _fit_budget(
+    run: Run,
+    minutes: float,
+    available_seconds: float,
+    seconds_per_update: float,
+    validation_seconds: float,
+    is_size_fixed: bool,
+) -> Budget:
+    """Fit the updates into the time beside validation; at most as many as suit the corpus.
+
+    If few updates fit, each gets fewer tokens, unless the user fixed this size: more updates train better.
+    """
+    full_updates, update_tokens = run.train.updates, run.train.update_tokens
+    affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds_per_update
+    if affordable_updates >= full_updates:
+        return Budget(full_updates, update_tokens, minutes=minutes, max_updates=full_updates)
+    max_updates = full_updates
+    while not is_size_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
+        update_tokens, affordable_updates, max_updates = update_tokens // 2, affordable_updates * 2, max_updates * 2
+    updates = max(1, int(affordable_updates))
+    return Budget(updates, update_tokens, is_time_limited=True, minutes=minutes, max_updates=max_updates)

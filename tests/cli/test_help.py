@@ -1,0 +1,68 @@
+"""The help of every command has examples that can be parsed, readable options, and headings."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer.main  # noqa: TID251
+
+from regard.cli.app import app
+from regard.cli.help import OTHER_OPTIONS
+from tests.commands import parse_command_line, run_command
+
+MAX_UNGROUPED = 6  # options without a heading in the help of one command
+
+
+def iter_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from iter_commands(inner, (*path, name))
+
+
+COMMANDS = dict(iter_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help(path: tuple[str, ...]) -> None:
+    done = run_command(*path, "--help", columns=80)
+    assert done.code == 0
+    assert "<" not in done.output.replace("<2de>", "").replace("<url>", "")  # no types such as <bool>
+    assert max(map(len, done.output.splitlines())) <= 100
+    assert run_command(*path, "-h", columns=80).output == done.output
+    command = COMMANDS[path]
+    options = [option for option in command.params if option.param_type_name == "option" and not option.hidden]
+    for option in options:
+        assert option.help, option.name
+        assert option.is_flag or option.metavar, option.name
+    ungrouped = done.output.partition(f"{OTHER_OPTIONS}:")[2].count("\n  -")
+    assert ungrouped <= MAX_UNGROUPED
+
+
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path != ("info",)], ids=" ".join)
+def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
+    examples = [line.strip() for line in COMMANDS[path].epilog.strip().splitlines()]
+    assert examples
+    for example in examples:
+        command = example.partition("| ")[2] or example
+        parse_command_line(command.partition(" > ")[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tokenizr",), "Did you mean `regard tokenizer`?"),
+        (("tokenizer", "lern"), "Did you mean `regard tokenizer learn`?"),
+        (("translate", "m", "--n-bst", "3"), "Did you mean --n-best?"),
+        (("train", "--lr", "0.1"), "--set train.schedule.peak"),
+        (("translate", "m", "--beam", "five"), "got 'five'"),
+    ],
+)
+def test_a_similar_name_is_suggested(arguments: tuple[str, ...], message: str) -> None:
+    done = run_command(*arguments)
+    assert done.code == 2
+    assert message in done.errors
+
+
+def test_no_arguments_show_the_help() -> None:
+    assert "regard demo" in run_command().output
+    assert "regard tokenizer learn" in run_command("tokenizer").output

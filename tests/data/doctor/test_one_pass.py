@@ -1,0 +1,203 @@
+"""The check that training makes while it reads a corpus: what it refuses, and what it must not refuse."""
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType, SimpleNamespace
+from unicodedata import normalize
+
+import pytest
+
+from regard.config.run import AnySource, Documents, Lines
+from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
+from regard.data.example import Example, Location
+from tests.data.doctor.synthetic_pairs import Pair, make_pairs
+from tests.train.runs import make_sentences, translate_sentence
+
+PAIRS = make_pairs(1200)
+SOURCE = Lines(source="a.en", target="a.de", languages=("en", "de"))
+
+
+def judge(
+    pairs: Sequence[tuple[str, str | None]],
+    validation: Sequence[tuple[str, str | None]] = (),
+    source: AnySource = SOURCE,
+) -> TrainingVerdict:
+    check = TrainingCheck([source], [Lines(source="v.en", target="v.de")] if validation else [])
+    for line, pair in enumerate(pairs, 1):
+        check.add(0, Example(Location("a.en", line), *pair))
+    for line, pair in enumerate(validation, 1):
+        check.add_validation(0, Example(Location("v.en", line), *pair))
+    return check.judge()
+
+
+def damage(share: float, change: Callable[[str, str], Pair], seed: int = 5) -> list[Pair]:
+    """PAIRS, of which a share is changed."""
+    rng = random.Random(seed)
+    return [change(*pair) if rng.random() < share else pair for pair in PAIRS]
+
+
+@pytest.mark.parametrize("count", [50, 200, 1200])
+def test_clean_pairs_are_accepted(count: int) -> None:
+    assert judge(PAIRS[:count], make_pairs(100, seed=2)) == TrainingVerdict((), ())
+
+
+REFUSED: dict[str, tuple[list[Pair], str]] = {
+    "shuffled": (list(zip([p[0] for p in PAIRS], random.Random(1).sample([p[1] for p in PAIRS], 1200), strict=True)),
+                 "The two sides are unrelated"),
+    "sorted": (list(zip([p[0] for p in PAIRS], sorted(p[1] for p in PAIRS), strict=True)), "The two sides are unrelat"),
+    "a line lost": ([(PAIRS[n][0], PAIRS[n + (n >= 600)][1]) for n in range(1199)], "Misaligned from a.en:60"),
+    "the first line lost": ([(PAIRS[n][0], PAIRS[n + 1][1]) for n in range(1199)], "the targets come 1 line too early"),
+    "copied": ([(source, source) for source, _ in PAIRS], "Untranslated copy: 100.0%"),
+    "a fifth copied": (damage(0.2, lambda source, _: (source, source)), "Untranslated copy: "),
+    "a fifth swapped": (damage(0.2, lambda source, target: (target, source)), "Languages swapped: "),
+    "a fifth empty": (damage(0.2, lambda source, _: (source, "")), "Empty side: "),
+    "a fifth cut at half": (damage(0.2, lambda source, target: (source, target[: len(target) // 2])), "Truncated text"),
+    "cut at half": ([(source, target[: len(target) // 2]) for source, target in PAIRS], "Truncated text: 9"),
+    "half of the words": ([(source, " ".join(target.split()[: len(target.split()) // 2])) for source, target in PAIRS],
+                          "Truncated text: 9"),
+    "50 characters at most": ([(source, target[:50]) for source, target in PAIRS], "Truncated text: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_faulty_corpus_is_refused(fault: str) -> None:
+    pairs, what = REFUSED[fault]
+    verdict = judge(pairs)
+    assert any(what in refusal and "a.en:" in refusal for refusal in verdict.refusals), verdict
+
+
+def make_sequences(count: int, words: Sequence[str], seed: int = 1) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(words, k=rng.randint(3, 15))) for _ in range(count)]
+
+
+WORDS = sorted({word for source, _ in PAIRS for word in source.rstrip(".!?").split()})[:300]
+TASKS: dict[str, Callable[[str], str]] = {
+    "reverse": lambda text: " ".join(reversed(text.split())),
+    "reverse letters": lambda text: text[::-1],
+    "sort": lambda text: " ".join(sorted(text.split())),
+    "upper case": str.upper,
+    "count": lambda text: str(len(text.split())),
+    "first": lambda text: text.split()[0],
+    "parity": lambda text: "odd" if len(text) % 2 else "even",
+    "translate": lambda text: " ".join(f"{word[::-1]}a" for word in text.split()),
+}
+
+
+@pytest.mark.parametrize("count", [60, 700])
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("words", [list("0123456789"), WORDS], ids=["digits", "words"])
+def test_sequence_tasks_are_not_refused(count: int, task: str, words: list[str]) -> None:
+    if task == "upper case" and words is not WORDS:
+        return  # a copy
+    sequences = make_sequences(count, words)
+    assert judge([(text, TASKS[task](text)) for text in sequences], source=Lines(source="a", target="b")).refusals == ()
+
+
+def test_other_kinds_of_pairs_are_not_refused() -> None:
+    rng = random.Random(3)
+    lexicon = [(word, " ".join(letter.upper() for letter in word)) for word in sorted(WORDS)]
+    code = [(f"def {word}(x): return x % {n} + {{0}}", f"Return {word} modulo {n}.") for n, word in enumerate(WORDS)]
+    queries = [
+        (f"How many {word}s have more than {n} {rng.choice(WORDS)}?", f"{word} | count | {rng.choice(WORDS)} > {n}")
+        for n, word in enumerate(WORDS)
+    ]
+    functions = [(f"Return {word} of the {rng.choice(WORDS)}.", f"for x in {word}: return x") for word in WORDS]
+    reversed_sentences = [(source, " ".join(reversed(source.split()))) for source, _ in PAIRS[:400]]
+    sums = [(f"{n} + {n * 7 % 1000}", str(n + n * 7 % 1000)) for n in range(600)]
+    fixed = [(text, text[::-1]) for text in (f"{n * 7919 % 10**8:08}" for n in range(700))]
+    small = [(text, translate_sentence(text)) for text in make_sentences(300)]
+    for pairs in (lexicon, code, queries, functions, reversed_sentences, sums, fixed, small):
+        assert judge(pairs).refusals == (), pairs[0]
+
+
+def test_leakage_into_validation_files() -> None:
+    validation = make_pairs(100, seed=9)
+    assert judge(PAIRS, validation) == TrainingVerdict((), ())
+    few = judge(PAIRS, [*validation, PAIRS[5]])
+    assert few.refusals == ()
+    assert few.warnings[0].startswith("Leakage: 1 of the 101 validation texts is also in the training data, the first "
+                                      "at v.en:101;")  # fmt: skip
+    case_changed = [(source.upper(), target) for source, target in PAIRS[:50]]
+    assert "Leakage: 50 of the 150 validation texts" in judge(PAIRS, [*validation, *case_changed]).refusals[0]
+
+
+def test_short_sources_may_recur_in_validation_files() -> None:
+    digits = [(f"{n % 10} {n % 7}", f"{n % 70}") for n in range(600)]
+    assert judge(digits[:500], [*digits[500:], ("5 9", "59"), *((f"8 {n}", "x") for n in range(30))]).refusals == ()
+    assert judge(digits, digits[:100]).refusals != ()
+
+
+def test_running_text_that_is_in_the_validation_text() -> None:
+    lines = [source for source, _ in PAIRS]
+    check = TrainingCheck([Documents(path="a.txt")], [Documents(path="v.txt")])
+    check.add(0, Example(Location("a.txt", 1), "\n".join(lines)))
+    check.add_validation(0, Example(Location("v.txt", 1), "\n".join([*lines[100:200], "\n"])))
+    (refusal,) = check.judge().refusals
+    assert "are also in the training data, the first at v.txt:1;" in refusal
+
+
+def test_empty_and_repeated_lines_of_running_text_are_not_refused() -> None:
+    lines = [(line, None) for source, _ in PAIRS[:300] for line in ("ROMEO:", source, "")]
+    assert judge(lines, source=Lines(source="a.txt")) == TrainingVerdict((), ())
+
+
+def test_languages_that_contradict_the_file_names() -> None:
+    (refusal,) = judge(PAIRS, source=Lines(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    assert refusal == (
+        "The languages are swapped: the files x.de and x.en were declared to be en and de. "
+        "Exchange the two files, or declare the languages as de en."
+    )
+    for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
+        assert judge(PAIRS, source=Lines(source=paths[0], target=paths[1], languages=("en", "de"))).refusals == ()
+    verdict = judge(PAIRS, source=Lines(source="x.fr", target="x.de", languages=("en", "de")))
+    assert (verdict.refusals, len(verdict.warnings)) == ((), 1)
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_lingua_decides_instead_of_the_file_names(monkeypatch: pytest.MonkeyPatch, is_swapped: bool) -> None:
+    """A stub replaces the package: words of the source have no umlaut."""
+    package = ModuleType("lingua")
+    detector = SimpleNamespace(detect_language_of=lambda text: "DE" if set(text) & set("äöüjxz") else "EN")
+    builder = SimpleNamespace(from_languages=lambda *_: SimpleNamespace(build=lambda: detector))
+    package.__dict__.update(
+        IsoCode639_1=SimpleNamespace(EN="EN", DE="DE"),
+        Language=SimpleNamespace(from_iso_code_639_1=lambda code: code),
+        LanguageDetectorBuilder=builder,
+    )
+    monkeypatch.setitem(sys.modules, "lingua", package)
+    pairs = [(target, source) for source, target in PAIRS] if is_swapped else PAIRS
+    refusals = judge(pairs, source=Lines(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    assert [refusal.partition(":")[0] for refusal in refusals] == ["The languages are swapped"] * is_swapped
+
+
+def test_validation_files_that_differ_from_the_corpus() -> None:
+    validation = make_pairs(200, seed=9)
+    swapped = judge(PAIRS, [(target, source) for source, target in validation])
+    assert swapped.refusals == (
+        "The sides of the validation data (v.en, v.de) are swapped. Exchange its source and its target.",
+    )
+    decomposed = judge(PAIRS, [(source, normalize("NFD", target)) for source, target in validation])
+    assert decomposed.refusals == ()
+    assert decomposed.warnings[0].startswith(
+        "Unicode normal forms differ: NFD in the validation data (v.en, v.de), NFC"
+    )
+
+
+def test_new_notices_are_warnings() -> None:
+    tagged = judge(damage(0.1, lambda source, target: (source, f"<b>{target}</b>")))
+    assert (tagged.refusals, tagged.warnings[0][:21]) == ((), "Tags on one side only")
+    decomposed = judge(damage(0.1, lambda source, target: (source, normalize("NFD", target))))
+    assert (decomposed.refusals, decomposed.warnings[0][:26]) == ((), "Mixed Unicode normal forms")
+
+
+def test_sources_of_different_languages_are_checked_apart() -> None:
+    check = TrainingCheck([SOURCE, Lines(source="b.en", target="b.fr")])
+    for line, (source, target) in enumerate(PAIRS, 1):
+        check.add(0, Example(Location("a.en", line), source, target))
+        if line % 5 == 0:
+            check.add(
+                1, Example(Location("b.en", line), source, target.swapcase().translate(str.maketrans("AEIOU", "OUAIE")))
+            )
+    assert check.judge().refusals == ()

@@ -1,0 +1,216 @@
+"""Checks for the `bash`, `toml` and `text` blocks of pages: commands are run on small files, settings are loaded.
+
+A comment before a block, `<!-- not run: reason -->`, keeps its commands from being run; their options are checked even
+so. `regard demo` is not run here (tests/cli/test_demo.py does), nor is `regard train`: its options, run file and corpus
+are checked, and a copy of a small finished run takes the place of the result (tests/cli/test_first_run.py trains).
+"""
+
+import gzip
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.cli.train_options import TrainCommandOptions
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.train.event_lines import LineLogger
+from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
+from tests.cli.mistakes import make_folder
+from tests.commands import parse_command_line, run_command
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SEPARATORS = {";", "|", "||", "&&", ">", "do", "done"}
+BASE_RUN: dict[str, Any] = {
+    "model": {"preset": "tiny"},
+    "data": {"train": [{"kind": "lines", "source": "a"}]},
+    "train": {"updates": 10, "schedule": {"kind": "constant", "peak": 0.001}},
+}
+COPIES = {  # the names that pages use, and the files of `make_folder`
+    "my-model": "finished-run",
+    "another-model": "translator",
+    "my-lm": "language-model",
+    "my-book": "language-model",
+    "my-encoder": "masked-model",
+    "my-classifier": "classifier",
+    "my-pair-model": "classifier",
+    "my-tagger": "classifier",
+    "regard-demo/model": "translator",
+    "regard-demo/test.en": "tiny.en",
+    "regard-demo/test.de": "tiny.de",
+    "news.en": "tiny.en",
+    "test.en": "tiny.en",
+    "test.de": "tiny.de",
+    "ours.de": "tiny.de",
+    "theirs.de": "tiny.de",
+    "val.en": "short.en",
+    "val.de": "short.de",
+    "yours.en": "train.en",
+    "yours.de": "train.de",
+    "novel.txt": "tiny.en",
+    "book.txt": "train.en",
+    "reviews.tsv": "pairs.tsv",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    reason: str  # why its commands are not run; empty if they are
+    language: str
+    code: str
+
+
+def read_blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page."""
+    return [Block(*match) for match in BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def make_fixtures(folder: Path) -> None:
+    """Write the files and models that the commands of pages name."""
+    make_folder(folder)
+    for side in ("en", "de"):
+        lines = (folder / f"train.{side}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / f"tiny.{side}").write_text("".join(lines[:2]), encoding="utf-8")
+        (folder / f"train.{side}.gz").write_bytes(gzip.compress((folder / f"train.{side}").read_bytes()))
+    (folder / "news.en.gz").write_bytes(gzip.compress((folder / "tiny.en").read_bytes()))
+    (folder / "regard-demo").mkdir()
+    for name, original in COPIES.items():
+        copy = shutil.copytree if (folder / original).is_dir() else shutil.copyfile
+        copy(folder / original, folder / name)
+    (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
+
+
+def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check every command of a block, and run those of `regard` unless the block says why not."""
+    monkeypatch.chdir(folder)
+    for arguments in iter_commands(block.code):
+        match arguments:
+            case ["regard", *rest]:
+                parse_command_line(shlex.join(arguments))
+                if not block.reason and rest != ["demo"]:
+                    _run(rest, monkeypatch)
+            case ["python", *rest]:
+                _check_script(rest)
+            case ["pip", "install", *rest]:
+                _check_packages(rest)
+
+
+def iter_commands(code: str) -> Iterator[list[str]]:
+    """Return the commands of a block, each as a list of arguments; pipes and lists of commands are taken apart."""
+    prompt = any(line.startswith("$ ") for line in code.splitlines())
+    for line in code.replace("\\\n", " ").splitlines():
+        if prompt and not line.startswith("$ "):
+            continue  # output
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars=";|&>")
+        lexer.whitespace_split = True
+        arguments: list[str] = []
+        for token in [*lexer, ";"]:
+            if token in SEPARATORS:
+                if arguments:
+                    yield arguments
+                arguments = []
+            else:
+                arguments.append(token)
+
+
+def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, Path("tiny.en").open(encoding="utf-8") as standard_input:
+        patch.setattr("regard.cli.train.start", _pretend_to_train)
+        patch.setattr("regard.cli.train._print_plan", _pretend_to_train)
+        patch.setattr("sys.stdin", standard_input)
+        for word in arguments:
+            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and "--out" in arguments:
+                shutil.rmtree(word, ignore_errors=True)  # a run needs a new folder
+        done = run_command(*arguments)
+    assert done.code == 0, f"regard {shlex.join(arguments)}\n{done.output}{done.errors}"
+
+
+def _pretend_to_train(options: TrainCommandOptions, *_: object, **__: object) -> Finished:
+    """Check the options, the run file and the corpus of a run, and copy a finished one to its folder."""
+    if options.resume is None:
+        run = options.read_run()
+        sources = options.sources if run is None else ()
+        assert all(Path(path).exists() for source in sources for path in source.paths), sources
+    folder = options.resume or options.out
+    if options.out is not None and options.resume is None:
+        shutil.copytree("finished-run", options.out)
+        if options.text:
+            shutil.rmtree(options.out / "best")
+            shutil.copytree("language-model", options.out / "best")
+    return Finished(1, "finished", folder or Path("finished-run"))
+
+
+def _check_script(arguments: Sequence[str]) -> None:
+    """Check that a script or module exists and contains the options that it is called with."""
+    module = arguments[1] if arguments[0] == "-m" else ""
+    if module in ("pytest", "venv", "build"):
+        return
+    path = ROOT / arguments[0]
+    if module:
+        spec = find_spec(module)
+        assert spec is not None, module
+        path = Path(spec.submodule_search_locations[0] if spec.submodule_search_locations else str(spec.origin))
+    sources = [path] if path.is_file() else list(path.glob("*.py"))
+    text = "".join(source.read_text(encoding="utf-8") for source in sources)
+    for option in (argument for argument in arguments[1:] if argument.startswith("--")):
+        assert f'"{option}"' in text, (path.name, option)
+
+
+def _check_packages(arguments: Sequence[str]) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for names in re.findall(r"\[([\w,]+)\]", " ".join(arguments)):
+        assert set(names.split(",")) <= set(extras), names
+
+
+def check_settings(code: str) -> None:
+    """Load a block as a model file, a run file, or as a part of a run file."""
+    table = tomllib.loads(code)
+    if "family" in table:
+        MODEL_FILES.parse(table)
+    else:
+        RUN_FILES.parse({**BASE_RUN, **{name: {**BASE_RUN.get(name, {}), **part} for name, part in table.items()}})
+
+
+def check_log(code: str) -> None:
+    """Check that lines of a log have the form that a run prints, whatever their numbers."""
+    printed: list[str] = []
+    logger = LineLogger(printed.append, seconds=0)
+    logger(Started(Path("my-model"), 0, 2, 9, 9, 9, "cpu", "chrf"))
+    logger(
+        Updated(
+            update=1,
+            epoch=0,
+            loss=1.0,
+            negative_log_likelihood=1.0,
+            tokens=9,
+            input_tokens=9,
+            learning_rate=0.1,
+            gradient_norm=1.0,
+            seconds=1.0,
+        )
+    )
+    scores = {"loss": 1.0, "perplexity": 2.0, "accuracy": 0.5, "bits_per_byte": 1.0, "bleu": 1.0, "chrf": 1.0}
+    logger(Validated(1, scores, True, (SampleOutput("a", "b", "c"),), seconds=8.0))
+    logger(Saved(1, Path("my-model/checkpoints/step-00000001")))
+    forms = {_find_form(line) for line in printed}
+    for line in code.splitlines():
+        if re.match(r"\d\d:\d\d:\d\d  ", line):
+            assert _find_form(line) in forms, (line, sorted(forms))
+
+
+def _find_form(line: str) -> str:
+    """Return a line without its time, numbers, durations and texts."""
+    line = re.sub(r"^[\d:]+ +", "", line)
+    if match := re.match(r"(source|output|reference): ", line):
+        return match[1]
+    line = re.sub(r"(\d+ (d|h|min|s) ?)+(?=left|\))", "TIME ", line)
+    return re.sub(r"\s+", " ", re.sub(r"\d[\d.,/e-]*", "N", line))
