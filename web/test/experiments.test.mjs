@@ -1,8 +1,8 @@
-// Ablation, sampling, masks and positions.
+// Attribution, ablation, sampling, masks and positions.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { SIZES, launch, open, sample } from "./browser.mjs";
+import { SIZES, decode, launch, open, sample } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -100,6 +100,29 @@ for (const { width, scheme } of SIZES)
     await page.getByRole("tab", { name: "Positions" }).click();
     assert.ok((await page.locator(".figures canvas").count()) >= 3);
     await page.getByRole("button", { name: "Decoder" }).click();
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+for (const { width, scheme } of SIZES)
+  test(`attribution by pointer, keys and method at ${width} px, ${scheme}`, async () => {
+    const doc = sample();
+    const { methods, outputs, source_columns: sources, target_columns: targets } = doc.attribution;
+    const { page, problems, close } = await open(browser, doc, { width, scheme, view: "attribution" });
+    const stage = page.locator(".attribution .stage");
+    for (const [name, title] of [["occlusion", "Occlusion"], ["integrated_gradients", "Integrated gradients"]]) {
+      await page.getByRole("button", { name: title }).click();
+      await page.waitForFunction(() => !document.querySelector(".readout").textContent.startsWith("Reading"));
+      const bytes = decode(doc.blobs[methods[name]]);
+      const values = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+      assert.equal(values.length, outputs.length * (sources + targets));
+      await stage.focus();
+      await page.keyboard.press("Escape");
+      for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+      const said = /contributes ([−+])([\d.]+) to/.exec(await readout(page));
+      const value = values[sources + targets + 1];
+      assert.ok(Math.abs(Number(said[2]) * (said[1] === "−" ? -1 : 1) - value) <= 0.0051, `${said[0]} ${value}`);
+    }
     assert.deepEqual(problems, []);
     await close();
   });

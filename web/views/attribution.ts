@@ -154,13 +154,20 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
 }
 
 function summarise(table: Table): string {
+  // What the source contributes to a word says more than what the end of the text contributes to eos.
   const columns = table.columns.length;
-  let best = 0;
-  table.values.forEach((value, i) => {
-    if (value > table.values[best]) best = i;
+  const counted = table.sourceColumns || columns;
+  let best: { row: number; column: number; value: number } | null = null;
+  table.rows.forEach((unit, row) => {
+    for (let column = 0; column < counted; column++) {
+      const value = table.values[row * columns + column];
+      if (!unit.special && value > (best?.value ?? 0)) best = { row, column, value };
+    }
   });
-  const [row, column] = [Math.floor(best / columns), best % columns];
-  return `The largest contribution: ${quote(table.columns[column].label)} raises the logit of ${quote(table.rows[row].label)} by ${table.values[best].toFixed(2)}.`;
+  if (best === null) return "";
+  const { row, column, value } = best as { row: number; column: number; value: number };
+  const from = table.sourceColumns ? "source token" : "token";
+  return `The ${from} that contributes most: ${quote(table.columns[column].label)} raises the logit of ${quote(table.rows[row].label)} by ${value.toFixed(2)}.`;
 }
 
 function sentence(table: Table, data: Attribution, cell: Cell): string {

@@ -127,7 +127,7 @@ function mount({ doc, store, live }: Context): Mounted {
 
   function describe(candidate: number): HTMLElement[] {
     const path = lineage(search, candidate);
-    const text = joinTokens(path.slice(1).map((number) => vocabulary[search.token[number]]));
+    const text = textOf(search, vocabulary, path);
     const facts: [string, string][] = [
       ["Status", STATUS[search.status[candidate]]],
       ["Token", `${tokenLabel(vocabulary[search.token[candidate]])}, probability ${probability(search, candidate)}`],
@@ -171,7 +171,8 @@ function mount({ doc, store, live }: Context): Mounted {
     const verdict =
       difference === null ? "" : difference > 1e-6 ? " Better than the winner: the search missed it." : ` Worse than the winner by ${(-difference).toFixed(2)}.`;
     const text = showText(found.text);
-    const rest = text.startsWith(forced) ? [h("mark", {}, forced), text.slice(forced.length)] : [text];
+    const length = prefixLength(text, forced);
+    const rest = length ? [h("mark", {}, text.slice(0, length)), text.slice(length)] : [text];
     return [
       h("p", { dir: "auto" }, "Forced, it leads to: ", ...rest),
       h("p", { class: "small" }, `Score ${showNumber(found.score)}.${verdict} The same search continued it.`),
@@ -275,6 +276,13 @@ function drawNode(
     renderer.rect(x + 8, y + NODE_HEIGHT - 4.5, length, 2, { fill: isWinner ? theme.accent : kept ? theme.hue : theme.muted });
 }
 
+/** The text of a hypothesis so far. Vocabularies of whole words have no spaces of their own. */
+function textOf(search: Search, vocabulary: Record<string, TokenInfo>, path: number[], limit = 400): string {
+  const tokens = path.slice(1).map((number) => vocabulary[search.token[number]]);
+  if (marksWords(vocabulary)) return joinTokens(tokens, limit);
+  return joinTokens(tokens.map((token) => token && { ...token, text: `${token.text} ` }), limit);
+}
+
 function nodeLabel(search: Search, vocabulary: Record<string, TokenInfo>, candidate: number): string {
   const token = vocabulary[search.token[candidate]];
   const continues = search.step[candidate] > 1 && token?.role === "text" && !token.text.startsWith(" ");
@@ -282,11 +290,23 @@ function nodeLabel(search: Search, vocabulary: Record<string, TokenInfo>, candid
   return tokenLabel(token, continues, 12);
 }
 
+/** How much of a text a prefix covers if spaces do not count (detokenizing may add them); 0 if it is not a prefix. */
+function prefixLength(text: string, prefix: string): number {
+  const wanted = prefix.replace(/\s/g, "");
+  let found = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (/\s/.test(text[i])) continue;
+    if (found === wanted.length) return i;
+    if (text[i] !== wanted[found++]) return 0;
+  }
+  return found === wanted.length ? text.length : 0;
+}
+
 const marked = new WeakMap<object, boolean>();
 
 /** Whether tokens that begin a word carry a space; otherwise nothing says which tokens continue one. */
 function marksWords(vocabulary: Record<string, TokenInfo>): boolean {
-  if (!marked.has(vocabulary)) marked.set(vocabulary, Object.values(vocabulary).some((token) => /^ \S/.test(token.text)));
+  if (!marked.has(vocabulary)) marked.set(vocabulary, Object.values(vocabulary).some((token) => /\s/.test(token.text)));
   return marked.get(vocabulary)!;
 }
 
@@ -328,7 +348,7 @@ function sentence(
   candidate: number,
 ): string {
   if (candidate === 0) return `The search starts from the text ${quote(showText(doc.text, 80))}.`;
-  const text = joinTokens(lineage(search, candidate).slice(1).map((number) => vocabulary[search.token[number]]), 120);
+  const text = textOf(search, vocabulary, lineage(search, candidate), 120);
   const rank = layout.nodes.get(candidate)?.rank;
   const place = rank ? `rank ${rank}, ` : "";
   return `Step ${search.step[candidate]}, ${place}${STATUS[search.status[candidate]]}: ${quote(text)}. Token probability ${probability(search, candidate)}, score ${showNumber(search.score[candidate])}.`;
