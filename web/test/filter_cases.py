@@ -1,4 +1,4 @@
-"""Write the distributions of regard.decode.filters for the comparison with filters.ts: python filter_cases.py FOLDER."""
+"""Write distributions of regard.decode.filters, to compare filters.ts with: python filter_cases.py FOLDER."""
 
 import itertools
 import json
@@ -28,12 +28,11 @@ def main() -> None:
     logprobs = (2 * torch.randn(VECTORS, VOCABULARY, generator=generator)).log_softmax(dim=1)
     history = torch.randint(VOCABULARY, (VECTORS, 12), generator=generator)
     combinations = [
-        dict(itertools.compress(VALUES.items(), chosen)) for chosen in itertools.product([False, True], repeat=len(VALUES))
+        dict(itertools.compress(VALUES.items(), chosen))
+        for chosen in itertools.product([False, True], repeat=len(VALUES))
     ]
     (folder / "cases.json").write_text(
-        json.dumps(
-            {"vocabulary": VOCABULARY, "history": history.tolist(), "combinations": combinations}
-        )
+        json.dumps({"vocabulary": VOCABULARY, "history": history.tolist(), "combinations": combinations})
     )
     logprobs.numpy().astype("<f4").tofile(folder / "logprobs.f32")
     with (folder / "expected.f32").open("wb") as file:
