@@ -152,3 +152,37 @@ def test_a_leak_is_found() -> None:
     leak = check_leak(Passage(model, target=make_tokenizers().source.encode("Two young men.").ids))
     assert leak is not None
     assert leak["change"] > 0.01
+
+
+@pytest.mark.parametrize("length", [20, LONG])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"decoder.position.kind": "rotary"},
+        {"decoder.position.kind": "alibi"},
+        {"decoder.position.kind": "relative"},
+        {"decoder.window": 5},
+        {"decoder.attention.score.kind": "additive", "decoder.attention.score.hidden": 8},
+        {"decoder.attention.key_value_heads": 1},
+    ],
+    ids=lambda changes: "-".join(map(str, changes.values())),
+)
+def test_every_kind_of_attention_is_described(changes: dict[str, object], length: int) -> None:
+    model = make_decoder_only(make_generator_settings(**changes))
+    ids = torch.randint(0, 250, (length,), generator=torch.Generator().manual_seed(2)).tolist()
+    complete, record, blobs = Record(), LookRecord(), dict[str, Blob]()
+    for part in (complete, record):
+        Passage(model, target=ids, rows=[0], labels=[0]).replay(part)
+    tokens = [{"id": 0, "text": "x", "role": "text", "word": 0}] * length
+    (group,) = make_groups(record, {"target": tokens}, blobs, max_cells=length * length)  # type: ignore[dict-item]
+    rows = spread(length, 128 if length > 256 else length)
+    with torch.no_grad():
+        every_row = complete.weights("decoder.0.self")[0]  # (H, T, S)
+    weights = every_row[:, rows][:, 1:]  # (H, t, S)
+    entropy = -torch.special.xlogy(weights, weights).sum(-1).mean(-1)
+    assert group["statistics"]["entropy"][0] == pytest.approx(entropy.tolist(), abs=1e-4)
+    assert group["statistics"]["first"][0] == pytest.approx(weights[:, :, 0].mean(-1).tolist(), abs=1e-4)
+    assert max(error or 0.0 for error in group["errors"][0]) < 1e-4
+    layer, head = group["opening"]
+    shown = decode_blob(blobs[group["maps"][f"{layer}.{head}"]])
+    assert np.abs(shown - every_row[head].numpy()).max() <= 1 / 255 + 1e-4

@@ -80,5 +80,4 @@ def read_cross(record: LookRecord) -> Tensor:
     """Return all cross-attention weights, (layers, heads, T, S)."""
     names = [name for name in record.attention if name.endswith(".cross")]
     assert names[0] == attention_name("decoder.cross", 0)  # noqa: S101 - layers are recorded in their order
-    with torch.no_grad():
-        return torch.cat([record.weights(name) for name in names])
+    return torch.cat([record.weights(name) for name in names])

@@ -56,10 +56,10 @@ def attention_name(group: str, layer: int) -> str:
 
 def read_map(record: LookRecord, group: str, layer: int, head: int) -> NDArray[np.float32]:
     """Return the weights of one head, (rows, columns)."""
-    with torch.no_grad():
-        return record.weights(attention_name(group, layer), [head])[0, 0].float().cpu().numpy()
+    return record.weights(attention_name(group, layer), [head])[0, 0].float().cpu().numpy()
 
 
+@torch.no_grad()
 def make_groups(
     record: LookRecord,
     sequences: dict[Literal["source", "target"], list[Token]],

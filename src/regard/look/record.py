@@ -58,6 +58,7 @@ class LookRecord(Record):
         self._errors[name] = _errors(checked)
         return attention.output
 
+    @torch.no_grad()  # scores with parameters would track gradients of recorded tensors
     def weights(self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None) -> Tensor:
         """Return the attention weights (B, H, T, S) of some heads and rows."""
         attention = self._find(name)
@@ -68,6 +69,7 @@ class LookRecord(Record):
         record.attention[name] = replace(selected, query=selected.query.float(), key=selected.key.float())
         return record.weights(name)
 
+    @torch.no_grad()
     def head_errors(self, name: str) -> list[float]:
         """Return max |A V - fused output| of every head; of a long text on `CHECKED_ROWS` rows."""
         attention = self._find(name)
