@@ -154,7 +154,7 @@ def test_save_and_notebook(translation_look: Look, tmp_path: Path) -> None:
         translation_look.save(tmp_path / "nowhere" / "look.html")
     frame = translation_look._repr_html_()
     assert frame.count("<") == 2
-    assert 'sandbox="allow-scripts"' in frame
+    assert 'sandbox="allow-scripts allow-downloads"' in frame  # never allow-same-origin
 
 
 def test_the_command_saves_a_page(translator: Translator, tmp_path: Path) -> None:
