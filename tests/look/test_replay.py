@@ -186,3 +186,18 @@ def test_every_kind_of_attention_is_described(changes: dict[str, object], length
     layer, head = group["opening"]
     shown = decode_blob(blobs[group["maps"][f"{layer}.{head}"]])
     assert np.abs(shown - every_row[head].numpy()).max() <= 1 / 255 + 1e-4
+
+
+def test_training_mode_and_low_precision() -> None:
+    settings = make_generator_settings(**{"decoder.dropout.sublayer": 0.5})
+    model = make_decoder_only(settings)
+    generator = TextGenerator(model, make_tokenizers(), settings)
+    expected = look_into(generator, "A little", max_length=3).document
+    model.train()
+    assert look_into(generator, "A little", max_length=3).document == expected
+    assert all(module.training for module in model.modules())
+    document = look_into(
+        TextGenerator(model.bfloat16(), make_tokenizers(), settings), "A little", max_length=3
+    ).document
+    errors = [error or 0.0 for error in document["attention"][0]["errors"][0]]
+    assert 1e-4 < max(errors) < 0.5  # the page shows how coarse the model's numbers are

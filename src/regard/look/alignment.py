@@ -53,10 +53,10 @@ def make_hypothesis(
         record = LookRecord()
         make_passage(generation, hypothesis).replay(record)
     cross = read_cross(record)  # (layers, heads, T, S)
-    blobs[name] = encode_sqrt(cross.cpu().numpy())
+    blobs[name] = encode_sqrt(cross.float().cpu().numpy())
     tokenizers, last = generation.pipeline.tokenizers, cross.size(0) - 1
     tokens = hypothesis.without_eos
-    rows = cross[last].mean(dim=0)  # (T, S)
+    rows = cross[last].float().mean(dim=0)  # (T, S)
     # The row that reads a token aligns better than the one that generates it. Only a text that was cut off has no row
     # that reads its last token.
     rows = torch.cat((rows[1:], rows[-1:]))[: len(tokens)]

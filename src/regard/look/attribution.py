@@ -69,7 +69,7 @@ def attribute(
         }
     methods = {}
     for name, matrix in matrices.items():
-        blobs[f"attribution.{name}"] = encode_f32(matrix.cpu().numpy())
+        blobs[f"attribution.{name}"] = encode_f32(matrix.float().cpu().numpy())
         methods[name] = f"attribution.{name}"
     return Attribution(
         outputs=list(outputs)[:MAX_OUTPUTS],
@@ -109,7 +109,7 @@ def _gradients(passage: Passage, sides: Sequence[_Side], fractions: Tensor) -> t
 
     Row b stands at `fractions[b]` of the way from the baseline to the text.
     """
-    way = fractions.to(passage.device)[:, None, None]
+    way = fractions.to(sides[0].embedded)[:, None, None]
     inputs = [(side.baseline + way * (side.embedded - side.baseline)).requires_grad_() for side in sides]
     with torch.enable_grad(), _replaced(sides, inputs):
         logits = passage.label_logits(copies=len(fractions))  # (B, n)
