@@ -122,7 +122,9 @@ function start(doc: LookDocument, root: HTMLElement): void {
 
 function makeHeader(doc: LookDocument): HTMLElement {
   const { model } = doc;
-  const layers = Object.entries(model.layers).map(([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`);
+  const layers = Object.entries(model.layers).map(
+    ([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`,
+  );
   const about = [model.name, `${model.parameters.toLocaleString("en")} parameters`, ...layers].filter(Boolean);
   return h(
     "header",

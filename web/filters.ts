@@ -107,7 +107,12 @@ function repeatedEnds(history: number[], n: number): number[] {
 }
 
 /** The first tokens of an order until their probabilities sum to `mass`. A mass of 1 keeps all. */
-function firstUntil(order: number[], values: Float64Array, mass: number, near: (distance: number) => void): Set<number> {
+function firstUntil(
+  order: number[],
+  values: Float64Array,
+  mass: number,
+  near: (distance: number) => void,
+): Set<number> {
   if (mass >= 1) return new Set(order);
   const kept = new Set<number>();
   let before = 0;

@@ -43,7 +43,10 @@ export function makeUnits(tokens: Token[], words: boolean, specials: boolean): U
     if (words && token.word !== null && previous?.word === token.word && units.length > 0) {
       const unit = units[units.length - 1];
       unit.members.push(i);
-      unit.label = joinTokens(unit.members.map((member) => tokens[member]), 16);
+      unit.label = joinTokens(
+        unit.members.map((member) => tokens[member]),
+        16,
+      );
     } else units.push({ label: labels[i], special, members: [i] });
   });
   return units;
@@ -77,8 +80,7 @@ export function makeMatrix(codes: Uint8Array, columnCount: number, rows: Unit[],
   };
   const hidden = (row: number) => {
     let [all, seen] = [0, 0];
-    for (const i of rows[row].members)
-      for (let j = 0; j < columnCount; j++) all += SQUARES[codes[i * columnCount + j]];
+    for (const i of rows[row].members) for (let j = 0; j < columnCount; j++) all += SQUARES[codes[i * columnCount + j]];
     for (let c = 0; c < columns.length; c++) seen += value(row, c);
     return Math.max(0, all / rows[row].members.length - seen);
   };

@@ -178,7 +178,11 @@ function toCanvas(pixels: Pixels): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = pixels.width;
   canvas.height = pixels.height;
-  const bytes = new Uint8ClampedArray(pixels.data.buffer as ArrayBuffer, pixels.data.byteOffset, pixels.data.byteLength);
+  const bytes = new Uint8ClampedArray(
+    pixels.data.buffer as ArrayBuffer,
+    pixels.data.byteOffset,
+    pixels.data.byteLength,
+  );
   canvas.getContext("2d")!.putImageData(new ImageData(bytes, pixels.width, pixels.height), 0, 0);
   return canvas;
 }

@@ -7,8 +7,6 @@ export interface Theme {
   rule: string;
   accent: string;
   hue: string;
-  good: string;
-  bad: string;
   font: string;
   /** Colour of each code 0 to 255, as #rrggbb; code 0 is the page's colour. */
   ramp: string[];
@@ -52,8 +50,6 @@ export function readTheme(): Theme {
     rule: read("--rule"),
     accent: read("--accent"),
     hue: read("--hue"),
-    good: read("--good"),
-    bad: read("--bad"),
     font: read("--font"),
     ramp: colors.map(toHex),
     pixels: Uint32Array.from(colors, ([r, g, b]) => (0xff000000 | (b << 16) | (g << 8) | r) >>> 0),
@@ -63,7 +59,7 @@ export function readTheme(): Theme {
 }
 
 /** 256 distinct colours: a reader of pixels can recover every code. */
-export function makeRamp(stops: [number, Rgb][]): Rgb[] {
+function makeRamp(stops: [number, Rgb][]): Rgb[] {
   const colors: Rgb[] = [];
   const used = new Set<string>();
   for (let code = 0; code < 256; code++) {

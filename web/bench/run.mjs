@@ -12,7 +12,12 @@ import { fileURLToPath } from "node:url";
 import { launch, open } from "../test/browser.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const { BENCH_TOKENS: tokens = "2048", BENCH_LAYERS: layers = "32", BENCH_HEADS: heads = "32", BENCH_ROUNDS: rounds = "5" } = process.env;
+const {
+  BENCH_TOKENS: tokens = "2048",
+  BENCH_LAYERS: layers = "32",
+  BENCH_HEADS: heads = "32",
+  BENCH_ROUNDS: rounds = "5",
+} = process.env;
 const folder = mkdtempSync(join(tmpdir(), "look-bench-"));
 const file = join(folder, "large.json");
 const made = spawnSync(
@@ -25,7 +30,16 @@ const text = readFileSync(file, "utf8");
 rmSync(folder, { recursive: true });
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
-const results = { tokens: Number(tokens), heads: layers * heads, page_mb: text.length / 1e6, paint_ms: [], map_ms: [], hover_ms: [], frame_ms: [], heap_mb: [] };
+const results = {
+  tokens: Number(tokens),
+  heads: layers * heads,
+  page_mb: text.length / 1e6,
+  paint_ms: [],
+  map_ms: [],
+  hover_ms: [],
+  frame_ms: [],
+  heap_mb: [],
+};
 const browser = await launch();
 for (let round = 0; round < Number(rounds); round++) {
   const { page, close } = await open(browser, JSON.parse(text));
@@ -55,8 +69,13 @@ for (let round = 0; round < Number(rounds); round++) {
   await close();
 }
 await browser.close();
-const show = (name, unit) => console.log(`${name.padEnd(42)} median ${median(results[unit]).toFixed(1)}, largest ${Math.max(...results[unit]).toFixed(1)}`);
-console.log(`${tokens} tokens x ${layers} x ${heads} heads, document ${results.page_mb.toFixed(1)} MB, ${rounds} pages`);
+const show = (name, unit) =>
+  console.log(
+    `${name.padEnd(42)} median ${median(results[unit]).toFixed(1)}, largest ${Math.max(...results[unit]).toFixed(1)}`,
+  );
+console.log(
+  `${tokens} tokens x ${layers} x ${heads} heads, document ${results.page_mb.toFixed(1)} MB, ${rounds} pages`,
+);
 show("first contentful paint (ms)", "paint_ms");
 show("map drawn (ms after navigation)", "map_ms");
 show("pointer to end of drawing (ms)", "hover_ms");

@@ -26,7 +26,11 @@ export function makePage(doc) {
 export const launch = () => chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 
 /** Open a document; `problems` collects errors and requests that left the page. `answer` plays the live server. */
-export async function open(browser, doc, { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900 } = {}) {
+export async function open(
+  browser,
+  doc,
+  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900 } = {},
+) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, bypassCSP });
   const page = await context.newPage();
   const problems = [];

@@ -16,11 +16,22 @@ function sampledDocument() {
   const logits = Float32Array.from({ length: 50 }, (_, i) => -0.1 * i);
   const sum = Math.log(logits.reduce((total, value) => total + Math.exp(value), 0));
   doc.blobs["logits.1"] = {
-    dtype: "f32", curve: "linear", scale: 1, shape: [50],
+    dtype: "f32",
+    curve: "linear",
+    scale: 1,
+    shape: [50],
     data: deflateSync(Buffer.from(logits.map((value) => value - sum).buffer)).toString("base64"),
   };
   for (let i = 0; i < 50; i++) doc.vocabulary[i] ??= { text: ` word${i}`, role: "text" };
-  const filters = { no_repeat_ngram: null, repetition_penalty: 1, temperature: 0.8, top_k: null, top_p: 0.9, min_p: null, typical_p: null };
+  const filters = {
+    no_repeat_ngram: null,
+    repetition_penalty: 1,
+    temperature: 0.8,
+    top_k: null,
+    top_p: 0.9,
+    min_p: null,
+    typical_p: null,
+  };
   const race = { tokens: [7, 0, 1], probabilities: [0.05, 0.12, 0.1], times: [0.02, 0.3, 0.5], contenders: 19 };
   const steps = [{ position: 1, token: 7, logprob: -3, race, logits: "logits.1" }];
   doc.sampling = { filters, filter_order: Object.keys(filters), seed: 0, suppressed: [3], steps };
@@ -30,7 +41,9 @@ function sampledDocument() {
 for (const { width, scheme } of SIZES)
   test(`sampling by sliders at ${width} px, ${scheme}`, async () => {
     const { page, problems, close } = await open(browser, sampledDocument(), { width, scheme, view: "sampling" });
-    await page.waitForFunction(() => document.querySelector(".readout").textContent.startsWith("These are the recorded"));
+    await page.waitForFunction(() =>
+      document.querySelector(".readout").textContent.startsWith("These are the recorded"),
+    );
     assert.equal(await page.getByRole("heading", { name: "The race that took place" }).count(), 1);
     const left = async () => Number((await page.locator(".columns .wide h3").textContent()).split(" ")[0]);
     const recorded = await left();
@@ -110,7 +123,10 @@ for (const { width, scheme } of SIZES)
     const { methods, outputs, source_columns: sources, target_columns: targets } = doc.attribution;
     const { page, problems, close } = await open(browser, doc, { width, scheme, view: "attribution" });
     const stage = page.locator(".attribution .stage");
-    for (const [name, title] of [["occlusion", "Occlusion"], ["integrated_gradients", "Integrated gradients"]]) {
+    for (const [name, title] of [
+      ["occlusion", "Occlusion"],
+      ["integrated_gradients", "Integrated gradients"],
+    ]) {
       await page.getByRole("button", { name: title }).click();
       await page.waitForFunction(() => !document.querySelector(".readout").textContent.startsWith("Reading"));
       const bytes = decode(doc.blobs[methods[name]]);
@@ -129,9 +145,24 @@ for (const { width, scheme } of SIZES)
 
 test("every kind of position encoding has a figure", async () => {
   const doc = sample();
-  const blob = (dtype, array, shape, scale = 1) => ({ dtype, curve: "linear", scale, shape, data: deflateSync(Buffer.from(array.buffer)).toString("base64") });
-  doc.blobs.vectors = blob("i8", Int8Array.from({ length: 64 }, (_, i) => i - 32), [8, 8], 0.1);
-  doc.blobs.curves = blob("f32", Float32Array.from({ length: 10 }, (_, i) => i), [1, 2, 5]);
+  const blob = (dtype, array, shape, scale = 1) => ({
+    dtype,
+    curve: "linear",
+    scale,
+    shape,
+    data: deflateSync(Buffer.from(array.buffer)).toString("base64"),
+  });
+  doc.blobs.vectors = blob(
+    "i8",
+    Int8Array.from({ length: 64 }, (_, i) => i - 32),
+    [8, 8],
+    0.1,
+  );
+  doc.blobs.curves = blob(
+    "f32",
+    Float32Array.from({ length: 10 }, (_, i) => i),
+    [1, 2, 5],
+  );
   const kinds = [
     { kind: "sinusoidal", width: 16, base: 10000, interleaved: true },
     { kind: "learned", vectors: "vectors" },

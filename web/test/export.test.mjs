@@ -16,12 +16,20 @@ test("every view saves its drawing as SVG, with tokens as text only", async () =
   for (const name of ["Heads", "Beam search", "Alignment", "Attribution", "Head ablation", "Masks"]) {
     await page.getByRole("tab", { name }).click();
     await page.waitForFunction(() => !document.querySelector("#panel .readout").textContent.startsWith("Reading"));
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as SVG" }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save as SVG" }).click(),
+    ]);
     const text = readFileSync(await download.path(), "utf8");
     const counts = await page.evaluate((text) => {
       const svg = new DOMParser().parseFromString(text, "image/svg+xml");
       const count = (tag) => svg.getElementsByTagName(tag).length;
-      return { broken: count("parsererror"), script: count("script"), text: count("text"), root: svg.documentElement.tagName };
+      return {
+        broken: count("parsererror"),
+        script: count("script"),
+        text: count("text"),
+        root: svg.documentElement.tagName,
+      };
     }, text);
     assert.equal(counts.root, "svg", name);
     assert.deepEqual([counts.broken, counts.script], [0, 0], name);

@@ -36,7 +36,11 @@ test("filters equal Python's within 1e-6", async (context) => {
   combinations.forEach((settings, c) =>
     history.forEach((tokens, row) => {
       cases++;
-      const { stages, margin } = applyFilters(logprobs.subarray(row * vocabulary, (row + 1) * vocabulary), tokens, settings);
+      const { stages, margin } = applyFilters(
+        logprobs.subarray(row * vocabulary, (row + 1) * vocabulary),
+        tokens,
+        settings,
+      );
       if (margin < 1e-6) return leftOut++; // single precision may decide otherwise
       const actual = stages[stages.length - 1].probabilities;
       const start = (c * history.length + row) * vocabulary;
@@ -55,5 +59,8 @@ test("temperature 0 takes the best token, and a distribution sums to 1 after eve
   assert.deepEqual([...greedy.at(-1).probabilities], [0, 1, 0, 0]);
   const settings = { repetition_penalty: 2, temperature: 0.5, top_k: 3, top_p: 0.9, min_p: 0.1, typical_p: 0.95 };
   for (const stage of applyFilters(logprobs, [1], settings, [3]).stages)
-    assert.ok(Math.abs(stage.probabilities.reduce((a, b) => a + b) - 1) < 1e-12 && stage.probabilities[3] === 0, stage.name);
+    assert.ok(
+      Math.abs(stage.probabilities.reduce((a, b) => a + b) - 1) < 1e-12 && stage.probabilities[3] === 0,
+      stage.name,
+    );
 });

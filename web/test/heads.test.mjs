@@ -76,7 +76,13 @@ for (const { width, scheme } of SIZES) {
     // Another head by the keys of its overview.
     const overview = page.locator('[data-group="decoder.self"]');
     await overview.focus();
-    for (const key of ["ArrowDown", ...Array(4).fill("ArrowLeft"), ...Array(4).fill("ArrowUp"), "ArrowRight", "ArrowDown"])
+    for (const key of [
+      "ArrowDown",
+      ...Array(4).fill("ArrowLeft"),
+      ...Array(4).fill("ArrowUp"),
+      "ArrowRight",
+      "ArrowDown",
+    ])
       await page.keyboard.press(key);
     assert.equal(await page.locator(".detail h2").textContent(), "Decoder self-attention, layer 1, head 1");
 
@@ -107,7 +113,8 @@ test("words sum their subwords, and hidden special tokens are counted", async ()
   const members = (tokens, word) => tokens.flatMap((token, i) => (token.word === word ? [i] : []));
   const [rowWord, columnWord] = [generated[split(generated)].word, source[split(source)].word];
   const [rows, columns] = [members(generated, rowWord), members(source, columnWord)];
-  const mean = (list) => rows.reduce((sum, i) => sum + list.reduce((part, j) => part + weight(i, j), 0), 0) / rows.length;
+  const mean = (list) =>
+    rows.reduce((sum, i) => sum + list.reduce((part, j) => part + weight(i, j), 0), 0) / rows.length;
 
   const { page, close } = await open(browser, doc);
   await page.getByLabel("Words").check();
@@ -147,7 +154,9 @@ test("past 100 heads a statistic colours the cells", async () => {
   const [group] = doc.attention;
   group.layers = group.heads = 16;
   for (const name of Object.keys(group.statistics))
-    group.statistics[name] = Array.from({ length: 16 }, (_, layer) => Array.from({ length: 16 }, (_, head) => (layer + head) / 30));
+    group.statistics[name] = Array.from({ length: 16 }, (_, layer) =>
+      Array.from({ length: 16 }, (_, head) => (layer + head) / 30),
+    );
   group.errors = Array.from({ length: 16 }, () => Array(16).fill(1e-7));
   group.sampled_rows = 128;
   doc.attention = [group];
@@ -156,7 +165,10 @@ test("past 100 heads a statistic colours the cells", async () => {
   const overview = page.locator('[data-group="encoder.self"]');
   const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
   await overview.hover({ position: { x: Number(left) + 15.5 * Number(cell), y: Number(top) + 15.5 * Number(cell) } });
-  assert.match(await page.locator(".overview [role=status]").textContent(), /Layer 15, head 15: .*weight 1.00 on the previous token.*sampled: 128 rows/);
+  assert.match(
+    await page.locator(".overview [role=status]").textContent(),
+    /Layer 15, head 15: .*weight 1.00 on the previous token.*sampled: 128 rows/,
+  );
   assert.deepEqual(problems, []);
   await close();
 });

@@ -75,7 +75,10 @@ for (const { width, scheme } of [
       await page.waitForTimeout(100);
       const { violations } = await page.evaluate(() => window.axe.run());
       const serious = violations.filter((item) => ["serious", "critical"].includes(item.impact));
-      assert.deepEqual(serious.map((item) => `${name}: ${item.id} ${item.nodes[0].html}`), []);
+      assert.deepEqual(
+        serious.map((item) => `${name}: ${item.id} ${item.nodes[0].html}`),
+        [],
+      );
     }
     await close();
   });

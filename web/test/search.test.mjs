@@ -39,7 +39,10 @@ test("the winner's path is the returned hypothesis, drawn once in the accent col
   const { page, close } = await open(browser, doc, { view: "search" });
   const [accent, strokes] = await page.evaluate(() => {
     const accent = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
-    return [accent, [...document.querySelectorAll(".stage svg:first-child path")].map((path) => path.getAttribute("stroke"))];
+    return [
+      accent,
+      [...document.querySelectorAll(".stage svg:first-child path")].map((path) => path.getAttribute("stroke")),
+    ];
   });
   assert.equal(strokes.filter((stroke) => stroke === accent).length, doc.search.lineage.length - 1);
   await close();
@@ -52,7 +55,10 @@ test("steps after the winner's end are folded, and the page says so", async () =
   const { page, close } = await open(browser, doc, { view: "search" });
   const size = async () => (await surface(page).boundingBox()).width;
   const folded = await size();
-  assert.match(await page.locator(".beam .fact").textContent(), new RegExp(`continued to step ${doc.search.last_step}`));
+  assert.match(
+    await page.locator(".beam .fact").textContent(),
+    new RegExp(`continued to step ${doc.search.last_step}`),
+  );
   await page.getByRole("button", { name: `Unfold the ${extra} steps` }).click();
   assert.ok(Math.abs((await size()) - folded - extra * 76) < 1);
   await close();
@@ -64,7 +70,13 @@ test("a live page forces a dropped hypothesis", async () => {
   doc.search.continuations = {};
   const dropped = doc.search.status.findIndex((status, i) => status === "dropped" && doc.search.step[i] === 1);
   const answer = (name, parameters) => ({
-    continuation: { tokens: [doc.search.token[dropped], 9999], forced: 1, logprobs: [-3, -1], text: `${textOf(doc, dropped)} and more`, score: -9 },
+    continuation: {
+      tokens: [doc.search.token[dropped], 9999],
+      forced: 1,
+      logprobs: [-3, -1],
+      text: `${textOf(doc, dropped)} and more`,
+      score: -9,
+    },
     vocabulary: { 9999: { text: ` ${name}${parameters.get("candidate")}`, role: "text" } },
   });
   const { page, problems, close } = await open(browser, doc, { view: "search", answer });

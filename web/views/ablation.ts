@@ -45,7 +45,11 @@ function mount({ doc, store, live }: Context): Mounted {
       h("span", {}, h("i", { class: "hindered" }), "without it the output is more probable"),
     ),
     card,
-    h("p", { class: "small" }, "Numbers are changes of the log-probability in nats. Heads can replace each other: a small change does not mean that a head does nothing."),
+    h(
+      "p",
+      { class: "small" },
+      "Numbers are changes of the log-probability in nats. Heads can replace each other: a small change does not mean that a head does nothing.",
+    ),
   );
 
   function makeGrid(group: Group) {
@@ -94,7 +98,9 @@ function mount({ doc, store, live }: Context): Mounted {
 
   const idle = () => {
     const chosen = store.state.ablated;
-    return chosen ? sentence(data, chosen) : "Point at a head to read its effect. Click to see the new output; arrow keys move.";
+    return chosen
+      ? sentence(data, chosen)
+      : "Point at a head to read its effect. Click to see the new output; arrow keys move.";
   };
 
   function update(_: Set<keyof State>): void {
@@ -105,7 +111,7 @@ function mount({ doc, store, live }: Context): Mounted {
     fill(
       controls,
       saveButton(
-        () => `ablation.${(ablated?.group ?? first.name)}`,
+        () => `ablation.${ablated?.group ?? first.name}`,
         () => layoutGrid(groups.find((group) => group.name === ablated?.group) ?? first, 900),
         (renderer, theme) => {
           const group = groups.find((item) => item.name === ablated?.group) ?? first;
@@ -120,15 +126,38 @@ function mount({ doc, store, live }: Context): Mounted {
   function describe(head: Head): HTMLElement[] {
     const key = `${head.group}.${head.layer}.${head.head}`;
     const before = h("p", { dir: "auto" }, h("span", { class: "small" }, "With all heads: "), showText(doc.output));
-    const title = h("p", {}, h("strong", {}, `${GROUP_TITLES[head.group]}, layer ${head.layer}, head ${head.head} off`));
+    const title = h(
+      "p",
+      {},
+      h("strong", {}, `${GROUP_TITLES[head.group]}, layer ${head.layer}, head ${head.head} off`),
+    );
     if (!(key in data.texts) && !live.available)
-      return [title, before, h("p", { class: "small" }, "A live page (regard look) shows the new output of this head.")];
+      return [
+        title,
+        before,
+        h("p", { class: "small" }, "A live page (regard look) shows the new output of this head."),
+      ];
     const output = outputs.read(key);
-    if (!output) return [title, before, h("p", { class: "small" }, outputs.problem(key) ?? "Running the model without this head …")];
+    if (!output)
+      return [
+        title,
+        before,
+        h("p", { class: "small" }, outputs.problem(key) ?? "Running the model without this head …"),
+      ];
     const isSame = output.text === doc.output;
     const text = output.text === undefined ? "–" : showText(output.text);
-    const after = h("p", { dir: "auto" }, h("span", { class: "small" }, "Without this head: "), isSame ? text : h("mark", {}, text));
-    return [title, before, after, h("p", { class: "small" }, isSame ? "The output stays the same." : "The output changes.")];
+    const after = h(
+      "p",
+      { dir: "auto" },
+      h("span", { class: "small" }, "Without this head: "),
+      isSame ? text : h("mark", {}, text),
+    );
+    return [
+      title,
+      before,
+      after,
+      h("p", { class: "small" }, isSame ? "The output stays the same." : "The output changes."),
+    ];
   }
 
   return { element, update };
@@ -156,7 +185,7 @@ function locateCell(group: Group, layout: OverviewLayout, x: number, y: number) 
   return locateInOverview(group, layout, x, layout.top + (row + 0.5) * layout.pitch);
 }
 
-export function drawAblation(
+function drawAblation(
   renderer: Renderer,
   data: Ablation,
   group: Group,
@@ -166,14 +195,20 @@ export function drawAblation(
 ): void {
   const { left, top, pitch, cell } = layout;
   const [step, height] = [rowPitch(pitch), rowPitch(pitch) - (pitch - cell)];
-  const largest = Math.max(1e-9, ...Object.values(data.delta).flat(2).map((value) => Math.abs(value ?? 0)));
+  const largest = Math.max(
+    1e-9,
+    ...Object.values(data.delta)
+      .flat(2)
+      .map((value) => Math.abs(value ?? 0)),
+  );
   const small = { fill: theme.muted, size: 11 };
   for (let head = 0; head < group.heads; head++)
     if (pitch >= 18 || head % 4 === 0)
       renderer.text(left + head * pitch + cell / 2, 8, String(head), { ...small, anchor: "middle" });
   data.delta[group.name].forEach((row, layer) => {
     const y = top + layer * step;
-    if (step >= 14 || layer % 2 === 0) renderer.text(left - 8, y + height / 2, String(layer), { ...small, anchor: "end" });
+    if (step >= 14 || layer % 2 === 0)
+      renderer.text(left - 8, y + height / 2, String(layer), { ...small, anchor: "end" });
     row.forEach((value, head) => {
       const x = left + head * pitch;
       if (value === null) return renderer.rect(x, y, cell, height, { stroke: theme.rule });
@@ -185,7 +220,10 @@ export function drawAblation(
     });
   });
   if (chosen?.group === group.name)
-    renderer.rect(left + chosen.head * pitch, top + chosen.layer * step, cell, height, { stroke: theme.ink, width: 2.5 });
+    renderer.rect(left + chosen.head * pitch, top + chosen.layer * step, cell, height, {
+      stroke: theme.ink,
+      width: 2.5,
+    });
 }
 
 function summarise(data: Ablation, groups: Group[]): string {
@@ -205,7 +243,8 @@ function sentence(data: Ablation, { group, layer, head }: Head): string {
   const value = data.delta[group]?.[layer]?.[head];
   const name = `${GROUP_TITLES[group]}, layer ${layer}, head ${head}`;
   if (value === null || value === undefined) return `${name}: not measured.`;
-  const effect = Math.abs(value) < 0.005 ? "about as probable" : `${factor(value)} times ${value < 0 ? "less" : "more"} probable`;
+  const effect =
+    Math.abs(value) < 0.005 ? "about as probable" : `${factor(value)} times ${value < 0 ? "less" : "more"} probable`;
   return `Without ${name[0].toLowerCase()}${name.slice(1)}, ${data.output} is ${effect} (${signed(value)} nats from ${data.baseline.toFixed(2)}).`;
 }
 

@@ -81,7 +81,9 @@ function mount({ doc, store, blobs }: Context): Mounted {
       matrix = cross ? buildMatrix(hypothesis, cross, chosen, state) : null;
       print.textContent =
         "Attention is not an explanation by itself: it shows where the decoder attended, not why. Special tokens are left out." +
-        (state.alignment === "ribbons" ? " A word shows its strongest weights until they cover 75 %; weights below 0.03 are left out." : "");
+        (state.alignment === "ribbons"
+          ? " A word shows its strongest weights until they cover 75 %; weights below 0.03 are left out."
+          : "");
     }
     if (!matrix) {
       readout.textContent = "Reading the attention …";
@@ -90,7 +92,9 @@ function mount({ doc, store, blobs }: Context): Mounted {
     draw(matrix, onlyFocus);
     const cell = active();
     readout.textContent =
-      cell && cell.row < matrix.rows.length ? sentence(matrix, cell) : "Point at a generated word to see where it comes from. Click to lock it; arrow keys move.";
+      cell && cell.row < matrix.rows.length
+        ? sentence(matrix, cell)
+        : "Point at a generated word to see where it comes from. Click to lock it; arrow keys move.";
   }
 
   function draw(shown: Matrix, onlyFocus: boolean): void {
@@ -100,12 +104,15 @@ function mount({ doc, store, blobs }: Context): Mounted {
     const cell = active();
     if (state.alignment === "ribbons") {
       ribbons = layoutRibbons(shown, available - 6, theme);
-      stage.draw(ribbons.width, ribbons.height, (renderer) => drawRibbons(renderer, shown, ribbons!, theme, cell?.row ?? null));
+      stage.draw(ribbons.width, ribbons.height, (renderer) =>
+        drawRibbons(renderer, shown, ribbons!, theme, cell?.row ?? null),
+      );
       stage.drawOverlay(ribbons.width, ribbons.height, () => undefined);
       return;
     }
     heatmap = layoutHeatmap(shown, Math.min(available, 900), theme);
-    if (!onlyFocus) stage.draw(heatmap.width, heatmap.height, (renderer) => drawHeatmap(renderer, shown, heatmap!, theme, false));
+    if (!onlyFocus)
+      stage.draw(heatmap.width, heatmap.height, (renderer) => drawHeatmap(renderer, shown, heatmap!, theme, false));
     stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
       if (cell && cell.row < shown.rows.length)
         drawHeatmapFocus(renderer, shown, heatmap!, theme, cell, state.locked !== null);
@@ -146,9 +153,13 @@ function mount({ doc, store, blobs }: Context): Mounted {
         state.alignment,
         (alignment) => store.set({ alignment, ...clear }),
       ),
-      checkbox("Tokens instead of words", state.alignedTokens, (alignedTokens) => store.set({ alignedTokens, ...clear })),
+      checkbox("Tokens instead of words", state.alignedTokens, (alignedTokens) =>
+        store.set({ alignedTokens, ...clear }),
+      ),
       names.length > 1
-        ? select("Hypothesis", names, String(state.hypothesis), (value) => store.set({ hypothesis: Number(value), ...clear }))
+        ? select("Hypothesis", names, String(state.hypothesis), (value) =>
+            store.set({ hypothesis: Number(value), ...clear }),
+          )
         : null,
       saveButton(
         () => `alignment.${doc.hypotheses.indexOf(hypothesis)}`,
@@ -177,7 +188,11 @@ function mount({ doc, store, blobs }: Context): Mounted {
             const next = names.has(name) ? [...names].filter((item) => item !== name) : [...names, name];
             set(next);
           };
-          const attributes = { "aria-pressed": String(names.has(name)), "aria-label": `Layer ${layer}, head ${head}`, onclick: toggle };
+          const attributes = {
+            "aria-pressed": String(names.has(name)),
+            "aria-label": `Layer ${layer}, head ${head}`,
+            onclick: toggle,
+          };
           grid.append(h("button", { type: "button", ...attributes }, String(head)));
         }
       }
@@ -201,7 +216,9 @@ function chosenHeads(state: State, hypothesis: Hypothesis, cross: Decoded | unde
   const chosen = state.alignedHeads
     .map((name) => name.split(".").map(Number) as [number, number])
     .filter(([layer, head]) => layer < layers && head < heads);
-  return chosen.length ? chosen : Array.from({ length: heads }, (_, head): [number, number] => [hypothesis.link_layer, head]);
+  return chosen.length
+    ? chosen
+    : Array.from({ length: heads }, (_, head): [number, number] => [hypothesis.link_layer, head]);
 }
 
 function nameHeads(chosen: [number, number][], state: State, hypothesis: Hypothesis): string {

@@ -11,8 +11,14 @@ import { type Context, type Mounted, Stage, type View, quote, saveButton } from 
 import { type HeatmapLayout, drawLabels, layoutHeatmap, locateInHeatmap } from "./heatmap.ts";
 
 const METHODS: Record<string, { title: string; says: string }> = {
-  occlusion: { title: "Occlusion", says: "Change of the logit if the token is there, against the mean embedding in its place." },
-  gradient_x_input: { title: "Gradient × input", says: "Gradient of the logit times the embedding's distance from the mean embedding." },
+  occlusion: {
+    title: "Occlusion",
+    says: "Change of the logit if the token is there, against the mean embedding in its place.",
+  },
+  gradient_x_input: {
+    title: "Gradient × input",
+    says: "Gradient of the logit times the embedding's distance from the mean embedding.",
+  },
   integrated_gradients: {
     title: "Integrated gradients",
     says: "The same gradient, averaged on the way from the mean embedding: the numbers of a row sum to the difference of the logits.",
@@ -73,13 +79,21 @@ function mount({ doc, store, blobs }: Context): Mounted {
   stage.element.addEventListener("click", (event) => store.set({ locked: store.state.locked ? null : locate(event) }));
   stage.element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return store.set({ locked: null });
-    const moves: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const moves: Record<string, [number, number]> = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+    };
     const move = moves[event.key];
     if (!move || !table) return;
     event.preventDefault();
     const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
     const from = active() ?? { row: -move[0], column: -move[1] };
-    const cell = { row: clamp(from.row + move[0], table.rows.length), column: clamp((from.column ?? 0) + move[1], table.columns.length) };
+    const cell = {
+      row: clamp(from.row + move[0], table.rows.length),
+      column: clamp((from.column ?? 0) + move[1], table.columns.length),
+    };
     store.set({ locked: cell, hover: null });
   });
 
@@ -110,7 +124,10 @@ function mount({ doc, store, blobs }: Context): Mounted {
     stage.draw(layout.width, layout.height, (renderer) => drawTable(renderer, table!, layout!, theme, cell));
     stage.drawOverlay(layout.width, layout.height, () => undefined);
     fact.textContent = summarise(table);
-    readout.textContent = cell && cell.row < table.rows.length ? sentence(table, data, cell) : "Point at a cell to read a contribution. Click to lock it; arrow keys move.";
+    readout.textContent =
+      cell && cell.row < table.rows.length
+        ? sentence(table, data, cell)
+        : "Point at a cell to read a contribution. Click to lock it; arrow keys move.";
   }
 
   return { element, update };
@@ -122,7 +139,9 @@ function makeTable(doc: LookDocument, data: Attribution, values: Float32Array): 
   const source = units((doc.sequences.source ?? []).slice(0, data.source_columns));
   const target = units((doc.sequences.target ?? []).slice(0, data.target_columns));
   const outputs = units(doc.sequences.target ?? doc.sequences.source ?? []);
-  const rows = data.outputs.map((place) => (place === null ? { label: "label", special: false, members: [] } : outputs[place]));
+  const rows = data.outputs.map((place) =>
+    place === null ? { label: "label", special: false, members: [] } : outputs[place],
+  );
   const largest = values.reduce((best, value) => Math.max(best, Math.abs(value)), 1e-9);
   return { rows, columns: [...source, ...target], values, largest, sourceColumns: source.length };
 }
@@ -133,17 +152,25 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
   const data = new Uint32Array(rows * columns);
   for (let i = 0; i < data.length; i++) {
     const value = table.values[i];
-    data[i] = mixPixel(theme.page, value < 0 ? theme.accent : theme.hue, Math.sqrt(Math.abs(value) / table.largest) * 0.85);
+    data[i] = mixPixel(
+      theme.page,
+      value < 0 ? theme.accent : theme.hue,
+      Math.sqrt(Math.abs(value) / table.largest) * 0.85,
+    );
   }
   renderer.pixels(left, top, columns * cell, rows * cell, { width: columns, height: rows, data });
   renderer.rect(left - 0.5, top - 0.5, columns * cell + 1, rows * cell + 1, { stroke: theme.rule });
   if (table.sourceColumns > 0 && table.sourceColumns < columns)
-    renderer.path(`M${left + table.sourceColumns * cell} ${top - 8}V${top + rows * cell}`, { stroke: theme.ink, width: 2 });
+    renderer.path(`M${left + table.sourceColumns * cell} ${top - 8}V${top + rows * cell}`, {
+      stroke: theme.ink,
+      width: 2,
+    });
   drawLabels(renderer, table, layout, theme, active);
   if (!active || active.row >= rows) return;
   const y = top + active.row * cell;
   renderer.rect(left, y, columns * cell, cell, { stroke: theme.ink, width: 1.5 });
-  if (active.column !== null) renderer.rect(left + active.column * cell, y, cell, cell, { stroke: theme.ink, width: 2.5 });
+  if (active.column !== null)
+    renderer.rect(left + active.column * cell, y, cell, cell, { stroke: theme.ink, width: 2.5 });
   if (cell < 30) return;
   for (let column = 0; column < columns; column++) {
     const value = table.values[active.row * columns + column];

@@ -1,14 +1,14 @@
 // The view of a search: every hypothesis that it considered, the winner, and where a dropped one would have led.
 
-import { linkHorizontal } from "d3-shape";
 import { fill, h } from "../dom.ts";
 import { type Continuation, Loader, type LookDocument, type Search, type TokenInfo } from "../document.ts";
-import { type Renderer, SvgRenderer } from "../renderer.ts";
+import { SvgRenderer } from "../renderer.ts";
 import type { State } from "../state.ts";
-import { type Theme, readTheme } from "../theme.ts";
+import { readTheme } from "../theme.ts";
 import { joinTokens, showText, tokenLabel } from "../tokens.ts";
-import { type BeamLayout, NODE_HEIGHT, NODE_WIDTH, STEP, isKept, layoutBeam, lineage, locateInBeam, neighbour } from "./beam_layout.ts";
-import { type Context, type Mounted, type View, fitText, quote, saveButton, showWeight } from "./common.ts";
+import { drawBeam, drawFocus, textOf } from "./beam_drawing.ts";
+import { type BeamLayout, NODE_WIDTH, layoutBeam, lineage, locateInBeam, neighbour } from "./beam_layout.ts";
+import { type Context, type Mounted, type View, quote, saveButton, showWeight } from "./common.ts";
 
 export const beam: View = {
   name: "search",
@@ -16,8 +16,6 @@ export const beam: View = {
   applies: (doc) => doc.search !== null && doc.search.step.length > 1,
   mount,
 };
-
-const link = linkHorizontal<unknown, [number, number]>();
 
 function mount({ doc, store, live }: Context): Mounted {
   const search = doc.search!;
@@ -98,12 +96,14 @@ function mount({ doc, store, live }: Context): Mounted {
     const shown = state.pointed ?? state.candidate;
     const renderer = new SvgRenderer(layout.width, layout.height, theme.font);
     for (const candidate of new Set([state.candidate, state.pointed]))
-      if (candidate !== null && layout.nodes.has(candidate)) drawFocus(renderer, search, vocabulary, layout, theme, candidate);
+      if (candidate !== null && layout.nodes.has(candidate))
+        drawFocus(renderer, search, vocabulary, layout, theme, candidate);
     focus?.remove();
     focus = renderer.element;
     focus.setAttribute("aria-hidden", "true");
     surface.append(focus);
-    readout.textContent = shown === null ? invitation(live.available) : sentence(doc, search, vocabulary, layout, shown);
+    readout.textContent =
+      shown === null ? invitation(live.available) : sentence(doc, search, vocabulary, layout, shown);
     card.hidden = state.candidate === null || state.candidate === 0;
     if (!card.hidden) fill(card, ...describe(state.candidate!));
   }
@@ -132,7 +132,10 @@ function mount({ doc, store, live }: Context): Mounted {
       ["Status", STATUS[search.status[candidate]]],
       ["Token", `${tokenLabel(vocabulary[search.token[candidate]])}, probability ${probability(search, candidate)}`],
       ["Log-probability", showNumber(search.total[candidate])],
-      ["Score", `${showNumber(search.score[candidate])} (the winner's: ${showNumber(search.score[search.winners[0]])})`],
+      [
+        "Score",
+        `${showNumber(search.score[candidate])} (the winner's: ${showNumber(search.score[search.winners[0]])})`,
+      ],
     ];
     const list = h("dl", {}, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
     return [h("p", { dir: "auto" }, h("strong", {}, quote(text))), list, ...continuation(candidate)];
@@ -155,11 +158,19 @@ function mount({ doc, store, live }: Context): Mounted {
   }
 
   function continuation(candidate: number): HTMLElement[] {
-    if (search.status[candidate] === "finished" && doc.hypotheses.length > 0 && (live.available || known(candidate) >= 0))
-      return [h("p", {}, h("button", { type: "button", onclick: () => void showAlignment(candidate) }, "Show its alignment"))];
+    if (
+      search.status[candidate] === "finished" &&
+      doc.hypotheses.length > 0 &&
+      (live.available || known(candidate) >= 0)
+    )
+      return [
+        h("p", {}, h("button", { type: "button", onclick: () => void showAlignment(candidate) }, "Show its alignment")),
+      ];
     if (search.lineage.includes(candidate)) return [h("p", { class: "small" }, "It is part of the winner.")];
     if (!search.continuations[candidate] && !live.available)
-      return [h("p", { class: "small" }, "A live page (regard look) can force this hypothesis and show where it leads.")];
+      return [
+        h("p", { class: "small" }, "A live page (regard look) can force this hypothesis and show where it leads."),
+      ];
     const found = continuations.read(String(candidate));
     if (!found) {
       const problem = continuations.problem(String(candidate));
@@ -169,7 +180,11 @@ function mount({ doc, store, live }: Context): Mounted {
     const best = search.score[search.winners[0]];
     const difference = best === null ? null : found.score - best;
     const verdict =
-      difference === null ? "" : difference > 1e-6 ? " Better than the winner: the search missed it." : ` Worse than the winner by ${(-difference).toFixed(2)}.`;
+      difference === null
+        ? ""
+        : difference > 1e-6
+          ? " Better than the winner: the search missed it."
+          : ` Worse than the winner by ${(-difference).toFixed(2)}.`;
     const text = showText(found.text);
     const length = prefixLength(text, forced);
     const rest = length ? [h("mark", {}, text.slice(0, length)), text.slice(length)] : [text];
@@ -189,107 +204,6 @@ const STATUS: Record<Search["status"][number], string> = {
   beaten: "open when the search ended: it could not win any more",
 };
 
-/** Draw all candidates; the winner last, so that it lies on top. */
-export function drawBeam(
-  renderer: Renderer,
-  search: Search,
-  vocabulary: Record<string, TokenInfo>,
-  layout: BeamLayout,
-  theme: Theme,
-): void {
-  const winner = new Set(search.lineage);
-  for (let step = 1; step <= layout.lastStep; step++)
-    renderer.text(layout.nodes.get(0)!.x + step * STEP + NODE_WIDTH / 2, 10, String(step), {
-      fill: theme.muted,
-      size: 11,
-      anchor: "middle",
-    });
-  const order = [...layout.nodes.keys()].sort(
-    (a, b) => Number(winner.has(a)) - Number(winner.has(b)) || Number(isKept(search, a)) - Number(isKept(search, b)),
-  );
-  for (const candidate of order) {
-    if (candidate === 0) continue;
-    const kept = isKept(search, candidate);
-    const style = winner.has(candidate)
-      ? { stroke: theme.accent, width: 3 }
-      : kept
-        ? { stroke: theme.hue, width: 1.2, opacity: 0.75 }
-        : { stroke: theme.muted, width: 0.8, opacity: 0.35 };
-    renderer.path(linkTo(search, layout, candidate), style);
-  }
-  for (const candidate of order) drawNode(renderer, search, vocabulary, layout, theme, candidate, winner.has(candidate));
-}
-
-/** Draw a candidate and its ancestors prominently. */
-function drawFocus(
-  renderer: Renderer,
-  search: Search,
-  vocabulary: Record<string, TokenInfo>,
-  layout: BeamLayout,
-  theme: Theme,
-  candidate: number,
-): void {
-  const path = lineage(search, candidate);
-  for (const number of path.slice(1)) renderer.path(linkTo(search, layout, number), { stroke: theme.ink, width: 2 });
-  for (const number of path) {
-    drawNode(renderer, search, vocabulary, layout, theme, number, search.lineage.includes(number));
-    const node = layout.nodes.get(number)!;
-    renderer.rect(node.x - 1, node.y - 1, NODE_WIDTH + 2, NODE_HEIGHT + 2, {
-      stroke: theme.ink,
-      width: number === candidate ? 2.5 : 1.2,
-      radius: search.status[number] === "finished" ? 12 : 5,
-    });
-  }
-}
-
-function drawNode(
-  renderer: Renderer,
-  search: Search,
-  vocabulary: Record<string, TokenInfo>,
-  layout: BeamLayout,
-  theme: Theme,
-  candidate: number,
-  isWinner: boolean,
-): void {
-  const { x, y } = layout.nodes.get(candidate)!;
-  const kept = isKept(search, candidate);
-  renderer.rect(x, y, NODE_WIDTH, NODE_HEIGHT, {
-    fill: theme.page,
-    stroke: isWinner ? theme.accent : kept ? theme.hue : theme.muted,
-    width: isWinner ? 2.5 : kept ? 1.2 : 0.8,
-    dash: kept ? undefined : "3 3",
-    radius: search.status[candidate] === "finished" ? NODE_HEIGHT / 2 : 4,
-  });
-  const fill = kept ? theme.ink : theme.muted;
-  const label = candidate === 0 ? "start" : nodeLabel(search, vocabulary, candidate);
-  const short = fitText(label, 12, theme.font, NODE_WIDTH - 8);
-  renderer.text(x + NODE_WIDTH / 2, y + NODE_HEIGHT / 2 - 1, short, {
-    fill,
-    size: 12,
-    anchor: "middle",
-    weight: isWinner ? 600 : 400,
-  });
-  if (candidate === 0) return;
-  // The bar is the probability of the token after its parent.
-  const length = Math.exp(search.logprob[candidate] ?? -Infinity) * (NODE_WIDTH - 16);
-  if (length > 0.5)
-    renderer.rect(x + 8, y + NODE_HEIGHT - 4.5, length, 2, { fill: isWinner ? theme.accent : kept ? theme.hue : theme.muted });
-}
-
-/** The text of a hypothesis so far. Vocabularies of whole words have no spaces of their own. */
-function textOf(search: Search, vocabulary: Record<string, TokenInfo>, path: number[], limit = 400): string {
-  const tokens = path.slice(1).map((number) => vocabulary[search.token[number]]);
-  if (marksWords(vocabulary)) return joinTokens(tokens, limit);
-  return joinTokens(tokens.map((token) => token && { ...token, text: `${token.text} ` }), limit);
-}
-
-function nodeLabel(search: Search, vocabulary: Record<string, TokenInfo>, candidate: number): string {
-  const token = vocabulary[search.token[candidate]];
-  const continues = search.step[candidate] > 1 && token?.role === "text" && !token.text.startsWith(" ");
-  if (!marksWords(vocabulary)) return tokenLabel(token, false, 12);
-  return tokenLabel(token, continues, 12);
-}
-
 /** How much of a text a prefix covers if spaces do not count (detokenizing may add them); 0 if it is not a prefix. */
 function prefixLength(text: string, prefix: string): number {
   const wanted = prefix.replace(/\s/g, "");
@@ -300,20 +214,6 @@ function prefixLength(text: string, prefix: string): number {
     if (text[i] !== wanted[found++]) return 0;
   }
   return found === wanted.length ? text.length : 0;
-}
-
-const marked = new WeakMap<object, boolean>();
-
-/** Whether tokens that begin a word carry a space; otherwise nothing says which tokens continue one. */
-function marksWords(vocabulary: Record<string, TokenInfo>): boolean {
-  if (!marked.has(vocabulary)) marked.set(vocabulary, Object.values(vocabulary).some((token) => /\s/.test(token.text)));
-  return marked.get(vocabulary)!;
-}
-
-function linkTo(search: Search, layout: BeamLayout, candidate: number): string {
-  const [from, to] = [layout.nodes.get(search.parent[candidate])!, layout.nodes.get(candidate)!];
-  const middle = NODE_HEIGHT / 2;
-  return link({ source: [from.x + NODE_WIDTH, from.y + middle], target: [to.x, to.y + middle] })!;
 }
 
 function titleOf(search: Search): string {

@@ -77,6 +77,7 @@ export function neighbour(search: Search, layout: BeamLayout, candidate: number,
   if (key === "ArrowUp") return row[Math.max(0, at - 1)];
   if (key === "ArrowDown") return row[Math.min(row.length - 1, at + 1)];
   if (key === "ArrowLeft") return search.parent[candidate];
-  if (key === "ArrowRight") return layout.steps[step + 1]?.find((next) => search.parent[next] === candidate) ?? candidate;
+  if (key === "ArrowRight")
+    return layout.steps[step + 1]?.find((next) => search.parent[next] === candidate) ?? candidate;
   return null;
 }

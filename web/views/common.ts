@@ -118,13 +118,8 @@ export function fitText(text: string, size: number, font: string, width: number)
 
 /** A weight or probability with two significant places, but never "0.00" for something above zero. */
 export function showWeight(value: number): string {
-  if (value >= 0.995) return value.toFixed(2);
   if (value >= 0.01) return value.toFixed(2);
   return value === 0 ? "0" : value < 0.001 ? "< 0.001" : value.toFixed(3);
-}
-
-export function showPercent(value: number): string {
-  return `${Math.round(value * 100)} %`;
 }
 
 export function quote(label: string): string {

@@ -18,7 +18,14 @@ import {
 } from "./heatmap.ts";
 import { drawLens, lensSize } from "./lens.ts";
 import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines.ts";
-import { STATISTICS, describeHead, drawOverview, layoutOverview, locateInOverview, statisticRange } from "./overview.ts";
+import {
+  STATISTICS,
+  describeHead,
+  drawOverview,
+  layoutOverview,
+  locateInOverview,
+  statisticRange,
+} from "./overview.ts";
 
 const MAX_THUMBNAILS = 100;
 const AXES: Record<GroupName, [string, string]> = {
@@ -147,7 +154,12 @@ function mount(context: Context): Mounted {
       fact.textContent = describeHead(group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
       axes.textContent = `Weight, square-root scale. Rows: ${AXES[group.name][0]}. Columns: ${AXES[group.name][1]}.`;
-      print.textContent = smallPrint(group, state, isThumbnail, asked.problem(`${group.name}|${state.layer}|${state.head}`));
+      print.textContent = smallPrint(
+        group,
+        state,
+        isThumbnail,
+        asked.problem(`${group.name}|${state.layer}|${state.head}`),
+      );
       drawBase(state, isThumbnail);
     }
     drawFocus(state, group);
@@ -175,9 +187,10 @@ function mount(context: Context): Mounted {
   function drawFocus(state: State, group: Group): void {
     const theme = readTheme();
     const raw = active();
-    const cell = raw && matrix && raw.row < matrix.rows.length && (raw.column ?? 0) < matrix.columns.length ? raw : null;
+    const cell =
+      raw && matrix && raw.row < matrix.rows.length && (raw.column ?? 0) < matrix.columns.length ? raw : null;
     if (matrix && state.drawing === "lines") {
-      lines = layoutLines(matrix, available, state.locked);
+      lines = layoutLines(matrix, available - 6, state.locked);
       stage.draw(lines.width, lines.height, (renderer) => drawLines(renderer, matrix!, lines!, theme, cell));
       stage.drawOverlay(lines.width, lines.height, () => undefined);
     } else if (matrix && heatmap) {
@@ -221,7 +234,8 @@ function mount(context: Context): Mounted {
       if (place) store.set({ group: group.name, ...place, locked: null, hover: null });
     });
     overview.element.addEventListener("keydown", (event) => {
-      const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+      const [down, right] =
+        { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
       if (down === undefined || right === undefined) return;
       event.preventDefault();
       const isHere = store.state.group === group.name;
@@ -245,7 +259,12 @@ function mount(context: Context): Mounted {
           drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),
         );
     };
-    const heading = h("h3", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${GROUP_SUBTITLES[group.name]}`));
+    const heading = h(
+      "h3",
+      {},
+      GROUP_TITLES[group.name],
+      h("span", { class: "small" }, ` ${GROUP_SUBTITLES[group.name]}`),
+    );
     return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
   }
 }
@@ -321,9 +340,13 @@ function smallPrint(group: Group, state: State, isThumbnail: boolean, problem: s
   const parts = [];
   if (problem) parts.push(problem);
   if (isThumbnail)
-    parts.push("This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.");
+    parts.push(
+      "This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.",
+    );
   if (error !== null && error !== undefined)
-    parts.push(`Recomputed weights reproduce the model's attention output within ${error.toExponential(1)} (max |A·V − output|).`);
+    parts.push(
+      `Recomputed weights reproduce the model's attention output within ${error.toExponential(1)} (max |A·V − output|).`,
+    );
   if (group.sampled_rows) parts.push(`Statistics and thumbnails are sampled: ${group.sampled_rows} query rows.`);
   if (state.words) parts.push("Words: columns are sums over subwords, rows are means.");
   return parts.join(" ");

@@ -14,6 +14,8 @@ export interface HeatmapLayout {
   height: number;
   /** Whether rows and columns carry labels. */
   labelled: boolean;
+  /** Whether the labels of columns are short enough to stand level. */
+  level: boolean;
   size: number;
 }
 
@@ -29,17 +31,27 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
   if (Math.max(rows, columns) > 96) {
     // Cells below a pixel are fine: they shrink by maximum.
     const cell = Math.min(6, (available - 14) / columns, 900 / rows);
-    return { cell, left: 12, top: 12, width: columns * cell + 14, height: rows * cell + 14, labelled: false, size: 0 };
+    return {
+      cell,
+      left: 12,
+      top: 12,
+      width: columns * cell + 14,
+      height: rows * cell + 14,
+      labelled: false,
+      level: false,
+      size: 0,
+    };
   }
   const size = available < 600 ? 12 : 13;
   const widest = (labels: string[]) =>
     Math.min(LABEL_LIMIT, Math.max(12, ...labels.map((label) => textWidth(label, size, theme.font))));
   const left = widest(matrix.rows.map((unit) => unit.label)) + 10;
   const slanted = widest(matrix.columns.map((unit) => unit.label));
-  const top = slanted * SIN + 16;
   const right = slanted * COS * 0.6 + 6;
   const room = (available - left - right) / Math.max(columns, 1);
   const cell = Math.max(available < 600 ? 18 : 16, Math.min(44, Math.floor(room)));
+  const level = slanted <= cell - 4; // short labels stand upright
+  const top = level ? 24 : slanted * SIN + 16;
   return {
     cell,
     left,
@@ -47,6 +59,7 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
     width: left + columns * cell + right,
     height: top + rows * cell + 4,
     labelled: true,
+    level,
     size,
   };
 }
@@ -78,7 +91,13 @@ export function drawHeatmap(
 }
 
 /** Draw the labels of rows and columns, those of the active cell in the accent colour. */
-export function drawLabels(renderer: Renderer, matrix: Labels, layout: HeatmapLayout, theme: Theme, active: Cell | null): void {
+export function drawLabels(
+  renderer: Renderer,
+  matrix: Labels,
+  layout: HeatmapLayout,
+  theme: Theme,
+  active: Cell | null,
+): void {
   if (!layout.labelled) return;
   const color = (isActive: boolean) => (isActive ? theme.accent : theme.muted);
   matrix.rows.forEach((_, row) => drawRowLabel(renderer, matrix, layout, theme, row, color(row === active?.row)));
@@ -142,7 +161,11 @@ export function drawKey(renderer: Renderer, theme: Theme, width: number): void {
     const x = Math.sqrt(value) * (width - 1) + 0.5;
     renderer.path(`M${x} 12v4`, { stroke: theme.muted });
     const anchor = value === 0 ? "start" : value === 1 ? "end" : "middle";
-    renderer.text(value === 0 ? 0 : x, 23, showWeight(value).replace("1.00", "1"), { fill: theme.muted, size: 11, anchor });
+    renderer.text(value === 0 ? 0 : x, 23, showWeight(value).replace("1.00", "1"), {
+      fill: theme.muted,
+      size: 11,
+      anchor,
+    });
   }
 }
 
@@ -152,8 +175,16 @@ function drawRowLabel(r: Renderer, matrix: Labels, layout: HeatmapLayout, theme:
   r.text(layout.left - 6, y, label, { fill, size: layout.size, anchor: "end" });
 }
 
-function drawColumnLabel(r: Renderer, matrix: Labels, layout: HeatmapLayout, theme: Theme, column: number, fill: string) {
+function drawColumnLabel(
+  r: Renderer,
+  matrix: Labels,
+  layout: HeatmapLayout,
+  theme: Theme,
+  column: number,
+  fill: string,
+) {
   const label = fitText(matrix.columns[column].label, layout.size, theme.font, LABEL_LIMIT);
   const x = layout.left + (column + 0.5) * layout.cell;
-  r.text(x, layout.top - 7, label, { fill, size: layout.size, angle: ANGLE });
+  if (layout.level) r.text(x, layout.top - 12, label, { fill, size: layout.size, anchor: "middle" });
+  else r.text(x, layout.top - 7, label, { fill, size: layout.size, angle: ANGLE });
 }

@@ -71,7 +71,8 @@ export function drawLines(
     const fill = active && !isMarked ? theme.muted : theme.ink;
     const y = columnY(layout, column);
     renderer.text(layout.right + 8, y, label, { fill });
-    if (isMarked) renderer.text(layout.width - 4, y, showWeight(weight), { fill: theme.accent, size: 12, anchor: "end" });
+    if (isMarked)
+      renderer.text(layout.width - 4, y, showWeight(weight), { fill: theme.accent, size: 12, anchor: "end" });
   }
 }
 

@@ -6,7 +6,17 @@ import { type Unit, groupTokens, makeUnits } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
 import type { Cell, State } from "../state.ts";
 import type { Theme } from "../theme.ts";
-import { type Context, GROUP_TITLES, type Mounted, Stage, type View, findGroup, fitText, quote, saveButton } from "./common.ts";
+import {
+  type Context,
+  GROUP_TITLES,
+  type Mounted,
+  Stage,
+  type View,
+  findGroup,
+  fitText,
+  quote,
+  saveButton,
+} from "./common.ts";
 
 const MAX_SHOWN = 40;
 const LABEL = 90;
@@ -19,7 +29,7 @@ export const masks: View = {
 };
 
 /** What a term says, in words. */
-export const TERMS: Record<MaskTerm["kind"], { label: (term: MaskTerm) => string; reason: string }> = {
+const TERMS: Record<MaskTerm["kind"], { label: (term: MaskTerm) => string; reason: string }> = {
   causal: { label: () => "causal: no later token", reason: "it comes later" },
   window: { label: (term) => `window: fewer than ${term.width} tokens away`, reason: "it is outside the window" },
   padding: { label: () => "padding: only valid tokens", reason: "it is padding" },
@@ -27,7 +37,7 @@ export const TERMS: Record<MaskTerm["kind"], { label: (term: MaskTerm) => string
 };
 
 /** Whether a term lets a row attend to a column. */
-export function allows(term: MaskTerm, row: number, column: number): boolean {
+function allows(term: MaskTerm, row: number, column: number): boolean {
   if (term.kind === "causal") return column <= row;
   if (term.kind === "window") return Math.abs(row - column) < (term.width ?? Infinity);
   if (term.kind === "padding") return term.valid?.[column] ?? true;
@@ -48,7 +58,12 @@ function mount({ doc, store }: Context): Mounted {
     fact,
     controls,
     readout,
-    h("div", { class: "columns" }, h("div", {}, h("div", { class: "scroller" }, stage.element), print), h("div", {}, leak)),
+    h(
+      "div",
+      { class: "columns" },
+      h("div", {}, h("div", { class: "scroller" }, stage.element), print),
+      h("div", {}, leak),
+    ),
   );
   let layout = { cell: 20, width: 0, height: 0, rows: [] as Unit[], columns: [] as Unit[] };
   const current = (): MaskView => doc.masks.find((mask) => mask.group === store.state.mask) ?? doc.masks[0];
@@ -57,7 +72,9 @@ function mount({ doc, store }: Context): Mounted {
   const locate = (event: MouseEvent): Cell | null => {
     const { x, y } = stage.locate(event);
     const [row, column] = [Math.floor((y - LABEL) / layout.cell), Math.floor((x - LABEL) / layout.cell)];
-    return row >= 0 && column >= 0 && row < layout.rows.length && column < layout.columns.length ? { row, column } : null;
+    return row >= 0 && column >= 0 && row < layout.rows.length && column < layout.columns.length
+      ? { row, column }
+      : null;
   };
   stage.element.addEventListener("pointermove", (event) => {
     const [cell, old] = [locate(event), store.state.hover];
@@ -73,7 +90,10 @@ function mount({ doc, store }: Context): Mounted {
     const from = active();
     const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
     const cell = from
-      ? { row: clamp(from.row + move[0], layout.rows.length), column: clamp((from.column ?? 0) + move[1], layout.columns.length) }
+      ? {
+          row: clamp(from.row + move[0], layout.rows.length),
+          column: clamp((from.column ?? 0) + move[1], layout.columns.length),
+        }
       : { row: 0, column: 0 };
     store.set({ locked: cell, hover: null });
   });
@@ -84,7 +104,10 @@ function mount({ doc, store }: Context): Mounted {
     const group = findGroup(doc, mask.group);
     const tokens = groupTokens(doc, group);
     const terms = mask.terms.filter((term) => !state.hiddenTerms.includes(term.kind));
-    const [rows, columns] = [makeUnits(tokens.rows.slice(0, MAX_SHOWN), false, true), makeUnits(tokens.columns.slice(0, MAX_SHOWN), false, true)];
+    const [rows, columns] = [
+      makeUnits(tokens.rows.slice(0, MAX_SHOWN), false, true),
+      makeUnits(tokens.columns.slice(0, MAX_SHOWN), false, true),
+    ];
     const room = (Math.max(260, element.clientWidth) - LABEL - 20) / Math.max(1, columns.length);
     const cell = Math.max(12, Math.min(28, Math.floor(room)));
     layout = { cell, rows, columns, width: LABEL + columns.length * cell + 40, height: LABEL + rows.length * cell + 4 };
@@ -92,10 +115,16 @@ function mount({ doc, store }: Context): Mounted {
     const names = doc.masks.map((item): [MaskView["group"], string] => [item.group, GROUP_TITLES[item.group]]);
     fill(
       controls,
-      names.length > 1 ? choice("Attention", names, mask.group, (value) => store.set({ mask: value, hiddenTerms: [], locked: null })) : null,
+      names.length > 1
+        ? choice("Attention", names, mask.group, (value) => store.set({ mask: value, hiddenTerms: [], locked: null }))
+        : null,
       ...mask.terms.map((term) =>
         checkbox(TERMS[term.kind].label(term), !state.hiddenTerms.includes(term.kind), (on) =>
-          store.set({ hiddenTerms: on ? state.hiddenTerms.filter((kind) => kind !== term.kind) : [...state.hiddenTerms, term.kind] }),
+          store.set({
+            hiddenTerms: on
+              ? state.hiddenTerms.filter((kind) => kind !== term.kind)
+              : [...state.hiddenTerms, term.kind],
+          }),
         ),
       ),
       saveButton(
@@ -108,7 +137,10 @@ function mount({ doc, store }: Context): Mounted {
     stage.draw(layout.width, layout.height, (renderer, theme) => drawMask(renderer, layout, terms, theme, active()));
     stage.drawOverlay(layout.width, layout.height, () => undefined);
     const at = active();
-    readout.textContent = at && at.row < rows.length ? sentence(rows, columns, terms, at) : "Point at a cell to read whether its row may attend to its column.";
+    readout.textContent =
+      at && at.row < rows.length
+        ? sentence(rows, columns, terms, at)
+        : "Point at a cell to read whether its row may attend to its column.";
     leak.hidden = mask.leak === null;
     if (mask.leak) fill(leak, ...describeLeak(mask.leak));
     const cut = Math.max(tokens.rows.length, tokens.columns.length) > MAX_SHOWN;
@@ -129,7 +161,11 @@ function drawMask(
   rows.forEach((unit, row) => {
     const y = LABEL + row * cell;
     const fill = row === active?.row ? theme.accent : theme.muted;
-    renderer.text(LABEL - 6, y + cell / 2, fitText(unit.label, 12, theme.font, LABEL - 10), { fill, size: 12, anchor: "end" });
+    renderer.text(LABEL - 6, y + cell / 2, fitText(unit.label, 12, theme.font, LABEL - 10), {
+      fill,
+      size: 12,
+      anchor: "end",
+    });
     columns.forEach((_, column) => {
       const open = terms.every((term) => allows(term, row, column));
       const x = LABEL + column * cell;
@@ -143,14 +179,18 @@ function drawMask(
     renderer.text(LABEL + (column + 0.5) * cell, LABEL - 6, label, { fill, size: 12, angle: -53 });
   });
   if (active && active.column !== null && active.row < rows.length && active.column < columns.length)
-    renderer.rect(LABEL + active.column * cell, LABEL + active.row * cell, cell, cell, { stroke: theme.accent, width: 2.5 });
+    renderer.rect(LABEL + active.column * cell, LABEL + active.row * cell, cell, cell, {
+      stroke: theme.accent,
+      width: 2.5,
+    });
 }
 
 function summarise(mask: MaskView, state: State): string {
   if (mask.terms.length === 0) return "No mask: every row attends to every column.";
   const off = mask.terms.filter((term) => state.hiddenTerms.includes(term.kind));
   if (off.length) return `Not the model's mask: ${off.map((term) => term.kind).join(", ")} switched off here.`;
-  if (mask.terms.length === 1 && mask.terms[0].kind === "causal") return "Causal: a token attends to itself and to earlier tokens only.";
+  if (mask.terms.length === 1 && mask.terms[0].kind === "causal")
+    return "Causal: a token attends to itself and to earlier tokens only.";
   return `A row attends to a column if all terms allow it: ${mask.terms.map((term) => term.kind).join(", ")}.`;
 }
 
@@ -164,7 +204,12 @@ function sentence(rows: Unit[], columns: Unit[], terms: MaskTerm[], cell: Cell):
 
 function describeLeak(leak: LeakTest): HTMLElement[] {
   const show = (value: number) => (value === 0 ? "0" : value < 1e-3 ? value.toExponential(1) : value.toFixed(2));
-  const verdict = leak.later_change === 0 ? "The test shows nothing: the replaced tokens changed nothing." : leak.change < 1e-4 ? "No future leaks." : "The future leaks!";
+  const verdict =
+    leak.later_change === 0
+      ? "The test shows nothing: the replaced tokens changed nothing."
+      : leak.change < 1e-4
+        ? "No future leaks."
+        : "The future leaks!";
   return [
     h("p", {}, h("strong", {}, `Leak test: ${verdict}`)),
     h(
@@ -175,6 +220,10 @@ function describeLeak(leak: LeakTest): HTMLElement[] {
       h("dt", {}, `Change at the ${leak.replaced} replaced tokens`),
       h("dd", {}, show(leak.later_change)),
     ),
-    h("p", { class: "small" }, "The model read the same beginning with another future. Numbers are the largest change of a log-probability."),
+    h(
+      "p",
+      { class: "small" },
+      "The model read the same beginning with another future. Numbers are the largest change of a log-probability.",
+    ),
   ];
 }

@@ -5,7 +5,15 @@ import type { Decoded, Positions } from "../document.ts";
 import type { Renderer } from "../renderer.ts";
 import { type Theme, mixPixel, readTheme } from "../theme.ts";
 import { type Context, type Mounted, Stage, type View } from "./common.ts";
-import { type Curve, type Grid, angles, dotProducts, relativeCurves, sinusoidal, wavelengths } from "./positions_math.ts";
+import {
+  type Curve,
+  type Grid,
+  angles,
+  dotProducts,
+  relativeCurves,
+  sinusoidal,
+  wavelengths,
+} from "./positions_math.ts";
 
 export const positions: View = {
   name: "positions",
@@ -19,7 +27,8 @@ const KINDS: Record<Positions["kind"], string> = {
   none: "No position encoding.",
   sinusoidal: "Sinusoidal: every position has a vector of sines and cosines, from short to long wavelengths.",
   learned: "Learned: every position has a trained vector.",
-  rotary: "Rotary: queries and keys are turned by an angle that grows with the position, so that a weight depends on the distance.",
+  rotary:
+    "Rotary: queries and keys are turned by an angle that grows with the position, so that a weight depends on the distance.",
   alibi: "ALiBi: each head subtracts slope × distance from its scores.",
   relative: "Relative: each head adds a trained bias for each distance.",
 };
@@ -36,8 +45,19 @@ function mount({ doc, store, blobs }: Context): Mounted {
   const controls = h("div", { class: "controls" });
   const figures = h("div", { class: "columns figures" });
   const print = h("p", { class: "small" });
-  const element = h("section", { class: "positions", "aria-label": "Positions" }, h("h2", {}, "How the model knows the order"), fact, controls, figures, print);
-  const stacks = doc.positions.map((item): [string, string] => [item.stack, item.stack === "encoder" ? "Encoder" : "Decoder"]);
+  const element = h(
+    "section",
+    { class: "positions", "aria-label": "Positions" },
+    h("h2", {}, "How the model knows the order"),
+    fact,
+    controls,
+    figures,
+    print,
+  );
+  const stacks = doc.positions.map((item): [string, string] => [
+    item.stack,
+    item.stack === "encoder" ? "Encoder" : "Decoder",
+  ]);
 
   function update(): void {
     const item = doc.positions.find((entry) => entry.stack === store.state.stack) ?? doc.positions[0];
@@ -67,7 +87,12 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
     return [
       gridFigure("Vectors: rows are positions, columns dimensions", table, width, item.length),
       gridFigure("PE·PEᵀ: how alike two positions are", dotProducts(table), width, item.length),
-      curveFigure("Wavelength of each pair of dimensions (tokens, log scale)", [{ label: "", points: wavelengths(item.base!, item.width!) }], width, true),
+      curveFigure(
+        "Wavelength of each pair of dimensions (tokens, log scale)",
+        [{ label: "", points: wavelengths(item.base!, item.width!) }],
+        width,
+        true,
+      ),
     ];
   }
   if (item.kind === "learned" && item.vectors) {
@@ -82,9 +107,23 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
   }
   if (item.kind === "rotary")
     return [
-      gridFigure("Cosine of the angle: rows are positions, columns pairs of dimensions", angles(item, SHOWN), width, item.length),
-      curveFigure("Mean of cos(angle) by distance: turned vectors grow apart", [{ label: "", points: relativeCurves(item, SHOWN) }], width),
-      curveFigure("Wavelength of each pair of dimensions (tokens, log scale)", [{ label: "", points: wavelengths(item.base!, item.key_dim!) }], width, true),
+      gridFigure(
+        "Cosine of the angle: rows are positions, columns pairs of dimensions",
+        angles(item, SHOWN),
+        width,
+        item.length,
+      ),
+      curveFigure(
+        "Mean of cos(angle) by distance: turned vectors grow apart",
+        [{ label: "", points: relativeCurves(item, SHOWN) }],
+        width,
+      ),
+      curveFigure(
+        "Wavelength of each pair of dimensions (tokens, log scale)",
+        [{ label: "", points: wavelengths(item.base!, item.key_dim!) }],
+        width,
+        true,
+      ),
     ];
   if (item.kind === "alibi" && item.slopes) {
     const distances = Array.from({ length: SHOWN }, (_, distance) => distance);
@@ -101,9 +140,15 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
     return Array.from({ length: tables }, (_, table) => {
       const curves = Array.from({ length: count }, (_, head) => ({
         label: `head ${head}`,
-        points: item.offsets!.map((offset, i): [number, number] => [offset, decoded.codes[(table * count + head) * offsets + i]]),
+        points: item.offsets!.map((offset, i): [number, number] => [
+          offset,
+          decoded.codes[(table * count + head) * offsets + i],
+        ]),
       }));
-      const title = tables > 1 ? `Bias by offset (column − row), layer ${table}` : "Bias by offset (column − row), one line per head";
+      const title =
+        tables > 1
+          ? `Bias by offset (column − row), layer ${table}`
+          : "Bias by offset (column − row), one line per head";
       return curveFigure(title, curves, width);
     });
   }
@@ -121,15 +166,24 @@ function gridFigure(title: string, grid: Grid, width: number, length: number): F
     draw(renderer, theme) {
       const largest = grid.values.reduce((best, value) => Math.max(best, Math.abs(value)), 1e-12);
       const data = new Uint32Array(grid.values.length);
-      grid.values.forEach((value, i) => (data[i] = mixPixel(theme.page, value < 0 ? theme.accent : theme.hue, Math.abs(value) / largest)));
-      renderer.pixels(left, top, grid.columns * cell, grid.rows * cell, { width: grid.columns, height: grid.rows, data });
+      grid.values.forEach(
+        (value, i) => (data[i] = mixPixel(theme.page, value < 0 ? theme.accent : theme.hue, Math.abs(value) / largest)),
+      );
+      renderer.pixels(left, top, grid.columns * cell, grid.rows * cell, {
+        width: grid.columns,
+        height: grid.rows,
+        data,
+      });
       renderer.rect(left - 0.5, top - 0.5, grid.columns * cell + 1, grid.rows * cell + 1, { stroke: theme.rule });
       for (let row = 0; row < grid.rows; row += 16)
         renderer.text(left - 6, top + (row + 0.5) * cell, String(row), { fill: theme.muted, size: 11, anchor: "end" });
       if (length < grid.rows) {
         const y = top + length * cell;
         renderer.path(`M${left} ${y}h${grid.columns * cell}`, { stroke: theme.ink, width: 1, dash: "4 3" });
-        renderer.text(left, top + grid.rows * cell + 11, `dashed: end of this text (${length} tokens)`, { fill: theme.muted, size: 11 });
+        renderer.text(left, top + grid.rows * cell + 11, `dashed: end of this text (${length} tokens)`, {
+          fill: theme.muted,
+          size: 11,
+        });
       }
     },
   };
@@ -153,15 +207,21 @@ function curveFigure(title: string, curves: Curve[], width: number, isLog = fals
         const level = y0 + ((y1 - y0) * i) / 4;
         const y = top + (1 - i / 4) * (height - top - bottom);
         renderer.path(`M${left} ${y}H${width - right}`, { stroke: theme.rule });
-        const text = isLog ? Math.round(10 ** level).toLocaleString("en") : Number(level.toPrecision(2)).toString().replace("-", "−");
+        const text = isLog
+          ? Math.round(10 ** level).toLocaleString("en")
+          : Number(level.toPrecision(2)).toString().replace("-", "−");
         renderer.text(left - 6, y, text, { ...small, anchor: "end" });
         const x = x0 + ((x1 - x0) * i) / 4;
         renderer.text(px(x), height - 8, String(Math.round(x)).replace("-", "−"), { ...small, anchor: "middle" });
       }
       let lowest = -Infinity;
-      const labelled = curves.map((curve) => ({ curve, end: py(curve.points[curve.points.length - 1][1]) })).sort((a, b) => a.end - b.end);
+      const labelled = curves
+        .map((curve) => ({ curve, end: py(curve.points[curve.points.length - 1][1]) }))
+        .sort((a, b) => a.end - b.end);
       labelled.forEach(({ curve, end }, i) => {
-        const data = curve.points.map(([x, y], j) => `${j ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`).join("");
+        const data = curve.points
+          .map(([x, y], j) => `${j ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`)
+          .join("");
         renderer.path(data, { stroke: theme.hue, width: 2, opacity: 0.45 + (0.55 * (i + 1)) / curves.length });
         if (!curve.label || end - lowest < 12) return; // labels that would overlap are left out
         lowest = end;

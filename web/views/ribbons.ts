@@ -35,8 +35,12 @@ export function layoutRibbons(matrix: Matrix, available: number, theme: Theme): 
       return [x - gap - width / 2, width + gap - GAP];
     });
   };
-  const end = (places: [number, number][]) => (places.length ? places[places.length - 1][0] + places[places.length - 1][1] / 2 : 0);
-  const [rows, columns] = [place(matrix.rows.map((unit) => unit.label)), place(matrix.columns.map((unit) => unit.label))];
+  const end = (places: [number, number][]) =>
+    places.length ? places[places.length - 1][0] + places[places.length - 1][1] / 2 : 0;
+  const [rows, columns] = [
+    place(matrix.rows.map((unit) => unit.label)),
+    place(matrix.columns.map((unit) => unit.label)),
+  ];
   const width = Math.max(end(rows), end(columns)) + 12;
   if (width <= available) {
     const shift = (places: [number, number][]) =>
@@ -83,7 +87,16 @@ export function drawRibbons(
   matrix.rows.forEach((unit, row) => {
     const [x, y] = layout.upright ? [layout.rows[row][0], DEPTH + 38] : [layout.width - side + 8, layout.rows[row][0]];
     const fill = row === active ? theme.accent : theme.ink;
-    label(renderer, theme, unit.label, x, y, fill, layout.upright ? "middle" : "start", layout.upright ? 160 : side - 10);
+    label(
+      renderer,
+      theme,
+      unit.label,
+      x,
+      y,
+      fill,
+      layout.upright ? "middle" : "start",
+      layout.upright ? 160 : side - 10,
+    );
   });
 }
 

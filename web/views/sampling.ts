@@ -77,7 +77,10 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     if (changed.size === 0 || changed.has("filters")) readSliders(state);
     const logits = step.logits ? blobs.read(step.logits) : live.available ? asked.read(String(step.position)) : null;
     if (!logits) {
-      readout.textContent = logits === null ? "This file has no distribution of this step; a live page (regard look) has all." : "Reading the distribution …";
+      readout.textContent =
+        logits === null
+          ? "This file has no distribution of this step; a live page (regard look) has all."
+          : "Reading the distribution …";
       fact.textContent = `${quote(label(step.token))} was generated.`;
       return;
     }
@@ -108,7 +111,10 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     stages.draw(layout.width, layout.height, (renderer, theme) => drawStages(renderer, rows, names, layout, theme));
     stages.element.setAttribute(
       "aria-label",
-      `Probabilities after the filters: ${rows.slice(0, 5).map((row) => `${row.label} ${showWeight(row.values[row.values.length - 1])}`).join(", ")}`,
+      `Probabilities after the filters: ${rows
+        .slice(0, 5)
+        .map((row) => `${row.label} ${showWeight(row.values[row.values.length - 1])}`)
+        .join(", ")}`,
     );
   }
 
@@ -120,7 +126,11 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
       store.notify();
     };
     const isGreedy = state().filters["temperature"] === 0;
-    raceTitle.textContent = isGreedy ? "No race: greedy" : another ? "Another draw, not the recorded one" : "The race that took place";
+    raceTitle.textContent = isGreedy
+      ? "No race: greedy"
+      : another
+        ? "Another draw, not the recorded one"
+        : "The race that took place";
     raceText.textContent = isGreedy
       ? "At temperature 0 the most probable token is taken."
       : shown
@@ -130,7 +140,9 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     fill(
       raceControls,
       isGreedy ? null : h("button", { type: "button", onclick: again }, "Draw again"),
-      another ? h("button", { type: "button", onclick: () => ((another = null), store.notify()) }, "Recorded draw") : null,
+      another
+        ? h("button", { type: "button", onclick: () => ((another = null), store.notify()) }, "Recorded draw")
+        : null,
       saveButton(
         () => `sampling.${step.position}`,
         () => ({ width: stages.base.clientWidth, height: stages.base.clientHeight }),
@@ -141,13 +153,21 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
             values: filtered.stages.map((stage) => stage.probabilities[token]),
             isChosen: token === step.token,
           }));
-          drawStages(renderer, rows, filtered.stages.map((stage) => stage.name), layoutStages(rows.length, filtered.stages.length), theme);
+          drawStages(
+            renderer,
+            rows,
+            filtered.stages.map((stage) => stage.name),
+            layoutStages(rows.length, filtered.stages.length),
+            theme,
+          );
         },
       ),
     );
     if (!shown || isGreedy) return;
     const layout = layoutRace(Math.min(8, shown.tokens.length));
-    race.draw(layout.width, layout.height, (renderer, theme) => drawRace(renderer, shown, label, layout, theme, another === null));
+    race.draw(layout.width, layout.height, (renderer, theme) =>
+      drawRace(renderer, shown, label, layout, theme, another === null),
+    );
     race.element.setAttribute("aria-label", `Race: ${label(shown.tokens[0])} won`);
   }
 
@@ -173,8 +193,25 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
         onchange: () => set(toggle.checked ? slider.start : (NEUTRAL[name] ?? null)),
       });
       const { min, max, step } = slider;
-      const range = h("input", { type: "range", min, max, step, id: `slider-${name}`, "data-name": name, oninput: () => set(Number(range.value)) });
-      sliders.append(h("div", { class: "slider" }, toggle, h("label", { for: `slider-${name}` }, slider.label), range, h("output", {})));
+      const range = h("input", {
+        type: "range",
+        min,
+        max,
+        step,
+        id: `slider-${name}`,
+        "data-name": name,
+        oninput: () => set(Number(range.value)),
+      });
+      sliders.append(
+        h(
+          "div",
+          { class: "slider" },
+          toggle,
+          h("label", { for: `slider-${name}` }, slider.label),
+          range,
+          h("output", {}),
+        ),
+      );
     }
     const reset = () => store.set({ filters: { ...data.filters } });
     sliders.append(h("button", { type: "button", onclick: reset }, "Recorded settings"));
@@ -199,14 +236,18 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     const rank = 1 + filtered.stages[0].probabilities.reduce((count, value) => count + Number(value > first), 0);
     const drawn = `${quote(label(step.token))} was sampled: the model's choice number ${rank}, probability ${showWeight(first)}`;
     if (recorded) return `${drawn}, after the filters ${showWeight(last)}.`;
-    return last > 0 ? `${drawn}; with these settings ${showWeight(last)}.` : `${drawn}; with these settings it is impossible.`;
+    return last > 0
+      ? `${drawn}; with these settings ${showWeight(last)}.`
+      : `${drawn}; with these settings it is impossible.`;
   }
 
   return { element, update };
 }
 
 function describeSettings(filters: Record<string, number | null>): string {
-  const parts = Object.entries(filters).filter(([name, value]) => isOn(name, value)).map(([name, value]) => `${name} ${value}`);
+  const parts = Object.entries(filters)
+    .filter(([name, value]) => isOn(name, value))
+    .map(([name, value]) => `${name} ${value}`);
   return parts.join(", ") || "no filter";
 }
 

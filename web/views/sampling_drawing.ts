@@ -35,7 +35,8 @@ export function drawStages(renderer: Renderer, rows: Row[], names: string[], lay
   );
   rows.forEach((row, r) => {
     const y = TOP + r * PITCH + PITCH / 2;
-    if (row.isChosen) renderer.rect(0, y - PITCH / 2 + 1, layout.width, PITCH - 2, { fill: theme.accent, opacity: 0.13, radius: 4 });
+    if (row.isChosen)
+      renderer.rect(0, y - PITCH / 2 + 1, layout.width, PITCH - 2, { fill: theme.accent, opacity: 0.13, radius: 4 });
     const label = fitText(row.label, 13, theme.font, LABEL - 14);
     renderer.text(LABEL - 8, y, label, { fill: row.isChosen ? theme.accent : theme.ink, anchor: "end" });
     row.values.forEach((value, i) => {
