@@ -201,6 +201,8 @@ def _check_command(command: str) -> tuple[str, ...]:
             return tuple(_check_arguments(arguments))
         case ["python", "-m", "pytest", path] | ["python", path, *_] if (ROOT / path).is_file():
             return ()
+        case ["python", "-m", module, *_] if (ROOT / module.replace(".", "/")).with_suffix(".py").is_file():
+            return ()
         case _:
             return (f"cannot run `{command}`",)
 

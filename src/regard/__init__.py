@@ -7,10 +7,13 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from regard.base.version import __version__ as __version__
+
 if _TYPE_CHECKING:
     from regard.base.errors import RegardError
     from regard.config.codec import preset
     from regard.config.exportable import exportable_to
+    from regard.look.build import look_into
     from regard.models.build import build
     from regard.models.cost import cost
     from regard.nn.record import Record
@@ -21,7 +24,6 @@ if _TYPE_CHECKING:
     from regard.pipeline.translator import Translator
     from regard.train.start import resume, train
 
-__version__ = "0.1.0"
 __all__ = [
     "Classifier",
     "FillMask",
@@ -37,6 +39,7 @@ __all__ = [
     "load_fill_mask",
     "load_generator",
     "load_translator",
+    "look_into",
     "preset",
     "resume",
     "train",
@@ -56,6 +59,7 @@ _MODULES = {
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",
+    "look_into": "look.build",
     "preset": "config.codec",
     "resume": "train.start",
 }

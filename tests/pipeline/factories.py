@@ -54,16 +54,16 @@ def make_encoder_decoder(settings: TranslatorSettings, seed: int = 1) -> Encoder
     """Perturb every parameter, so that the logits of tokens differ clearly."""
     model = build(settings, seed=seed)
     assert isinstance(model, EncoderDecoder)
-    return _perturb(model, seed)
+    return perturb(model, seed)
 
 
 def make_decoder_only(settings: GeneratorSettings, seed: int = 1) -> DecoderOnly:
     model = build(settings, seed=seed)
     assert isinstance(model, DecoderOnly)
-    return _perturb(model, seed)
+    return perturb(model, seed)
 
 
-def _perturb(model: M, seed: int) -> M:
+def perturb(model: M, seed: int) -> M:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -147,7 +147,7 @@ def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenize
     assert isinstance(model, EncoderOnly)
     fill_mask = FillMask(model, TokenizerPair.joint(trained_tokenizer), settings)
     row, whole = (
-        fill_mask._encode_row(1, "red dog ___ blue cat", "___")[1:-1],
+        fill_mask.encode_row(1, "red dog ___ blue cat", "___")[1:-1],
         trained_tokenizer.encode(sentences[0]).ids,
     )
     gap = row.index(trained_tokenizer.specials.mask)

@@ -16,6 +16,7 @@ from regard.cli import (
     generate,
     info,
     label,
+    look,
     model,
     prepare,
     score,
@@ -59,6 +60,7 @@ _add("Use", translate, translate.translate)
 _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)
+_add("Inspect", look, look.look)
 _add("Measure", evaluate, evaluate.evaluate)
 _add("Measure", score, score.score)
 

@@ -99,7 +99,7 @@ class Classifier(Pipeline):
                 f"{pluralize(len(sides[0]), 'text')} and {pluralize(len(sides[1]), 'second text')}.",
                 fix="Give one second text for each text.",
             )
-        rows, is_truncated = self._encode_rows(sides)
+        rows, is_truncated = self.encode_rows(sides)
         results: dict[int, Classification] = {}
         for indices, logits in encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens):
             for index, probabilities in zip(indices, logits.softmax(dim=-1).tolist(), strict=True):
@@ -142,13 +142,13 @@ class Classifier(Pipeline):
     def record(self, text: str, pair: str | None = None) -> RecordedAttention:
         """Record the attention of the model while it reads a text, or a pair of texts; a long text is truncated."""
         sides = [self.tokenizers.source.encode_ids([side]) for side in (text, pair) if side is not None]
-        (row,), _ = self._encode_rows(sides)
+        (row,), _ = self.encode_rows(sides)
         return record_attention(self.model, self.tokenizers, source=row)
 
     def _describe(self) -> list[str]:
         return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]
 
-    def _encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
+    def encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
         """Return the rows with special tokens, and which of them are truncated."""
         lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
         limit = self.settings.encoder.max_positions

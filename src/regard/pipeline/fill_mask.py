@@ -83,7 +83,7 @@ class FillMask(Pipeline):
         if not gap:
             raise RegardError("The string that marks a gap is empty.", fix=f'Use a string such as "{GAP}".')
         n_best = min(n_best, self.tokenizers.source.size)
-        rows = [self._encode_row(number, text, gap) for number, text in enumerate(as_list(texts), 1)]
+        rows = [self.encode_row(number, text, gap) for number, text in enumerate(as_list(texts), 1)]
         mask_id = self.tokenizers.source.specials.mask
         suppressed = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=self.device)
         results: list[FilledText] = [FilledText("", ())] * len(rows)
@@ -99,11 +99,12 @@ class FillMask(Pipeline):
         """Record the attention of the model while it reads a text, with or without gaps."""
         tokenizer = self.tokenizers.source
         has_gap = gap and gap in text
-        row = self._encode_row(1, text, gap) if has_gap else add_special_tokens(tokenizer, tokenizer.encode(text).ids)
+        row = self.encode_row(1, text, gap) if has_gap else add_special_tokens(tokenizer, tokenizer.encode(text).ids)
         check_length("The text", row, self.settings.encoder.max_positions, where=text)
         return record_attention(self.model, self.tokenizers, source=row)
 
-    def _encode_row(self, number: int, text: str, gap: str) -> list[int]:
+    def encode_row(self, number: int, text: str, gap: str = GAP) -> list[int]:
+        """Encode a text as the model reads it, with a mask token for each gap; `number` is for error messages."""
         tokenizer = self.tokenizers.source
         parts = text.split(gap)
         if len(parts) < 2:

@@ -1,6 +1,7 @@
 """Continue prompts with a decoder-only model."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import groupby
 from typing import TypedDict, Unpack, overload
@@ -79,7 +80,7 @@ class TextGenerator(Pipeline):
                 default is temperature 0.8 and top-p 0.95.
             seed: Random seed; without one, every call samples another text.
         """
-        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)  # errors are raised here, not at `next`
+        (prompt_ids,) = self.encode_prompts([prompt], max_new_tokens)  # errors are raised here, not at `next`
         return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self.device))
 
     @overload
@@ -125,13 +126,13 @@ class TextGenerator(Pipeline):
             The text for one prompt, or a list with that of each prompt in their order, without the prompts.
         """
         check_list(forbidden, "phrase", "forbidden")
-        prompt_ids = self._encode_prompts(as_list(prompts), max_new_tokens)
+        prompt_ids = self.encode_prompts(as_list(prompts), max_new_tokens)
         generator = make_generator(seed, self.device)
         results: list[GeneratedText | None] = [None] * len(prompt_ids)
-        with self._decoder.prepared(), torch.inference_mode():
+        with self.prepared(), torch.inference_mode():
             for indices in _batch_equal_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
                 batch_ids = [prompt_ids[index] for index in indices]
-                inputs = self._make_search_input(batch_ids, max_new_tokens, generator, forbidden)
+                inputs = self.make_search_input(batch_ids, max_new_tokens, generator, forbidden)
                 for index, hypotheses in zip(indices, search.find(replace(inputs, n_best=n_best)), strict=True):
                     results[index] = make_result(
                         GeneratedText,
@@ -175,12 +176,12 @@ class TextGenerator(Pipeline):
             raise RegardError(
                 "The vocabularies of the draft and of this model differ.", fix="Train both with one vocabulary."
             )
-        (prompt_ids,) = self._encode_prompts([prompt], max_new_tokens)
-        draft._encode_prompts([prompt], max_new_tokens)
+        (prompt_ids,) = self.encode_prompts([prompt], max_new_tokens)
+        draft.encode_prompts([prompt], max_new_tokens)
         generator = make_generator(seed, self.device)
-        with self._decoder.prepared(), draft._decoder.prepared(), torch.inference_mode():
+        with self.prepared(), draft.prepared(), torch.inference_mode():
             inputs, draft_inputs = (
-                pipeline._make_search_input([prompt_ids], max_new_tokens, generator) for pipeline in (self, draft)
+                pipeline.make_search_input([prompt_ids], max_new_tokens, generator) for pipeline in (self, draft)
             )
             result = speculative(
                 inputs.step,
@@ -197,10 +198,14 @@ class TextGenerator(Pipeline):
 
     def record(self, text: str) -> RecordedAttention:
         """Record the attention of the model while it reads [bos] + text."""
-        (ids,) = self._encode_prompts([text], max_new_tokens=1)
+        (ids,) = self.encode_prompts([text], max_new_tokens=1)
         return record_attention(self.model, self.tokenizers, target=ids)
 
-    def _make_search_input(
+    def prepared(self) -> AbstractContextManager[None]:
+        """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
+        return self._decoder.prepared()
+
+    def make_search_input(
         self,
         prompt_ids: list[list[int]],
         max_new_tokens: int,
@@ -225,11 +230,11 @@ class TextGenerator(Pipeline):
         detokenizer = self.tokenizers.source.make_streaming_decoder()
         for token in prompt_ids:
             detokenizer.push(token)  # the prompt decides whether the continuation begins with a space
-        with self._decoder.prepared():
-            inputs = self._make_search_input([prompt_ids], max_new_tokens, generator)
+        with self.prepared():
+            inputs = self.make_search_input([prompt_ids], max_new_tokens, generator)
             yield from stream_text(inputs, filters, detokenizer)
 
-    def _encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
+    def encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
         """Encode prompts as [bos] + prompt and check their lengths."""
         if max_new_tokens < 1:
             raise RegardError(f"max_new_tokens must be at least 1, got {max_new_tokens}.", fix="Use 1 or more.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-import regard
+from regard.base.version import __version__
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.store.model_card import Card
@@ -26,7 +26,7 @@ class ModelWriter:
         self._run, self._folder, self._run_data = run, folder, run_data
         self._parameters = sum(parameter.numel() for parameter in model.parameters())
         self.run_dict = to_dict(run)
-        self.versions = {"regard": regard.__version__, "torch": torch.__version__, "python": platform.python_version()}
+        self.versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
     def write_best(
         self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int] = ()

@@ -1,0 +1,3 @@
+"""The version of Regard, in a module that every layer may import."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,183 @@
+"""What a model did with a text: one function per task, which runs the pipeline and returns a `Reading`."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.base.errors import RegardError
+from regard.data.shards.tokenize import find_first_tokens
+from regard.look.alignment import make_passage
+from regard.look.document import Prediction, Token
+from regard.look.generation import Generated, Generation
+from regard.look.replay import Passage
+from regard.look.tokens import describe_tokens
+from regard.pipeline.classifier import Classifier
+from regard.pipeline.encoding import add_special_tokens, check_length
+from regard.pipeline.ensemble import EnsembleTranslator
+from regard.pipeline.fill_mask import GAP, FillMask
+from regard.pipeline.generator import DEFAULT_SEARCH, TextGenerator
+from regard.pipeline.search import Beam, Sampling
+from regard.pipeline.translator import Translator
+
+DEFAULT_NEW_TOKENS = 40
+N_BEST = 10  # candidates per gap
+Sequences = dict[Literal["source", "target"], list[Token]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text, what the model made of it, and how it can be replayed."""
+
+    passage: Passage
+    sequences: Sequences
+    output: str
+    output_name: str
+    """What the log-probability of the passage belongs to."""
+    generation: Generation | None = None
+    generated: Generated | None = None
+    predictions: list[Prediction] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to generate; the docstring of `look_into` explains each."""
+
+    search: Beam | Sampling | None = None
+    n_best: int = 1
+    max_length: int | None = None
+    target_language: str | None = None
+    seed: int | None = 0
+
+
+def read_text(pipeline: Translator | TextGenerator | FillMask | Classifier, text: str, options: ReadOptions) -> Reading:
+    """Run a pipeline on one text."""
+    match pipeline:
+        case EnsembleTranslator():
+            what = "An ensemble cannot be looked into: every member has its own attention."
+            raise RegardError(what, fix="Look into one member.")
+        case Translator():
+            return _translate(pipeline, text, options)
+        case TextGenerator():
+            return _continue(pipeline, text, options)
+        case FillMask():
+            return _fill(pipeline, text)
+    return _classify(pipeline, text) if pipeline.settings.task == "classify" else _tag(pipeline, text)
+
+
+def _translate(translator: Translator, text: str, options: ReadOptions) -> Reading:
+    sources = translator.encode_sources([text], options.target_language)
+    if not sources[0]:
+        raise RegardError("The text is empty: the model reads nothing.", fix="Give a text with words.")
+    (max_length,) = translator.resolve_max_lengths(sources, options.max_length)
+    search = options.search or Beam()
+    generation = Generation(translator, sources[0], search, max_length, options.seed, options.n_best)
+    sequences: Sequences = {"source": describe_tokens(translator.tokenizers.source, sources[0])}
+    return _generate(generation, sequences, "the translation")
+
+
+def _continue(generator: TextGenerator, text: str, options: ReadOptions) -> Reading:
+    max_length = options.max_length or DEFAULT_NEW_TOKENS
+    (ids,) = generator.encode_prompts([text], max_length)
+    search = options.search or DEFAULT_SEARCH
+    generation = Generation(generator, ids, search, max_length, options.seed, options.n_best)
+    return _generate(generation, {}, "the continuation")
+
+
+def _generate(generation: Generation, sequences: Sequences, output_name: str) -> Reading:
+    generated = generation.run()
+    best, prompt = generated.hypotheses[0], generation.prompt
+    sequences["target"] = describe_tokens(
+        generation.tokenizer, [*prompt, *best.tokens], best.logprobs, prompt=len(prompt)
+    )
+    return Reading(
+        passage=make_passage(generation, best),
+        sequences=sequences,
+        output=generation.decode(best),
+        output_name=output_name,
+        generation=generation,
+        generated=generated,
+    )
+
+
+def _fill(fill_mask: FillMask, text: str) -> Reading:
+    tokenizer = fill_mask.tokenizers.source
+    if GAP not in text:  # nothing to predict, but attention to see
+        row = add_special_tokens(tokenizer, tokenizer.encode(text).ids)
+        check_length("The text", row, fill_mask.settings.encoder.max_positions, where=text)
+        return _read_encoder(fill_mask, row, text, "")
+    row, filled = fill_mask.encode_row(1, text), fill_mask.fill(text, n_best=N_BEST)
+    gaps = [position for position, token in enumerate(row) if token == tokenizer.specials.mask]
+    predictions = [
+        Prediction(
+            position=position,
+            labels=[candidate.text for candidate in candidates],
+            probabilities=[candidate.probability for candidate in candidates],
+        )
+        for position, candidates in zip(gaps, filled.gaps, strict=True)
+    ]
+    return _read_encoder(
+        fill_mask,
+        row,
+        filled.text,
+        "the filled gaps" if len(gaps) > 1 else "the filled gap",
+        rows=gaps,
+        labels=[candidates[0].token for candidates in filled.gaps],
+        predictions=predictions,
+        suppressed=tokenizer.specials.not_text,
+    )
+
+
+def _classify(classifier: Classifier, text: str) -> Reading:
+    ((row,), _), result = (
+        classifier.encode_rows([[classifier.tokenizers.source.encode(text).ids]]),
+        classifier.classify(text),
+    )
+    return _read_encoder(
+        classifier,
+        row,
+        result.label,
+        f"the label '{result.label}'",
+        rows=[0],
+        labels=[classifier.labels.index(result.label)],
+        predictions=[_rank(None, result.probabilities)],
+    )
+
+
+def _tag(classifier: Classifier, text: str) -> Reading:
+    tokenizer, tagged = classifier.tokenizers.source, classifier.tag(text)
+    joined = " ".join(tagged.words)
+    encoding = tokenizer.encode(joined)
+    rows = [1 + int(first) for first in find_first_tokens(joined, encoding.offsets)]
+    return _read_encoder(
+        classifier,
+        add_special_tokens(tokenizer, encoding.ids),
+        " ".join(f"{word}/{tag.label}" for word, tag in zip(tagged.words, tagged.tags, strict=True)),
+        "the tags",
+        rows=rows,
+        labels=[classifier.labels.index(tag.label) for tag in tagged.tags],
+        predictions=[_rank(row, tag.probabilities) for row, tag in zip(rows, tagged.tags, strict=True)],
+    )
+
+
+def _rank(position: int | None, probabilities: dict[str, float]) -> Prediction:
+    ranked = sorted(probabilities.items(), key=lambda item: -item[1])
+    return Prediction(
+        position=position,
+        labels=[label for label, _ in ranked],
+        probabilities=[probability for _, probability in ranked],
+    )
+
+
+def _read_encoder(
+    pipeline: FillMask | Classifier,
+    row: list[int],
+    output: str,
+    output_name: str,
+    *,
+    rows: list[int] | None = None,
+    labels: list[int] | None = None,
+    predictions: list[Prediction] | None = None,
+    suppressed: list[int] | None = None,
+) -> Reading:
+    passage = Passage(pipeline.model, source=row, rows=rows or (), labels=labels or (), suppressed=suppressed or ())
+    sequences: Sequences = {"source": describe_tokens(pipeline.tokenizers.source, row)}
+    return Reading(passage, sequences, output, output_name, predictions=predictions or [])

@@ -1,0 +1,55 @@
+"""Tokens of a document: text, bytes, role and word."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from regard.look.document import Token, TokenInfo, finite
+from regard.text.tokenizer import Tokenizer
+
+
+def describe_token(tokenizer: Tokenizer, token: int) -> TokenInfo:
+    """Return text, role and, if they are not valid UTF-8, bytes of a token."""
+    token_bytes = tokenizer.token_bytes
+    if token in token_bytes.control:
+        return TokenInfo(text=tokenizer.vocabulary[token], role="special")
+    content = token_bytes.bytes[token]
+    text = content.decode("utf-8", "replace")
+    info = TokenInfo(text=text, role="text")
+    if "\ufffd" in text and not _is_utf8(content):
+        info["bytes"] = content.hex()
+    return info
+
+
+def describe_tokens(
+    tokenizer: Tokenizer, ids: Sequence[int], logprobs: Sequence[float] | None = None, prompt: int = 0
+) -> list[Token]:
+    """Return the tokens of a sequence.
+
+    Args:
+        tokenizer: The tokenizer of the sequence.
+        ids: Its token ids.
+        logprobs: Log-probability of each token after the prompt; None: nothing was generated.
+        prompt: Number of first tokens that were given.
+    """
+    tokens = []
+    for index, (token, word) in enumerate(zip(ids, tokenizer.word_ids(ids), strict=True)):
+        entry = cast("Token", {"id": token, "word": word, **describe_token(tokenizer, token)})
+        if logprobs is not None and index < prompt:
+            entry["prompt"] = True
+        elif logprobs is not None:
+            entry["logprob"] = finite(logprobs[index - prompt])
+        tokens.append(entry)
+    return tokens
+
+
+def describe_vocabulary(tokenizer: Tokenizer, ids: Iterable[int]) -> dict[str, TokenInfo]:
+    """Return the tokens of a vocabulary by id; ids below 0 are left out."""
+    return {str(token): describe_token(tokenizer, token) for token in sorted(set(ids)) if token >= 0}
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

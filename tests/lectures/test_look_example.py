@@ -1,0 +1,67 @@
+"""`examples/lectures/look.py` writes the lectures' examples as documents of the page."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples.lectures import look
+from examples.lectures.run import RAW_SCORES
+
+from regard.look import page
+from regard.look.document import Document, decode_blob
+from tests.look.schema import check
+
+Weights = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+
+
+def read_map(document: Document, group: int, head: int) -> Weights:
+    return decode_blob(document["blobs"][document["attention"][group]["maps"][f"0.{head}"]])
+
+
+@pytest.mark.parametrize("name", look.PAGES)
+def test_every_page_is_a_document(name: str) -> None:
+    document = look.PAGES[name]()
+    check(document, Document)
+    for group in document["attention"]:
+        for head in range(group["heads"]):
+            assert read_map(document, document["attention"].index(group), head).sum(axis=1) == pytest.approx(
+                1, abs=0.02
+            )
+
+
+def test_thinking_machines() -> None:
+    document = look.show_attention()
+    assert np.round(read_map(document, 0, 0), 2).tolist() == [
+        [pytest.approx(0.88, abs=0.005), pytest.approx(0.12, abs=0.005)]
+    ]
+    assert read_map(document, 0, 1).tolist() == [[1.0, 0.0]]
+
+
+def test_the_masked_table() -> None:
+    document = look.show_mask()
+    exponentials = np.exp(np.array(RAW_SCORES))
+    expected = exponentials / exponentials.sum(axis=1, keepdims=True)
+    masked = np.tril(exponentials) / np.tril(exponentials).sum(axis=1, keepdims=True)
+    assert np.abs(read_map(document, 0, 0) - expected).max() <= 1 / 255
+    assert np.abs(read_map(document, 1, 0) - masked).max() <= 1 / 255
+    assert not np.triu(read_map(document, 1, 0), k=1).any()
+    assert document["masks"][1]["terms"] == [{"kind": "causal"}]
+
+
+def test_hard_and_soft_lookup() -> None:
+    document = look.show_lookup()
+    soft, hard, mean = (read_map(document, 0, head) for head in range(3))
+    assert hard.argmax(axis=1).tolist() == soft.argmax(axis=1).tolist() == [4, 6]
+    assert hard.max() == 1.0
+    assert 0.5 < soft.max() < 0.9
+    assert np.abs(mean - 0.1).max() < 0.005
+
+
+def test_the_pages_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(page, "read_script", lambda: "0")
+    monkeypatch.setattr(sys, "argv", ["look.py", str(tmp_path / "pages")])
+    look.main()
+    assert len(capsys.readouterr().out.splitlines()) == len(list((tmp_path / "pages").iterdir())) == len(look.PAGES)

@@ -1,0 +1,89 @@
+"""Small untrained models and their looks, shared by all tests of this package."""
+
+import pytest
+
+from regard.config import codec
+from regard.config.model import EncoderOnly as EncoderSettings
+from regard.look.build import look_into
+from regard.look.look import Look
+from regard.models.build import build
+from regard.models.encoder_only import EncoderOnly
+from regard.pipeline.classifier import Classifier
+from regard.pipeline.fill_mask import FillMask
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.search import Beam
+from regard.pipeline.translator import Translator
+from tests.pipeline.factories import (
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
+    perturb,
+)
+
+SOURCE = "Two young men."
+
+
+@pytest.fixture(scope="session")
+def translator() -> Translator:
+    settings = make_translator_settings(**{"encoder.layers": 2, "decoder.layers": 2})
+    return Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+
+
+@pytest.fixture(scope="session")
+def generator() -> TextGenerator:
+    settings = make_generator_settings(**{"decoder.layers": 2})
+    return TextGenerator(make_decoder_only(settings), make_tokenizers(), settings)
+
+
+def make_encoder(head: dict[str, object], task: str) -> tuple[EncoderOnly, EncoderSettings]:
+    changes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 2}
+    size = {"encoder.attention.heads": 4, "encoder.feedforward.hidden": 64, "encoder.position.length": 64}
+    settings = codec.preset("bert", changes | size | {"task": task} | ({"head": head} if head else {}))
+    assert isinstance(settings, EncoderSettings)
+    model = build(settings, seed=3)
+    assert isinstance(model, EncoderOnly)
+    return perturb(model, 3), settings
+
+
+@pytest.fixture(scope="session")
+def fill_mask() -> FillMask:
+    model, settings = make_encoder({}, "fill")
+    return FillMask(model, make_tokenizers(), settings)
+
+
+@pytest.fixture(scope="session")
+def classifier() -> Classifier:
+    model, settings = make_encoder({"kind": "classes", "labels": ["yes", "no", "maybe"]}, "classify")
+    return Classifier(model, make_tokenizers(), settings)
+
+
+@pytest.fixture(scope="session")
+def tagger() -> Classifier:
+    model, settings = make_encoder({"kind": "tags", "labels": ["N", "V", "D"]}, "tag")
+    return Classifier(model, make_tokenizers(), settings)
+
+
+@pytest.fixture(scope="session")
+def translation_look(translator: Translator) -> Look:
+    return look_into(translator, SOURCE, search=Beam(3), n_best=2, max_length=8)
+
+
+@pytest.fixture(scope="session")
+def continuation_look(generator: TextGenerator) -> Look:
+    return look_into(generator, "A little", max_length=6, seed=4)
+
+
+@pytest.fixture(scope="session")
+def looks(
+    translation_look: Look, continuation_look: Look, fill_mask: FillMask, classifier: Classifier, tagger: Classifier
+) -> dict[str, Look]:
+    return {
+        "translate": translation_look,
+        "continue": continuation_look,
+        "fill": look_into(fill_mask, "Two ___ men are ___."),
+        "classify": look_into(classifier, "Two young men."),
+        "tag": look_into(tagger, "Two young men"),
+    }

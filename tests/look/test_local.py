@@ -1,0 +1,175 @@
+"""The local page: who may read it, what it answers, and the file that `save` writes."""
+
+import base64
+import hashlib
+import http.client
+import json
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.look import page
+from regard.look.document import decode_blob
+from regard.look.local import ACTIONS, respond, serve
+from regard.look.look import Look
+from regard.look.page import make_page
+from regard.pipeline.translator import Translator
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
+from tests.commands import run_command
+from tests.look.synthetic import make_document
+
+TOKEN, PORT = "secret", 8000
+HEADERS = {"Host": f"127.0.0.1:{PORT}"}
+SCRIPT = "document.title = 'drawn'"
+
+
+@pytest.fixture(autouse=True)
+def script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of the page itself use the real program; here a short one suffices."""
+    monkeypatch.setattr(page, "read_script", lambda: SCRIPT)
+
+
+def get(look: Look, path: str, headers: dict[str, str] = HEADERS, status: int = 200) -> bytes:
+    response = respond(look, TOKEN, path, headers, PORT)
+    assert response.status == status, response.body
+    return response.body
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/secret/", {"Host": "127.0.0.1:8000"}, 200),
+        ("/secret/", {"Host": "localhost:8000", "Origin": "http://localhost:8000"}, 200),
+        ("/secret/", {"Host": "evil.example:8000"}, 403),
+        ("/secret/", {"Host": "127.0.0.1:9000"}, 403),
+        ("/secret/", {}, 403),
+        ("/secret/", {"Host": "127.0.0.1:8000", "Origin": "https://evil.example"}, 403),
+        ("/secret/", {"Host": "127.0.0.1:8000", "Origin": "null"}, 403),
+        ("/secret", {"Host": "127.0.0.1:8000"}, 404),
+        ("/", {"Host": "127.0.0.1:8000"}, 404),
+        ("/Secret/", {"Host": "127.0.0.1:8000"}, 404),
+        ("/sécret/", {"Host": "127.0.0.1:8000"}, 404),
+        ("/secret/../../etc/passwd", {"Host": "127.0.0.1:8000"}, 404),
+        ("//secret/", {"Host": "127.0.0.1:8000"}, 404),
+    ],
+)
+def test_who_may_read(path: str, headers: dict[str, str], status: int, translation_look: Look) -> None:
+    get(translation_look, path, headers, status)
+
+
+def test_answers_of_a_live_page(translation_look: Look, continuation_look: Look) -> None:
+    document = json.loads(get(translation_look, f"/{TOKEN}/document"))
+    assert document["live"] is True
+    assert document["blobs"] == translation_look.document["blobs"]
+    blob = json.loads(get(translation_look, f"/{TOKEN}/map?group=decoder.cross&layer=1&head=2"))
+    assert blob == document["blobs"]["decoder.cross.1.2"]
+    row = json.loads(get(translation_look, f"/{TOKEN}/row?group=decoder.cross&layer=1&head=2&row=3"))["weights"]
+    assert sum(row) == pytest.approx(1.0)
+    assert decode_blob(blob)[3].tolist() == pytest.approx(row, abs=1 / 255)
+    number = next(iter(document["search"]["continuations"]))
+    answer = json.loads(get(translation_look, f"/{TOKEN}/continue?candidate={number}"))
+    assert answer["continuation"] == document["search"]["continuations"][number]
+    key, text = next(iter(document["ablation"]["texts"].items()))
+    assert json.loads(get(translation_look, f"/{TOKEN}/ablate?head={key}"))["text"] == text
+    aligned = json.loads(get(translation_look, f"/{TOKEN}/hypothesis?candidate={document['search']['winners'][1]}"))
+    assert aligned["hypothesis"]["tokens"] == document["hypotheses"][1]["tokens"]
+    position = continuation_look.document["sampling"]["steps"][1]["position"]  # type: ignore[index]
+    blob = json.loads(get(continuation_look, f"/{TOKEN}/logits?position={position}"))
+    assert blob == continuation_look.document["blobs"][f"logits.{position}"]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "map",
+        "map?group=decoder.cross&layer=one&head=0",
+        "map?group=decoder.cross&layer=9&head=0",
+        "map?group=nothing&layer=0&head=0",
+        "map?group=decoder.cross&layer=0&head=-1",
+        "row?group=decoder.cross&layer=0&head=0&row=99",
+        "ablate",
+        "ablate?head=decoder",
+        "ablate?head=<b>.0.0",
+        "continue?candidate=0",
+        "continue?candidate=99999",
+        "hypothesis?candidate=0",
+        "logits?position=1",
+    ],
+)
+def test_a_wrong_request_is_answered_with_what_is_wrong(request_text: str, translation_look: Look) -> None:
+    body = get(translation_look, f"/{TOKEN}/{request_text}", status=400)
+    assert json.loads(body)["error"]
+    assert b"<" not in body
+
+
+def test_every_action_is_documented() -> None:
+    from regard.look import local
+
+    assert local.__doc__ is not None
+    assert set(re.findall(r"GET /TOKEN/(\w+)", local.__doc__)) == set(ACTIONS)
+
+
+def test_a_real_server_answers_and_stops(translation_look: Look) -> None:
+    with serve(translation_look) as server:
+        address = urlsplit(server.url)
+        assert address.hostname == "127.0.0.1"
+        assert address.port is not None
+        for path, status in ((address.path, 200), (f"{address.path}document", 200), ("/other/", 404)):
+            connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
+            connection.request("GET", path)
+            response = connection.getresponse()
+            body = response.read()
+            connection.close()
+            assert response.status == status
+            assert int(response.headers["Content-Length"]) == len(body)
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+        with pytest.raises(RegardError, match="cannot be used"), serve(translation_look, address.port):
+            pass
+    with pytest.raises(OSError, match="refused"):
+        http.client.HTTPConnection("127.0.0.1", address.port, timeout=5).connect()
+
+
+def test_the_policy_allows_the_program_and_no_other() -> None:
+    document = make_document()
+    text = make_page(document, SCRIPT)
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert "connect-src 'none'" in text
+    assert "connect-src 'self'" in make_page({**document, "live": True}, SCRIPT)
+    assert f"<script>{SCRIPT}</script>" in text
+    assert not re.findall(r"https?://", text)
+    for script in ("a = '</script>'", "a = '</SCRIPT '", "a = '<!--'"):
+        with pytest.raises(RegardError, match="script element"):
+            make_page(document, script)
+
+
+def test_save_and_notebook(translation_look: Look, tmp_path: Path) -> None:
+    path = translation_look.save(tmp_path / "look.html")
+    assert path.read_text(encoding="utf-8") == translation_look.html()
+    with pytest.raises(RegardError, match="cannot be written"):
+        translation_look.save(tmp_path / "nowhere" / "look.html")
+    frame = translation_look._repr_html_()
+    assert frame.count("<") == 2
+    assert 'sandbox="allow-scripts allow-downloads"' in frame  # never allow-same-origin
+
+
+def test_the_command_saves_a_page(translator: Translator, tmp_path: Path) -> None:
+    folder, page_file = tmp_path / "my-model", tmp_path / "x.html"
+    write_model(folder, translator.settings, translator.tokenizers, get_weights(translator.model), "A card.")
+    arguments = ["look", str(folder), "Two young men.", "--save", str(page_file), "--max-length", "4", "--no-ablation"]
+    done = run_command(*arguments, "--beam-size", "2")
+    assert (done.code, done.errors) == (0, "")
+    assert done.output.startswith(str(page_file))
+    text = page_file.read_text(encoding="utf-8")
+    start = text.index('id="document">') + len('id="document">')
+    document = json.loads(text[start : text.index("</script>", start)])
+    assert document["model"]["name"] == "my-model"
+    assert document["search"]["settings"]["beam_size"] == 2
+    assert document["ablation"] is None
+    both = run_command(*arguments, "--beam-size", "2", "--top-k", "3")
+    assert both.code == 1
+    assert "--beam-size cannot be combined with --top-k" in both.errors

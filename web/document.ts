@@ -1,0 +1,272 @@
+// The document of src/regard/look/document.py, whose docstring is the reference, and the decoding of its arrays.
+
+export type GroupName = "encoder.self" | "decoder.self" | "decoder.cross";
+export type Statistic = "entropy" | "distance" | "previous" | "first";
+export type SequenceName = "source" | "target";
+export type Table = (number | null)[][];
+
+export interface Blob8 {
+  dtype: "u8" | "i8" | "i32" | "f32";
+  curve: "sqrt" | "linear";
+  scale: number;
+  shape: number[];
+  data: string;
+}
+
+export interface Model {
+  family: "encoder_decoder" | "decoder_only" | "encoder_only";
+  task: "translate" | "continue" | "fill" | "classify" | "tag";
+  name: string;
+  width: number;
+  layers: Record<string, number>;
+  heads: Record<string, number>;
+  positions: Record<string, string>;
+  parameters: number;
+  vocabulary: Record<string, number>;
+  sha256: string;
+  regard: string;
+}
+
+export interface TokenInfo {
+  text: string;
+  role: "text" | "special";
+  bytes?: string;
+}
+
+export interface Token extends TokenInfo {
+  id: number;
+  word: number | null;
+  logprob?: number | null;
+  prompt?: boolean;
+}
+
+export interface Group {
+  name: GroupName;
+  layers: number;
+  heads: number;
+  rows: SequenceName;
+  row_start: number;
+  row_count: number;
+  columns: SequenceName;
+  column_count: number;
+  statistics: Record<Statistic, Table>;
+  sampled_rows: number | null;
+  opening: [number, number];
+  thumbnails: string;
+  maps: Record<string, string>;
+  errors: Table;
+}
+
+export type Status = "open" | "finished" | "dropped" | "beaten";
+
+export interface Search {
+  settings: Record<string, unknown>;
+  parent: number[];
+  step: number[];
+  token: number[];
+  logprob: (number | null)[];
+  total: (number | null)[];
+  score: (number | null)[];
+  status: Status[];
+  winners: number[];
+  lineage: number[];
+  end: string | null;
+  winner_step: number;
+  last_step: number;
+  continuations: Record<string, Continuation>;
+}
+
+export interface Continuation {
+  tokens: number[];
+  forced: number;
+  logprobs: (number | null)[];
+  text: string;
+  score: number;
+}
+
+export interface Race {
+  tokens: number[];
+  probabilities: number[];
+  times: number[];
+  contenders: number;
+}
+
+export interface SamplingStep {
+  position: number;
+  token: number;
+  logprob: number | null;
+  race: Race | null;
+  logits: string | null;
+}
+
+export interface Sampling {
+  filters: Record<string, number | null>;
+  filter_order: string[];
+  seed: number | null;
+  suppressed: number[];
+  steps: SamplingStep[];
+}
+
+export interface Ablation {
+  output: string;
+  baseline: number;
+  delta: Record<GroupName, Table>;
+  texts: Record<string, string>;
+}
+
+export interface Attribution {
+  outputs: (number | null)[];
+  source_columns: number;
+  target_columns: number;
+  methods: Record<string, string>;
+  logits: number[];
+  baseline_logits: number[];
+  completeness: number[];
+  steps: number;
+}
+
+export interface Hypothesis {
+  candidate: number;
+  text: string;
+  score: number;
+  tokens: Token[];
+  cross: string;
+  links: [number, number][];
+  link_layer: number;
+}
+
+export interface MaskTerm {
+  kind: "causal" | "window" | "padding" | "documents";
+  width?: number;
+  valid?: boolean[];
+  documents?: number[];
+}
+
+export interface LeakTest {
+  prefix: number;
+  replaced: number;
+  change: number;
+  later_change: number;
+}
+
+export interface MaskView {
+  group: GroupName;
+  rows: number;
+  columns: number;
+  terms: MaskTerm[];
+  leak: LeakTest | null;
+}
+
+export interface Positions {
+  stack: "encoder" | "decoder";
+  kind: "none" | "sinusoidal" | "learned" | "rotary" | "alibi" | "relative";
+  length: number;
+  max_positions: number | null;
+  width?: number;
+  base?: number;
+  interleaved?: boolean;
+  key_dim?: number;
+  slopes?: number[];
+  vectors?: string;
+  offsets?: number[];
+  curves?: string;
+}
+
+export interface Prediction {
+  position: number | null;
+  labels: string[];
+  probabilities: number[];
+}
+
+export interface LookDocument {
+  format: string;
+  live: boolean;
+  text: string;
+  output: string;
+  model: Model;
+  sequences: Partial<Record<SequenceName, Token[]>>;
+  vocabulary: Record<string, TokenInfo>;
+  attention: Group[];
+  search: Search | null;
+  sampling: Sampling | null;
+  ablation: Ablation | null;
+  attribution: Attribution | null;
+  hypotheses: Hypothesis[];
+  predictions: Prediction[];
+  masks: MaskView[];
+  positions: Positions[];
+  notes: string[];
+  blobs: Record<string, Blob8>;
+}
+
+/** A decoded array: `codes` as stored; curve "sqrt" means (code / 255) ** 2. */
+export interface Decoded {
+  shape: number[];
+  codes: Uint8Array | Int8Array | Int32Array | Float32Array;
+  scale: number;
+}
+
+/** The value of each code of curve "sqrt". */
+export const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
+
+/** The code of a weight from 0 to 1. */
+export function encodeSqrt(value: number): number {
+  return Math.round(Math.sqrt(Math.min(1, Math.max(0, value))) * 255);
+}
+
+export async function decodeBlob(blob: Blob8): Promise<Decoded> {
+  const binary = atob(blob.data);
+  const compressed = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) compressed[i] = binary.charCodeAt(i);
+  const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const codes = {
+    u8: () => new Uint8Array(buffer),
+    i8: () => new Int8Array(buffer),
+    i32: () => new Int32Array(buffer),
+    f32: () => new Float32Array(buffer),
+  }[blob.dtype]();
+  const expected = blob.shape.reduce((product, size) => product * size, 1);
+  if (codes.length !== expected) throw new Error(`A blob has ${codes.length} numbers, its shape says ${expected}.`);
+  return { shape: blob.shape, codes, scale: blob.scale };
+}
+
+/** Values that arrive later: `read` returns undefined until then and calls `arrived` once they are there. */
+export class Loader<T> {
+  private values = new Map<string, T | Error | undefined>();
+
+  constructor(
+    private load: (key: string) => Promise<T>,
+    private arrived: () => void,
+    private limit = Infinity,
+  ) {}
+
+  read(key: string): T | undefined {
+    const value = this.entry(key);
+    return value instanceof Error ? undefined : value;
+  }
+
+  /** Why a value could not be loaded. */
+  problem(key: string): string | null {
+    const value = this.values.get(key);
+    return value instanceof Error ? value.message : null;
+  }
+
+  private entry(key: string): T | Error | undefined {
+    if (this.values.has(key)) {
+      const value = this.values.get(key);
+      this.values.delete(key); // the last entry of a Map is the one used last
+      this.values.set(key, value);
+      return value;
+    }
+    this.values.set(key, undefined);
+    if (this.values.size > this.limit) this.values.delete(this.values.keys().next().value!);
+    this.load(key)
+      .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
+      .then((value) => {
+        this.values.set(key, value);
+        this.arrived();
+      });
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+// One store holds everything that a reader chose. Views read it and are updated after each change.
+
+import type { GroupName, Statistic } from "./document.ts";
+
+/** A cell of a map, or a whole row if `column` is null. */
+export interface Cell {
+  row: number;
+  column: number | null;
+}
+
+export interface State {
+  view: string;
+  group: GroupName;
+  layer: number;
+  head: number;
+  drawing: "heatmap" | "lines";
+  statistic: Statistic;
+  words: boolean;
+  specials: boolean;
+  /** Stretch every row so that its largest weight has the full colour. */
+  stretched: boolean;
+  hover: Cell | null;
+  locked: Cell | null;
+  /** The candidate of the search that was clicked, and the one under the pointer. */
+  candidate: number | null;
+  pointed: number | null;
+  /** Show the steps of the search that follow the winner's end. */
+  unfolded: boolean;
+  hypothesis: number;
+  alignment: "ribbons" | "matrix";
+  /** Heads whose mean the alignment shows, as "layer.head"; empty: all heads of the document's alignment layer. */
+  alignedHeads: string[];
+  /** Show the alignment of tokens rather than words. */
+  alignedTokens: boolean;
+  ablated: { group: GroupName; layer: number; head: number } | null;
+  /** Method of attribution. */
+  method: string;
+  step: number;
+  filters: Record<string, number | null>;
+  mask: GroupName;
+  /** Terms of the mask that are switched off. */
+  hiddenTerms: string[];
+  stack: string;
+}
+
+export class Store {
+  private listeners: ((changed: Set<keyof State>) => void)[] = [];
+  private pending: Set<keyof State> | null = null;
+
+  constructor(public state: State) {}
+
+  /** Change some values; listeners are called once after all changes of this turn, before the next frame. */
+  set(patch: Partial<State>): void {
+    const changed = Object.keys(patch).filter((key) => patch[key as keyof State] !== this.state[key as keyof State]);
+    if (changed.length === 0) return;
+    this.state = { ...this.state, ...patch };
+    this.notify(changed as (keyof State)[]);
+  }
+
+  /** Call the listeners, e.g. because data arrived. */
+  notify(keys: (keyof State)[] = []): void {
+    if (this.pending) {
+      for (const key of keys) this.pending.add(key);
+      return;
+    }
+    this.pending = new Set(keys);
+    queueMicrotask(() => {
+      const changed = this.pending!;
+      this.pending = null;
+      for (const listener of this.listeners) listener(changed);
+    });
+  }
+
+  subscribe(listener: (changed: Set<keyof State>) => void): void {
+    this.listeners.push(listener);
+  }
+}

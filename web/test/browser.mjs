@@ -1,0 +1,63 @@
+// What the tests share: a page of a document as regard.look.page makes it, and a browser that has no network.
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { inflateSync } from "node:zlib";
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url));
+export const script = readFileSync(join(here, "../../src/regard/look/static/app.js"), "utf8");
+export const sample = () => JSON.parse(readFileSync(join(here, "../../tests/look/fixtures/sample.json"), "utf8"));
+
+export function makePage(doc) {
+  const json = JSON.stringify(doc).replaceAll("<", "\\u003c");
+  const digest = createHash("sha256").update(script).digest("base64");
+  const policy =
+    `default-src 'none'; script-src 'sha256-${digest}'; style-src 'unsafe-inline'; img-src data: blob:; ` +
+    `connect-src ${doc.live ? "'self'" : "'none'"}; base-uri 'none'; form-action 'none'`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${policy}"><title>Regard</title></head>
+<body><div id="app"></div><script type="application/json" id="document">${json}</script>
+<script>${script}</script></body></html>`;
+}
+
+export const launch = () => chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+/** Open a document; `problems` collects errors and requests that left the page. `answer` plays the live server. */
+export async function open(
+  browser,
+  doc,
+  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900 } = {},
+) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, bypassCSP });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await page.route("**/*", (route) => {
+    const url = new URL(route.request().url());
+    if (url.href.startsWith("http://page.test/look/")) {
+      if (url.pathname === "/look/") return route.fulfill({ contentType: "text/html", body: makePage(doc) });
+      const body = answer?.(url.pathname.slice(6), url.searchParams);
+      if (body !== undefined && body !== null) return route.fulfill({ json: body });
+    }
+    problems.push(`request: ${url.href}`);
+    return route.abort();
+  });
+  await page.goto("http://page.test/look/" + (view ? `#${view}` : ""));
+  await page.waitForSelector("#panel > *");
+  return { page, problems, close: () => context.close() };
+}
+
+/** The codes of a blob, decoded without the page's program. */
+export function decode(blob) {
+  return new Uint8Array(inflateSync(Buffer.from(blob.data, "base64")));
+}
+
+export const SIZES = [1280, 400].flatMap((width) => ["light", "dark"].map((scheme) => ({ width, scheme })));

@@ -1,0 +1,180 @@
+// Attribution, ablation, sampling, masks and positions.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { deflateSync } from "node:zlib";
+import { SIZES, decode, launch, open, sample } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const readout = (page) => page.locator("#panel .readout").textContent();
+
+/** A document with one sampled step over 50 tokens, whose race token 7 won. */
+function sampledDocument() {
+  const doc = sample();
+  const logits = Float32Array.from({ length: 50 }, (_, i) => -0.1 * i);
+  const sum = Math.log(logits.reduce((total, value) => total + Math.exp(value), 0));
+  doc.blobs["logits.1"] = {
+    dtype: "f32",
+    curve: "linear",
+    scale: 1,
+    shape: [50],
+    data: deflateSync(Buffer.from(logits.map((value) => value - sum).buffer)).toString("base64"),
+  };
+  for (let i = 0; i < 50; i++) doc.vocabulary[i] ??= { text: ` word${i}`, role: "text" };
+  const filters = {
+    no_repeat_ngram: null,
+    repetition_penalty: 1,
+    temperature: 0.8,
+    top_k: null,
+    top_p: 0.9,
+    min_p: null,
+    typical_p: null,
+  };
+  const race = { tokens: [7, 0, 1], probabilities: [0.05, 0.12, 0.1], times: [0.02, 0.3, 0.5], contenders: 19 };
+  const steps = [{ position: 1, token: 7, logprob: -3, race, logits: "logits.1" }];
+  doc.sampling = { filters, filter_order: Object.keys(filters), seed: 0, suppressed: [3], steps };
+  return doc;
+}
+
+for (const { width, scheme } of SIZES)
+  test(`sampling by sliders at ${width} px, ${scheme}`, async () => {
+    const { page, problems, close } = await open(browser, sampledDocument(), { width, scheme, view: "sampling" });
+    await page.waitForFunction(() =>
+      document.querySelector(".readout").textContent.startsWith("These are the recorded"),
+    );
+    assert.equal(await page.getByRole("heading", { name: "The race that took place" }).count(), 1);
+    const left = async () => Number((await page.locator(".columns .wide h3").textContent()).split(" ")[0]);
+    const recorded = await left();
+    const slider = page.locator("#slider-top_k");
+    await slider.focus();
+    await page.keyboard.press("Home");
+    for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowRight");
+    assert.equal(await left(), 5);
+    assert.match(await readout(page), /Not the recorded settings: .* was sampled with temperature 0.8, top_p 0.9/);
+    assert.match(await page.locator("#panel .fact").textContent(), /impossible/);
+    await page.getByRole("button", { name: "Draw again" }).click();
+    assert.equal(await page.getByRole("heading", { name: "Another draw, not the recorded one" }).count(), 1);
+    await page.getByRole("button", { name: "Recorded settings" }).click();
+    assert.equal(await left(), recorded);
+    assert.equal(await page.getByRole("heading", { name: "The race that took place" }).count(), 1);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+for (const { width, scheme } of SIZES)
+  test(`ablation by pointer and keys at ${width} px, ${scheme}`, async () => {
+    const doc = sample();
+    const [group] = doc.attention;
+    doc.live = true;
+    doc.ablation.texts = {};
+    const asked = [];
+    const answer = (name, parameters) => {
+      asked.push(`${name} ${parameters.get("head")}`);
+      return { text: "A new text.", delta: -1 };
+    };
+    const { page, problems, close } = await open(browser, doc, { width, scheme, view: "ablation", answer });
+    const stage = page.locator(`.ablation [data-group="${group.name}"]`);
+    const { left, top } = await stage.evaluate((element) => ({ ...element.dataset }));
+    await stage.hover({ position: { x: Number(left) + 5, y: Number(top) + 5 } });
+    const value = doc.ablation.delta[group.name][0][0];
+    assert.ok((await readout(page)).includes(Math.abs(value).toFixed(2)), await readout(page));
+    await stage.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector(".card mark");
+    assert.equal(await page.locator(".card mark").textContent(), "A new text.");
+    assert.ok(asked.includes(`ablate ${group.name}.0.1`), asked.join());
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".card").isVisible(), false);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+for (const { width, scheme } of SIZES)
+  test(`masks and positions at ${width} px, ${scheme}`, async () => {
+    const doc = sample();
+    const mask = doc.masks.find((item) => item.group === "decoder.self");
+    mask.terms = [{ kind: "causal" }, { kind: "window", width: 3 }];
+    const { page, problems, close } = await open(browser, doc, { width, scheme, view: "masks" });
+    const stage = page.locator(".masks .stage");
+    await stage.focus();
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    assert.match(await readout(page), /may not attend to .*: it comes later\./);
+    await page.getByLabel("causal").uncheck();
+    assert.match(await readout(page), /may attend to/);
+    assert.match(await page.locator(".masks .fact").textContent(), /Not the model's mask/);
+    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+    await stage.focus();
+    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+    assert.match(await readout(page), /outside the window/);
+    assert.match(await page.locator(".masks .card").textContent(), /Leak test: No future leaks/);
+    await page.getByRole("tab", { name: "Positions" }).click();
+    assert.ok((await page.locator(".figures canvas").count()) >= 3);
+    await page.getByRole("button", { name: "Decoder" }).click();
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+for (const { width, scheme } of SIZES)
+  test(`attribution by pointer, keys and method at ${width} px, ${scheme}`, async () => {
+    const doc = sample();
+    const { methods, outputs, source_columns: sources, target_columns: targets } = doc.attribution;
+    const { page, problems, close } = await open(browser, doc, { width, scheme, view: "attribution" });
+    const stage = page.locator(".attribution .stage");
+    for (const [name, title] of [
+      ["occlusion", "Occlusion"],
+      ["integrated_gradients", "Integrated gradients"],
+    ]) {
+      await page.getByRole("button", { name: title }).click();
+      await page.waitForFunction(() => !document.querySelector(".readout").textContent.startsWith("Reading"));
+      const bytes = decode(doc.blobs[methods[name]]);
+      const values = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+      assert.equal(values.length, outputs.length * (sources + targets));
+      await stage.focus();
+      await page.keyboard.press("Escape");
+      for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+      const said = /contributes ([−+])([\d.]+) to/.exec(await readout(page));
+      const value = values[sources + targets + 1];
+      assert.ok(Math.abs(Number(said[2]) * (said[1] === "−" ? -1 : 1) - value) <= 0.0051, `${said[0]} ${value}`);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+test("every kind of position encoding has a figure", async () => {
+  const doc = sample();
+  const blob = (dtype, array, shape, scale = 1) => ({
+    dtype,
+    curve: "linear",
+    scale,
+    shape,
+    data: deflateSync(Buffer.from(array.buffer)).toString("base64"),
+  });
+  doc.blobs.vectors = blob(
+    "i8",
+    Int8Array.from({ length: 64 }, (_, i) => i - 32),
+    [8, 8],
+    0.1,
+  );
+  doc.blobs.curves = blob(
+    "f32",
+    Float32Array.from({ length: 10 }, (_, i) => i),
+    [1, 2, 5],
+  );
+  const kinds = [
+    { kind: "sinusoidal", width: 16, base: 10000, interleaved: true },
+    { kind: "learned", vectors: "vectors" },
+    { kind: "rotary", key_dim: 16, base: 10000, interleaved: false },
+    { kind: "alibi", slopes: [0.25, 0.0625] },
+    { kind: "relative", offsets: [-2, -1, 0, 1, 2], curves: "curves" },
+  ];
+  for (const kind of kinds) {
+    doc.positions = [{ stack: "decoder", length: 5, max_positions: null, ...kind }];
+    const { page, problems, close } = await open(browser, doc, { view: "positions" });
+    await page.waitForSelector(".figures canvas");
+    assert.deepEqual(problems, [], kind.kind);
+    await close();
+  }
+});

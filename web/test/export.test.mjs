@@ -1,0 +1,71 @@
+// Figures saved as SVG, the page in a notebook's frame, and predictions of an encoder.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { launch, makePage, open, sample } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+test("every view saves its drawing as SVG, with tokens as text only", async () => {
+  const doc = sample();
+  doc.sequences.source[0].text = " <script>";
+  doc.vocabulary[doc.search.token[1]].text = " <script>";
+  const { page, problems, close } = await open(browser, doc);
+  for (const name of ["Heads", "Beam search", "Alignment", "Attribution", "Head ablation", "Masks"]) {
+    await page.getByRole("tab", { name }).click();
+    await page.waitForFunction(() => !document.querySelector("#panel .readout").textContent.startsWith("Reading"));
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save as SVG" }).click(),
+    ]);
+    const text = readFileSync(await download.path(), "utf8");
+    const counts = await page.evaluate((text) => {
+      const svg = new DOMParser().parseFromString(text, "image/svg+xml");
+      const count = (tag) => svg.getElementsByTagName(tag).length;
+      return {
+        broken: count("parsererror"),
+        script: count("script"),
+        text: count("text"),
+        root: svg.documentElement.tagName,
+      };
+    }, text);
+    assert.equal(counts.root, "svg", name);
+    assert.deepEqual([counts.broken, counts.script], [0, 0], name);
+    assert.ok(counts.text >= 8, `${name}: ${counts.text} labels`);
+  }
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("the page draws in the isolated frame of a notebook", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.setContent('<iframe sandbox="allow-scripts allow-downloads" width="1000" height="700"></iframe>');
+  await page.evaluate((html) => (document.querySelector("iframe").srcdoc = html), makePage(sample()));
+  const frame = page.frameLocator("iframe");
+  await frame.getByText("Point at a row").waitFor();
+  await frame.getByRole("tab", { name: "Beam search" }).click();
+  await frame.getByText("The winner ended at step").waitFor();
+  await context.close();
+});
+
+test("an encoder shows its candidates with their probabilities", async () => {
+  const doc = sample();
+  doc.model.family = "encoder_only";
+  doc.attention = doc.attention.filter((group) => group.name === "encoder.self");
+  doc.search = doc.ablation = doc.attribution = null;
+  doc.hypotheses = [];
+  doc.predictions = [
+    { position: 1, labels: [" dogs", "<b>"], probabilities: [0.75, 0.2] },
+    { position: null, labels: ["yes"], probabilities: [0.9] },
+  ];
+  const { page, problems, close } = await open(browser, doc, { view: "predictions" });
+  const text = await page.locator(".predictions").innerText();
+  assert.match(text, /dogs\s+0\.75\s+<b>\s+0\.20/);
+  assert.match(text, /The whole text\s+yes\s+0\.90/);
+  assert.deepEqual(await page.locator("[role=tab]").allTextContents(), ["Heads", "Predictions", "Masks", "Positions"]);
+  assert.deepEqual(problems, []);
+  await close();
+});

@@ -1,0 +1,66 @@
+// The filters of the page equal those of Python, on 1,000 vectors x 128 combinations.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const python = process.env.PYTHON ?? "python";
+
+async function loadFilters() {
+  const result = await build({ entryPoints: [join(here, "../filters.ts")], format: "esm", write: false });
+  return import("data:text/javascript;base64," + Buffer.from(result.outputFiles[0].contents).toString("base64"));
+}
+
+test("filters equal Python's within 1e-6", async (context) => {
+  if (spawnSync(python, ["-c", "import regard.decode.filters"]).status !== 0) {
+    context.skip(`${python} cannot import regard; set PYTHON`);
+    return;
+  }
+  const { applyFilters } = await loadFilters();
+  const folder = mkdtempSync(join(tmpdir(), "filters-"));
+  const run = spawnSync(python, [join(here, "filter_cases.py"), folder], { encoding: "utf8" });
+  assert.equal(run.status, 0, run.stderr);
+  const { vocabulary, history, combinations } = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+  const floats = (name) => {
+    const bytes = readFileSync(join(folder, name));
+    return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  };
+  const [logprobs, expected] = [floats("logprobs.f32"), floats("expected.f32")];
+  rmSync(folder, { recursive: true });
+  let [worst, leftOut, cases] = [0, 0, 0];
+  combinations.forEach((settings, c) =>
+    history.forEach((tokens, row) => {
+      cases++;
+      const { stages, margin } = applyFilters(
+        logprobs.subarray(row * vocabulary, (row + 1) * vocabulary),
+        tokens,
+        settings,
+      );
+      if (margin < 1e-6) return leftOut++; // single precision may decide otherwise
+      const actual = stages[stages.length - 1].probabilities;
+      const start = (c * history.length + row) * vocabulary;
+      for (let i = 0; i < vocabulary; i++) worst = Math.max(worst, Math.abs(actual[i] - expected[start + i]));
+    }),
+  );
+  context.diagnostic(`${cases} cases, largest difference ${worst.toExponential(1)}, ${leftOut} left out`);
+  assert.ok(worst <= 1e-6, `largest difference ${worst}`);
+  assert.ok(leftOut <= cases / 1000, `${leftOut} of ${cases} left out`);
+});
+
+test("temperature 0 takes the best token, and a distribution sums to 1 after every filter", async () => {
+  const { applyFilters } = await loadFilters();
+  const logprobs = [0.1, 0.5, 0.15, 0.25].map(Math.log);
+  const greedy = applyFilters(logprobs, [], { temperature: 0, top_k: 2 }).stages;
+  assert.deepEqual([...greedy.at(-1).probabilities], [0, 1, 0, 0]);
+  const settings = { repetition_penalty: 2, temperature: 0.5, top_k: 3, top_p: 0.9, min_p: 0.1, typical_p: 0.95 };
+  for (const stage of applyFilters(logprobs, [1], settings, [3]).stages)
+    assert.ok(
+      Math.abs(stage.probabilities.reduce((a, b) => a + b) - 1) < 1e-12 && stage.probabilities[3] === 0,
+      stage.name,
+    );
+});

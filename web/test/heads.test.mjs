@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { SIZES, decode, launch, open, sample } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const stage = (page) => page.locator(".detail .stage");
+const readout = (page) => page.locator(".detail .readout").textContent();
+
+/** The heatmap's pixels as codes, by the colours of the ramp; -1 for a colour that is not in it. */
+function readCodes(page, ramp, rows, columns) {
+  return page.evaluate(
+    ([ramp, rows, columns]) => {
+      const element = document.querySelector(".detail .stage");
+      const [left, top, cell] = ["left", "top", "cell"].map((name) => Number(element.dataset[name]));
+      const canvas = element.querySelector("canvas");
+      const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return Array.from({ length: rows * columns }, (_, i) => {
+        const x = Math.floor(left + ((i % columns) + 0.5) * cell);
+        const y = Math.floor(top + (Math.floor(i / columns) + 0.5) * cell);
+        return ramp.indexOf([0, 1, 2].map((channel) => data[(y * width + x) * 4 + channel]).join());
+      });
+    },
+    [ramp, rows, columns],
+  );
+}
+
+/** The colours of the key from 0 to 1: the key is drawn so wide that every code has a pixel. */
+function readRamp(page) {
+  return page.evaluate(() => {
+    const canvas = document.querySelector(".key canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 6, 256, 1);
+    return Array.from({ length: 256 }, (_, i) => [...data.slice(i * 4, i * 4 + 3)].join());
+  });
+}
+
+const cross = (doc) => doc.attention.find((item) => item.name === "decoder.cross");
+const weights = (doc, group, name) => {
+  const codes = decode(doc.blobs[group.maps[name]]);
+  return (row, column) => (codes[row * group.column_count + column] / 255) ** 2;
+};
+/** What a label ends in: the token without its space. */
+const ending = (token) => token.text.trim() + "”";
+const numberIn = (text, pattern) => Number(pattern.exec(text)[1].replace("< ", ""));
+
+for (const { width, scheme } of SIZES) {
+  test(`heads by pointer, click and keys at ${width} px, ${scheme}`, async () => {
+    const doc = sample();
+    const group = cross(doc);
+    const [source, generated] = [doc.sequences.source, doc.sequences.target.slice(group.row_start)];
+    const weight = weights(doc, group, group.opening.join("."));
+    const { page, problems, close } = await open(browser, doc, { width, scheme });
+    const before = await readout(page);
+    await stage(page).scrollIntoViewIfNeeded();
+    const frame = await stage(page).evaluate((element) => ({ ...element.dataset }));
+    const [left, top, cell] = [frame.left, frame.top, frame.cell].map(Number);
+    await stage(page).hover({ position: { x: left + 2.5 * cell, y: top + 3.5 * cell } });
+    const hovered = await readout(page);
+    assert.notEqual(hovered, before);
+    const [from, to] = hovered.split(":")[0].split(" → ");
+    assert.ok(from.startsWith("Generating") && from.endsWith(ending(generated[3])), hovered);
+    assert.ok(to.endsWith(ending(source[2])), hovered);
+    assert.ok(Math.abs(numberIn(hovered, /: ((?:< )?[\d.]+\d)/) - weight(3, 2)) <= 0.005, hovered);
+    await stage(page).click({ position: { x: left + 2.5 * cell, y: top + 3.5 * cell } });
+    await stage(page).hover({ position: { x: left + 5.5 * cell, y: top + 6.5 * cell } });
+    assert.equal(await readout(page), hovered, "a locked cell stays while the pointer moves");
+    await stage(page).focus();
+    await page.keyboard.press("ArrowDown");
+    assert.ok((await readout(page)).split(" → ")[0].endsWith(ending(generated[4])), await readout(page));
+    await page.keyboard.press("Escape");
+    await page.mouse.move(1, 1);
+    assert.equal(await readout(page), before);
+
+    // Another head by the keys of its overview.
+    const overview = page.locator('[data-group="decoder.self"]');
+    await overview.focus();
+    for (const key of [
+      "ArrowDown",
+      ...Array(4).fill("ArrowLeft"),
+      ...Array(4).fill("ArrowUp"),
+      "ArrowRight",
+      "ArrowDown",
+    ])
+      await page.keyboard.press(key);
+    assert.equal(await page.locator(".detail h2").textContent(), "Decoder self-attention, layer 1, head 1");
+
+    await page.getByRole("button", { name: "Lines" }).click();
+    await stage(page).hover({ position: { x: 30, y: 60 } });
+    assert.match(await readout(page), /attends most to/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+}
+
+test("a click on a thumbnail opens its head", async () => {
+  const { page, close } = await open(browser, sample());
+  const overview = page.locator('[data-group="encoder.self"]');
+  const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
+  await overview.click({ position: { x: Number(left) + 2.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
+  assert.equal(await page.locator(".detail h2").textContent(), "Encoder self-attention, layer 1, head 2");
+  await close();
+});
+
+test("words sum their subwords, and hidden special tokens are counted", async () => {
+  const doc = sample();
+  const group = cross(doc);
+  const weight = weights(doc, group, group.opening.join("."));
+  const [source, generated] = [doc.sequences.source, doc.sequences.target.slice(group.row_start)];
+  // The first generated word of several tokens, and the first source word of several tokens.
+  const split = (tokens) => tokens.findIndex((token, i) => token.word !== null && tokens[i + 1]?.word === token.word);
+  const members = (tokens, word) => tokens.flatMap((token, i) => (token.word === word ? [i] : []));
+  const [rowWord, columnWord] = [generated[split(generated)].word, source[split(source)].word];
+  const [rows, columns] = [members(generated, rowWord), members(source, columnWord)];
+  const mean = (list) =>
+    rows.reduce((sum, i) => sum + list.reduce((part, j) => part + weight(i, j), 0), 0) / rows.length;
+
+  const { page, close } = await open(browser, doc);
+  await page.getByLabel("Words").check();
+  await page.getByLabel("Special tokens").uncheck();
+  const { left, top, cell } = await stage(page).evaluate((element) => ({ ...element.dataset }));
+  const at = (start, index) => Number(start) + (index + 0.5) * Number(cell);
+  await stage(page).hover({ position: { x: at(left, columnWord), y: at(top, rowWord) } });
+  const text = await readout(page);
+  assert.ok(Math.abs(numberIn(text, /: ((?:< )?[\d.]+\d)/) - mean(columns)) <= 0.006, `${text} ${mean(columns)}`);
+  const hidden = mean(source.flatMap((token, i) => (token.role === "special" ? [i] : [])));
+  const said = /Hidden special tokens hold ([\d.]+\d)/.exec(text);
+  assert.ok(Math.abs((said ? Number(said[1]) : 0) - hidden) <= 0.0101, `${text} ${hidden}`);
+  await close();
+});
+
+for (const scheme of ["light", "dark"])
+  test(`every pixel of the map is the quantised weight, ${scheme}`, async () => {
+    const doc = sample();
+    const group = cross(doc);
+    const codes = decode(doc.blobs[group.maps["1.1"]]);
+    const { page, close } = await open(browser, doc, { scheme });
+    const ramp = await readRamp(page);
+    assert.equal(new Set(ramp).size, 256, "all codes have distinct colours");
+    const body = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).join());
+    assert.equal(ramp[0], body, "zero is the page's colour");
+    const overview = page.locator('[data-group="decoder.cross"]');
+    const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
+    await overview.click({ position: { x: Number(left) + 1.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
+    await page.waitForFunction(() => document.querySelector(".detail h2").textContent.endsWith("layer 1, head 1"));
+    await page.waitForTimeout(50);
+    assert.deepEqual(await readCodes(page, ramp, group.row_count, group.column_count), [...codes]);
+    await close();
+  });
+
+test("past 100 heads a statistic colours the cells", async () => {
+  const doc = sample();
+  const [group] = doc.attention;
+  group.layers = group.heads = 16;
+  for (const name of Object.keys(group.statistics))
+    group.statistics[name] = Array.from({ length: 16 }, (_, layer) =>
+      Array.from({ length: 16 }, (_, head) => (layer + head) / 30),
+    );
+  group.errors = Array.from({ length: 16 }, () => Array(16).fill(1e-7));
+  group.sampled_rows = 128;
+  doc.attention = [group];
+  const { page, problems, close } = await open(browser, doc);
+  await page.locator(".overview select").selectOption("previous");
+  const overview = page.locator('[data-group="encoder.self"]');
+  const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
+  await overview.hover({ position: { x: Number(left) + 15.5 * Number(cell), y: Number(top) + 15.5 * Number(cell) } });
+  assert.match(
+    await page.locator(".overview [role=status]").textContent(),
+    /Layer 15, head 15: .*weight 1.00 on the previous token.*sampled: 128 rows/,
+  );
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("a live page asks for maps that the document left out", async () => {
+  const doc = sample();
+  doc.live = true;
+  const group = cross(doc);
+  const blob = doc.blobs[group.maps["0.0"]];
+  group.maps = {};
+  const asked = [];
+  const answer = (name, parameters) => {
+    asked.push(`${name}?${parameters}`);
+    return blob;
+  };
+  const { page, problems, close } = await open(browser, doc, { answer });
+  await stage(page).focus();
+  await page.waitForFunction(() => document.querySelector(".detail .readout").textContent.startsWith("Point"));
+  assert.deepEqual(asked, [`map?group=decoder.cross&layer=${group.opening[0]}&head=${group.opening[1]}`]);
+  assert.deepEqual(problems, []);
+  await close();
+});

@@ -1,0 +1,95 @@
+// Tokens of a stranger do nothing, no request leaves the page, and axe-core finds nothing serious.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { launch, open, sample } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const HOSTILE = [
+  "</script><script>alert(1)</script>",
+  "<img src=https://example.org/x onerror=alert(2)>",
+  "\u202egnirts\u2066",
+  "שלום",
+  "👩‍👩‍👧‍👦",
+  "\u0000\u0007\n\t",
+  "x".repeat(5000),
+  "Z̴̡̧̛a̵l̶g̷o̸".repeat(50),
+  "constructor",
+  "__proto__",
+];
+
+function hostileDocument() {
+  const doc = sample();
+  let count = 0;
+  const spoil = (token) => {
+    token.text = HOSTILE[count++ % HOSTILE.length];
+    if (count % 5 === 0) token.bytes = "e282";
+  };
+  Object.values(doc.sequences).flat().forEach(spoil);
+  Object.values(doc.vocabulary).forEach(spoil);
+  doc.hypotheses.forEach((hypothesis) => {
+    hypothesis.tokens.forEach(spoil);
+    hypothesis.text = HOSTILE.join(" ");
+  });
+  for (const key of Object.keys(doc.ablation?.texts ?? {})) doc.ablation.texts[key] = HOSTILE.join(" ");
+  doc.text = doc.output = HOSTILE.join(" ");
+  doc.notes = [...HOSTILE];
+  doc.model.name = HOSTILE[0];
+  return doc;
+}
+
+const tabNames = (page) => page.locator("[role=tab]").allTextContents();
+
+for (const width of [1280, 400])
+  test(`hostile tokens do nothing in any view at ${width} px`, async () => {
+    const { page, problems, close } = await open(browser, hostileDocument(), { width });
+    for (const name of await tabNames(page)) {
+      await page.getByRole("tab", { name, exact: true }).click();
+      const stage = page.locator("#panel [role=application]").first();
+      if (await stage.count()) {
+        await stage.focus();
+        for (const key of ["ArrowRight", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+      }
+      assert.equal(await page.locator("#panel script, #panel img").count(), 0);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${name} is ${overflow} px wider than the window`);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+for (const { width, scheme } of [
+  { width: 1280, scheme: "light" },
+  { width: 400, scheme: "dark" },
+])
+  test(`axe-core finds nothing serious at ${width} px, ${scheme}`, async () => {
+    const { page, close } = await open(browser, sample(), { width, scheme, bypassCSP: true });
+    await page.evaluate(axe);
+    for (const name of await tabNames(page)) {
+      await page.getByRole("tab", { name, exact: true }).click();
+      await page.waitForTimeout(100);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      const serious = violations.filter((item) => ["serious", "critical"].includes(item.impact));
+      assert.deepEqual(
+        serious.map((item) => `${name}: ${item.id} ${item.nodes[0].html}`),
+        [],
+      );
+    }
+    await close();
+  });
+
+test("arrow keys move along the tabs", async () => {
+  const { page, close } = await open(browser, sample());
+  const names = await tabNames(page);
+  await page.getByRole("tab").first().focus();
+  for (const name of [...names.slice(1), names[0]]) {
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.locator("[aria-selected=true]").textContent(), name);
+  }
+  await close();
+});

@@ -1,0 +1,375 @@
+// The view of heads: all heads on the left, one of them on the right, and what it says as a sentence.
+
+import { choice, checkbox, fill, h, select } from "../dom.ts";
+import { type Decoded, type Group, type GroupName, Loader, type Statistic, decodeBlob } from "../document.ts";
+import { type Matrix, groupTokens, makeMatrix, makeUnits, strongest } from "../matrix.ts";
+import { CanvasRenderer } from "../renderer.ts";
+import type { Cell, State } from "../state.ts";
+import { readTheme } from "../theme.ts";
+import { type Context, GROUP_SUBTITLES, GROUP_TITLES, type Mounted, type View } from "./common.ts";
+import { Stage, findGroup, quote, saveButton, showWeight } from "./common.ts";
+import {
+  type HeatmapLayout,
+  drawHeatmap,
+  drawHeatmapFocus,
+  drawKey,
+  layoutHeatmap,
+  locateInHeatmap,
+} from "./heatmap.ts";
+import { drawLens, lensSize } from "./lens.ts";
+import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines.ts";
+import {
+  STATISTICS,
+  describeHead,
+  drawOverview,
+  layoutOverview,
+  locateInOverview,
+  statisticRange,
+} from "./overview.ts";
+
+const MAX_THUMBNAILS = 100;
+const AXES: Record<GroupName, [string, string]> = {
+  "encoder.self": ["the token that attends", "what it attends to"],
+  "decoder.self": ["the token that is read", "what it attends to"],
+  "decoder.cross": ["the token being generated", "the source"],
+};
+
+export const heads: View = {
+  name: "heads",
+  title: "Heads",
+  applies: (doc) => doc.attention.length > 0,
+  mount,
+};
+
+function mount(context: Context): Mounted {
+  const { doc, store, blobs, live } = context;
+  const total = doc.attention.reduce((sum, group) => sum + group.layers * group.heads, 0);
+  const hasThumbnails = total <= MAX_THUMBNAILS;
+  // Maps that the document left out; 16 of them stay in memory.
+  const asked = new Loader<Decoded>(
+    async (key) => {
+      const [group, layer, head] = key.split("|");
+      return decodeBlob(await live.map(group, Number(layer), Number(head)));
+    },
+    () => store.notify(),
+    16,
+  );
+
+  const overviews = doc.attention.map((group) => makeOverview(context, group));
+  const statisticList = h("div");
+  const readOverview = h("p", { class: "small", role: "status" });
+  const aside = h("div", { class: "overview" }, statisticList, ...overviews.map((item) => item.element), readOverview);
+
+  const title = h("h2");
+  const fact = h("p", { class: "fact" });
+  const controls = h("div", { class: "controls" });
+  const stage = new Stage("Attention of the chosen head. Arrow keys move, Enter locks, Escape releases.");
+  const scroller = h("div", { class: "scroller" }, stage.element);
+  const lens = h("canvas", { class: "lens", "aria-hidden": "true" });
+  const stageRow = h("div", { class: "stage-row" }, scroller, lens);
+  const key = h("canvas", { role: "img", "aria-label": "Colour key: weights from 0 to 1 on a square-root scale" });
+  const axes = h("span", { class: "small" });
+  const keyRow = h("div", { class: "key" }, key, axes);
+  const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
+  const print = h("p", { class: "small" });
+  const detail = h("div", { class: "detail" }, title, fact, controls, readout, stageRow, keyRow, print);
+  const element = h("section", { class: "heads", "aria-label": "Heads" }, aside, detail);
+
+  let matrix: Matrix | null = null;
+  let heatmap: HeatmapLayout | null = null;
+  let lines: LinesLayout | null = null;
+  let available = 0;
+
+  const active = (): Cell | null => store.state.locked ?? store.state.hover;
+  const locate = (event: MouseEvent): Cell | null => {
+    const { x, y } = stage.locate(event);
+    if (!matrix) return null;
+    if (store.state.drawing === "lines") return lines && locateInLines(matrix, lines, y);
+    return heatmap && locateInHeatmap(matrix, heatmap, x, y);
+  };
+  stage.element.addEventListener("pointermove", (event) => {
+    const [cell, old] = [locate(event), store.state.hover];
+    if (cell?.row !== old?.row || cell?.column !== old?.column) store.set({ hover: cell });
+  });
+  stage.element.addEventListener("pointerleave", () => store.set({ hover: null }));
+  stage.element.addEventListener("click", (event) => {
+    const [cell, locked] = [locate(event), store.state.locked];
+    const isSame = cell && locked && cell.row === locked.row && cell.column === locked.column;
+    store.set({ locked: isSame ? null : cell });
+  });
+  stage.element.addEventListener("keydown", (event) => {
+    if (!matrix || !matrix.rows.length) return;
+    const cell = moveCell(active(), event.key, matrix, store.state.drawing === "lines");
+    if (cell === undefined) return;
+    event.preventDefault();
+    store.set({ locked: cell, hover: null });
+  });
+
+  function readMap(group: Group, state: State): { codes: Uint8Array; columns: number; isThumbnail: boolean } | null {
+    const name = group.maps[`${state.layer}.${state.head}`];
+    if (name || live.available) {
+      const decoded = name ? blobs.read(name) : asked.read(`${group.name}|${state.layer}|${state.head}`);
+      return decoded ? { codes: decoded.codes as Uint8Array, columns: decoded.shape[1], isThumbnail: false } : null;
+    }
+    const thumbnails = blobs.read(group.thumbnails);
+    if (!thumbnails) return null;
+    const [rows, columns] = thumbnails.shape.slice(2);
+    const start = (state.layer * group.heads + state.head) * rows * columns;
+    const codes = (thumbnails.codes as Uint8Array).subarray(start, start + rows * columns);
+    return { codes, columns, isThumbnail: true };
+  }
+
+  function rebuild(state: State, group: Group): boolean {
+    const map = readMap(group, state);
+    if (!map) {
+      matrix = null;
+      return false;
+    }
+    if (map.isThumbnail) {
+      const unit = (count: number) =>
+        Array.from({ length: count }, (_, i) => ({ label: "", special: false, members: [i] }));
+      matrix = makeMatrix(map.codes, map.columns, unit(map.codes.length / map.columns), unit(map.columns));
+      return true;
+    }
+    const tokens = groupTokens(doc, group);
+    matrix = makeMatrix(
+      map.codes,
+      map.columns,
+      makeUnits(tokens.rows, state.words, state.specials),
+      makeUnits(tokens.columns, state.words, state.specials),
+    );
+    return false;
+  }
+
+  function update(changed: Set<keyof State>): void {
+    const state = store.state;
+    const group = findGroup(doc, state.group);
+    const onlyFocus = changed.size > 0 && [...changed].every((name) => name === "hover" || name === "locked");
+    if (!onlyFocus) {
+      available = Math.max(260, detail.clientWidth);
+      const isThumbnail = rebuild(state, group);
+      overviews.forEach((item) => item.draw(aside.clientWidth, hasThumbnails));
+      if (!hasThumbnails) fill(statisticList, statisticChoice(context));
+      title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
+      fact.textContent = describeHead(group, state.layer, state.head);
+      fill(controls, ...makeControls(context, saveCurrent));
+      axes.textContent = `Weight, square-root scale. Rows: ${AXES[group.name][0]}. Columns: ${AXES[group.name][1]}.`;
+      print.textContent = smallPrint(
+        group,
+        state,
+        isThumbnail,
+        asked.problem(`${group.name}|${state.layer}|${state.head}`),
+      );
+      drawBase(state, isThumbnail);
+    }
+    drawFocus(state, group);
+  }
+
+  function drawBase(state: State, isThumbnail: boolean): void {
+    const theme = readTheme();
+    keyRow.hidden = state.drawing === "lines";
+    drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256);
+    if (!matrix) return;
+    const isLarge = Math.max(matrix.rows.length, matrix.columns.length) > 96;
+    const lensWidth = isLarge && state.drawing === "heatmap" && available > 760 ? lensSize : 0;
+    lens.hidden = lensWidth === 0;
+    const room = available - (lensWidth ? lensWidth + 16 : 0);
+    heatmap = isThumbnail
+      ? { ...layoutHeatmap(matrix, room, theme), labelled: false, left: 12, top: 12 }
+      : layoutHeatmap(matrix, Math.min(room, isLarge ? 720 : room), theme);
+    if (state.drawing !== "heatmap") return;
+    stage.describe(heatmap.left, heatmap.top, heatmap.cell);
+    stage.draw(heatmap.width, heatmap.height, (renderer) =>
+      drawHeatmap(renderer, matrix!, heatmap!, theme, state.stretched, window.devicePixelRatio || 1),
+    );
+  }
+
+  function drawFocus(state: State, group: Group): void {
+    const theme = readTheme();
+    const raw = active();
+    const cell =
+      raw && matrix && raw.row < matrix.rows.length && (raw.column ?? 0) < matrix.columns.length ? raw : null;
+    if (matrix && state.drawing === "lines") {
+      lines = layoutLines(matrix, available - 6, state.locked);
+      stage.draw(lines.width, lines.height, (renderer) => drawLines(renderer, matrix!, lines!, theme, cell));
+      stage.drawOverlay(lines.width, lines.height, () => undefined);
+    } else if (matrix && heatmap) {
+      stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
+        if (cell) drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null);
+      });
+      if (!lens.hidden) drawLens(lens, matrix, cell ?? { row: 0, column: 0 }, theme);
+    }
+    readout.textContent = cell ? sentence(group, matrix!, cell) : matrix ? invitation(matrix) : "Reading the map …";
+  }
+
+  function saveCurrent() {
+    return saveButton(
+      () => `${store.state.group}.${store.state.layer}.${store.state.head}`,
+      () => (store.state.drawing === "lines" ? lines! : heatmap!),
+      (renderer, theme) => {
+        if (!matrix) return;
+        if (store.state.drawing === "lines") drawLines(renderer, matrix, lines!, theme, active());
+        else drawHeatmap(renderer, matrix, heatmap!, theme, store.state.stretched);
+      },
+    );
+  }
+
+  return { element, update };
+
+  function makeOverview({ store, blobs }: Context, group: Group) {
+    const label = `${GROUP_TITLES[group.name]}: choose a head. Arrow keys move.`;
+    const overview = new Stage(label, { "data-group": group.name });
+    let layout = layoutOverview(group, 300, true);
+    const say = (place: { layer: number; head: number } | null) => {
+      readOverview.textContent = place ? overviewSentence(group, place.layer, place.head) : "";
+    };
+    overview.element.addEventListener("pointermove", (event) => {
+      const { x, y } = overview.locate(event);
+      say(locateInOverview(group, layout, x, y));
+    });
+    overview.element.addEventListener("pointerleave", () => say(null));
+    overview.element.addEventListener("click", (event) => {
+      const { x, y } = overview.locate(event);
+      const place = locateInOverview(group, layout, x, y);
+      if (place) store.set({ group: group.name, ...place, locked: null, hover: null });
+    });
+    overview.element.addEventListener("keydown", (event) => {
+      const [down, right] =
+        { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+      if (down === undefined || right === undefined) return;
+      event.preventDefault();
+      const isHere = store.state.group === group.name;
+      const from = isHere ? store.state : { layer: group.opening[0], head: group.opening[1] };
+      const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
+      const place = {
+        layer: clamp(from.layer + (isHere ? down : 0), group.layers),
+        head: clamp(from.head + (isHere ? right : 0), group.heads),
+      };
+      say(place);
+      store.set({ group: group.name, ...place, locked: null, hover: null });
+    });
+    const draw = (width: number, thumbnails: boolean) => {
+      const state = store.state;
+      layout = layoutOverview(group, Math.max(200, width), thumbnails);
+      const decoded = thumbnails ? blobs.read(group.thumbnails) : null;
+      const selected = state.group === group.name ? state : null;
+      overview.describe(layout.left, layout.top, layout.pitch);
+      if (decoded !== undefined)
+        overview.draw(layout.width + 4, layout.height, (renderer, theme) =>
+          drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),
+        );
+    };
+    const heading = h(
+      "h3",
+      {},
+      GROUP_TITLES[group.name],
+      h("span", { class: "small" }, ` ${GROUP_SUBTITLES[group.name]}`),
+    );
+    return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
+  }
+}
+
+function statisticChoice({ doc, store }: Context): HTMLElement {
+  const options = (Object.keys(STATISTICS) as Statistic[])
+    .filter((name) => doc.attention.some((group) => group.statistics[name]?.flat().some((value) => value !== null)))
+    .map((name): [Statistic, string] => [name, STATISTICS[name].title]);
+  const { statistic } = store.state;
+  const largest = Math.max(...doc.attention.map((group) => statisticRange(group, statistic)));
+  const range = `Page colour: 0. Full colour: ${largest.toFixed(largest === 1 ? 0 : 1)} ${STATISTICS[statistic].unit}`;
+  return h(
+    "div",
+    {},
+    select("Colour", options, statistic, (value) => store.set({ statistic: value })),
+    h("p", { class: "small" }, `${range.trim()}.`),
+  );
+}
+
+function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLElement[] {
+  const state = store.state;
+  const clear = { hover: null, locked: null };
+  return [
+    choice(
+      "Drawing",
+      [
+        ["heatmap", "Heatmap"],
+        ["lines", "Lines"],
+      ],
+      state.drawing,
+      (drawing) => store.set({ drawing }),
+    ),
+    checkbox("Words", state.words, (words) => store.set({ words, ...clear })),
+    checkbox("Special tokens", state.specials, (specials) => store.set({ specials, ...clear })),
+    checkbox("Stretch rows", state.stretched, (stretched) => store.set({ stretched })),
+    saveCurrent(),
+  ];
+}
+
+function overviewSentence(group: Group, layer: number, head: number): string {
+  const parts = (Object.keys(STATISTICS) as Statistic[]).flatMap((name) => {
+    const value = group.statistics[name]?.[layer]?.[head];
+    return value === null || value === undefined ? [] : [STATISTICS[name].says(value.toFixed(2))];
+  });
+  const sampled = group.sampled_rows ? ` (sampled: ${group.sampled_rows} rows)` : "";
+  return `Layer ${layer}, head ${head}: ${parts.join(", ")}${sampled}.`;
+}
+
+function sentence(group: Group, matrix: Matrix, cell: Cell): string {
+  const name = (unit: { label: string }, index: number) => (unit.label ? quote(unit.label) : `cell ${index}`);
+  const row = name(matrix.rows[cell.row], cell.row);
+  const best = strongest(matrix, cell.row, 4)
+    .filter((item) => item.weight >= 0.005)
+    .map((item) => `${name(matrix.columns[item.column], item.column)} ${showWeight(item.weight)}`);
+  const start = group.name === "decoder.cross" ? `Generating ${row}` : row;
+  const hidden = matrix.hidden(cell.row);
+  const rest = hidden >= 0.01 ? ` Hidden special tokens hold ${showWeight(hidden)}.` : "";
+  const list = best.length ? `attends most to ${best.join(", ")}.` : "attends to nothing that is shown.";
+  const join = group.name === "decoder.cross" ? ", the decoder " : " ";
+  if (cell.column === null) return `${start}${join}${list}${rest}`;
+  const weight = showWeight(matrix.value(cell.row, cell.column));
+  return `${start} → ${name(matrix.columns[cell.column], cell.column)}: ${weight}. The row ${list}${rest}`;
+}
+
+function invitation(matrix: Matrix): string {
+  return matrix.rows.length
+    ? "Point at a row to read its weights. Click to lock it; arrow keys move."
+    : "All tokens here are special tokens, which are hidden.";
+}
+
+function smallPrint(group: Group, state: State, isThumbnail: boolean, problem: string | null): string {
+  const error = group.errors[state.layer]?.[state.head];
+  const parts = [];
+  if (problem) parts.push(problem);
+  if (isThumbnail)
+    parts.push(
+      "This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.",
+    );
+  if (error !== null && error !== undefined)
+    parts.push(
+      `Recomputed weights reproduce the model's attention output within ${error.toExponential(1)} (max |A·V − output|).`,
+    );
+  if (group.sampled_rows) parts.push(`Statistics and thumbnails are sampled: ${group.sampled_rows} query rows.`);
+  if (state.words) parts.push("Words: columns are sums over subwords, rows are means.");
+  return parts.join(" ");
+}
+
+/** The cell after a key; null releases it, undefined means that the key has no meaning here. */
+function moveCell(cell: Cell | null, key: string, matrix: Matrix, rowsOnly: boolean): Cell | null | undefined {
+  if (key === "Escape") return null;
+  const moves: Record<string, [number, number]> = {
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    PageUp: [-10, 0],
+    PageDown: [10, 0],
+    Enter: [0, 0],
+  };
+  const move = moves[key];
+  if (!move) return undefined;
+  if (!cell) return { row: 0, column: rowsOnly ? null : 0 };
+  const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
+  return {
+    row: clamp(cell.row + move[0], matrix.rows.length),
+    column: rowsOnly ? null : clamp((cell.column ?? 0) + move[1], matrix.columns.length),
+  };
+}
