@@ -81,6 +81,7 @@ function mount(context: Context): Mounted {
   let available = 0;
 
   const active = (): Cell | null => store.state.locked ?? store.state.hover;
+  const drawingOptions = () => ({ stretched: store.state.stretched, numbers: store.state.numbers });
   const locate = (event: MouseEvent): Cell | null => {
     const { x, y } = stage.locate(event);
     if (!matrix) return null;
@@ -180,7 +181,10 @@ function mount(context: Context): Mounted {
     if (state.drawing !== "heatmap") return;
     stage.describe(heatmap.left, heatmap.top, heatmap.cell);
     stage.draw(heatmap.width, heatmap.height, (renderer) =>
-      drawHeatmap(renderer, matrix!, heatmap!, theme, state.stretched, window.devicePixelRatio || 1),
+      drawHeatmap(renderer, matrix!, heatmap!, theme, {
+        ...drawingOptions(),
+        pixelRatio: window.devicePixelRatio || 1,
+      }),
     );
   }
 
@@ -195,7 +199,8 @@ function mount(context: Context): Mounted {
       stage.drawOverlay(lines.width, lines.height, () => undefined);
     } else if (matrix && heatmap) {
       stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
-        if (cell) drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null);
+        if (cell)
+          drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null, drawingOptions().numbers);
       });
       if (!lens.hidden) drawLens(lens, matrix, cell ?? { row: 0, column: 0 }, theme);
     }
@@ -209,7 +214,7 @@ function mount(context: Context): Mounted {
       (renderer, theme) => {
         if (!matrix) return;
         if (store.state.drawing === "lines") drawLines(renderer, matrix, lines!, theme, active());
-        else drawHeatmap(renderer, matrix, heatmap!, theme, store.state.stretched);
+        else drawHeatmap(renderer, matrix, heatmap!, theme, drawingOptions());
       },
     );
   }
@@ -299,6 +304,7 @@ function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLE
     ),
     checkbox("Words", state.words, (words) => store.set({ words, ...clear })),
     checkbox("Special tokens", state.specials, (specials) => store.set({ specials, ...clear })),
+    checkbox("Numbers", state.numbers, (numbers) => store.set({ numbers })),
     checkbox("Stretch rows", state.stretched, (stretched) => store.set({ stretched })),
     saveCurrent(),
   ];
@@ -343,10 +349,10 @@ function smallPrint(group: Group, state: State, isThumbnail: boolean, problem: s
     parts.push(
       "This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.",
     );
-  if (error !== null && error !== undefined)
-    parts.push(
-      `Recomputed weights reproduce the model's attention output within ${error.toExponential(1)} (max |A·V − output|).`,
-    );
+  if (error !== null && error !== undefined) {
+    const exact = error === 0 ? "exactly" : `within ${error.toExponential(1)}`;
+    parts.push(`Recomputed weights reproduce the model's attention output ${exact} (max |A·V − output|).`);
+  }
   if (group.sampled_rows) parts.push(`Statistics and thumbnails are sampled: ${group.sampled_rows} query rows.`);
   if (state.words) parts.push("Words: columns are sums over subwords, rows are means.");
   return parts.join(" ");
