@@ -154,7 +154,8 @@ function mount(context: Context): Mounted {
       title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
       fact.textContent = describeHead(group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
-      axes.textContent = `Weight, square-root scale. Rows: ${AXES[group.name][0]}. Columns: ${AXES[group.name][1]}.`;
+      const [rows, columns] = AXES[isGenerating(group) || group.name !== "decoder.cross" ? group.name : "encoder.self"];
+      axes.textContent = `Weight, square-root scale. Rows: ${rows}. Columns: ${columns}.`;
       print.textContent = smallPrint(
         group,
         state,
@@ -264,12 +265,9 @@ function mount(context: Context): Mounted {
           drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),
         );
     };
-    const heading = h(
-      "h3",
-      {},
-      GROUP_TITLES[group.name],
-      h("span", { class: "small" }, ` ${GROUP_SUBTITLES[group.name]}`),
-    );
+    const isExample = group.name === "decoder.cross" && !isGenerating(group);
+    const subtitle = isExample ? "query attends to keys" : GROUP_SUBTITLES[group.name];
+    const heading = h("h3", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${subtitle}`));
     return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
   }
 }
@@ -319,17 +317,22 @@ function overviewSentence(group: Group, layer: number, head: number): string {
   return `Layer ${layer}, head ${head}: ${parts.join(", ")}${sampled}.`;
 }
 
+/** Whether a row carries the token that it generates, not one that it reads (as in a worked example). */
+function isGenerating(group: Group): boolean {
+  return group.name === "decoder.cross" && group.row_start > 0;
+}
+
 function sentence(group: Group, matrix: Matrix, cell: Cell): string {
   const name = (unit: { label: string }, index: number) => (unit.label ? quote(unit.label) : `cell ${index}`);
   const row = name(matrix.rows[cell.row], cell.row);
   const best = strongest(matrix, cell.row, 4)
     .filter((item) => item.weight >= 0.005)
     .map((item) => `${name(matrix.columns[item.column], item.column)} ${showWeight(item.weight)}`);
-  const start = group.name === "decoder.cross" ? `Generating ${row}` : row;
+  const start = isGenerating(group) ? `Generating ${row}` : row;
   const hidden = matrix.hidden(cell.row);
   const rest = hidden >= 0.01 ? ` Hidden special tokens hold ${showWeight(hidden)}.` : "";
   const list = best.length ? `attends most to ${best.join(", ")}.` : "attends to nothing that is shown.";
-  const join = group.name === "decoder.cross" ? ", the decoder " : " ";
+  const join = isGenerating(group) ? ", the decoder " : " ";
   if (cell.column === null) return `${start}${join}${list}${rest}`;
   const weight = showWeight(matrix.value(cell.row, cell.column));
   return `${start} → ${name(matrix.columns[cell.column], cell.column)}: ${weight}. The row ${list}${rest}`;
