@@ -31,6 +31,7 @@ function openingState(doc: LookDocument, view: string): State {
     statistic: "entropy",
     words: false,
     specials: true,
+    numbers: group !== undefined && group.row_count * group.column_count <= 36,
     stretched: false,
     hover: null,
     locked: null,
@@ -125,19 +126,20 @@ function makeHeader(doc: LookDocument): HTMLElement {
   const layers = Object.entries(model.layers).map(
     ([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`,
   );
-  const about = [model.name, `${model.parameters.toLocaleString("en")} parameters`, ...layers].filter(Boolean);
+  const parameters = model.parameters > 0 ? `${model.parameters.toLocaleString("en")} parameters` : "";
+  const about = [model.name, parameters, ...layers].filter(Boolean);
   return h(
     "header",
     {},
     doc.output ? h("p", { dir: "auto" }, showText(doc.text, 240)) : null,
     h("h1", { dir: "auto" }, showText(doc.output || doc.text, 160)),
     h("p", { class: "small" }, showText(about.join(" · "))),
+    ...doc.notes.map((note) => h("p", { class: "note" }, showText(note))),
   );
 }
 
 function makeFooter(doc: LookDocument): HTMLElement {
-  const notes = doc.notes.map((note) => h("p", {}, showText(note)));
-  return h("footer", { class: "small" }, ...notes, h("p", {}, `Regard ${doc.model.regard} · ${doc.format}`));
+  return h("footer", { class: "small" }, h("p", {}, `Regard ${doc.model.regard} · ${doc.format}`));
 }
 
 document.head.append(h("style", {}, style));

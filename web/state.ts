@@ -17,6 +17,8 @@ export interface State {
   statistic: Statistic;
   words: boolean;
   specials: boolean;
+  /** Print every weight in its cell. */
+  numbers: boolean;
   /** Stretch every row so that its largest weight has the full colour. */
   stretched: boolean;
   hover: Cell | null;

@@ -112,7 +112,7 @@ function mount({ doc, store, blobs }: Context): Mounted {
     }
     heatmap = layoutHeatmap(shown, Math.min(available, 900), theme);
     if (!onlyFocus)
-      stage.draw(heatmap.width, heatmap.height, (renderer) => drawHeatmap(renderer, shown, heatmap!, theme, false));
+      stage.draw(heatmap.width, heatmap.height, (renderer) => drawHeatmap(renderer, shown, heatmap!, theme));
     stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
       if (cell && cell.row < shown.rows.length)
         drawHeatmapFocus(renderer, shown, heatmap!, theme, cell, state.locked !== null);
@@ -167,7 +167,7 @@ function mount({ doc, store, blobs }: Context): Mounted {
         (renderer, theme) => {
           if (!matrix) return;
           if (state.alignment === "ribbons") drawRibbons(renderer, matrix, ribbons!, theme, active()?.row ?? null);
-          else drawHeatmap(renderer, matrix, heatmap!, theme, false);
+          else drawHeatmap(renderer, matrix, heatmap!, theme);
         },
       ),
     ];

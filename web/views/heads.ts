@@ -81,6 +81,7 @@ function mount(context: Context): Mounted {
   let available = 0;
 
   const active = (): Cell | null => store.state.locked ?? store.state.hover;
+  const drawingOptions = () => ({ stretched: store.state.stretched, numbers: store.state.numbers });
   const locate = (event: MouseEvent): Cell | null => {
     const { x, y } = stage.locate(event);
     if (!matrix) return null;
@@ -153,7 +154,8 @@ function mount(context: Context): Mounted {
       title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
       fact.textContent = describeHead(group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
-      axes.textContent = `Weight, square-root scale. Rows: ${AXES[group.name][0]}. Columns: ${AXES[group.name][1]}.`;
+      const [rows, columns] = AXES[isGenerating(group) || group.name !== "decoder.cross" ? group.name : "encoder.self"];
+      axes.textContent = `Weight, square-root scale. Rows: ${rows}. Columns: ${columns}.`;
       print.textContent = smallPrint(
         group,
         state,
@@ -180,7 +182,10 @@ function mount(context: Context): Mounted {
     if (state.drawing !== "heatmap") return;
     stage.describe(heatmap.left, heatmap.top, heatmap.cell);
     stage.draw(heatmap.width, heatmap.height, (renderer) =>
-      drawHeatmap(renderer, matrix!, heatmap!, theme, state.stretched, window.devicePixelRatio || 1),
+      drawHeatmap(renderer, matrix!, heatmap!, theme, {
+        ...drawingOptions(),
+        pixelRatio: window.devicePixelRatio || 1,
+      }),
     );
   }
 
@@ -195,7 +200,8 @@ function mount(context: Context): Mounted {
       stage.drawOverlay(lines.width, lines.height, () => undefined);
     } else if (matrix && heatmap) {
       stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
-        if (cell) drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null);
+        if (cell)
+          drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null, drawingOptions().numbers);
       });
       if (!lens.hidden) drawLens(lens, matrix, cell ?? { row: 0, column: 0 }, theme);
     }
@@ -209,7 +215,7 @@ function mount(context: Context): Mounted {
       (renderer, theme) => {
         if (!matrix) return;
         if (store.state.drawing === "lines") drawLines(renderer, matrix, lines!, theme, active());
-        else drawHeatmap(renderer, matrix, heatmap!, theme, store.state.stretched);
+        else drawHeatmap(renderer, matrix, heatmap!, theme, drawingOptions());
       },
     );
   }
@@ -259,12 +265,9 @@ function mount(context: Context): Mounted {
           drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),
         );
     };
-    const heading = h(
-      "h3",
-      {},
-      GROUP_TITLES[group.name],
-      h("span", { class: "small" }, ` ${GROUP_SUBTITLES[group.name]}`),
-    );
+    const isExample = group.name === "decoder.cross" && !isGenerating(group);
+    const subtitle = isExample ? "query attends to keys" : GROUP_SUBTITLES[group.name];
+    const heading = h("h3", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${subtitle}`));
     return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
   }
 }
@@ -299,6 +302,7 @@ function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLE
     ),
     checkbox("Words", state.words, (words) => store.set({ words, ...clear })),
     checkbox("Special tokens", state.specials, (specials) => store.set({ specials, ...clear })),
+    checkbox("Numbers", state.numbers, (numbers) => store.set({ numbers })),
     checkbox("Stretch rows", state.stretched, (stretched) => store.set({ stretched })),
     saveCurrent(),
   ];
@@ -313,17 +317,22 @@ function overviewSentence(group: Group, layer: number, head: number): string {
   return `Layer ${layer}, head ${head}: ${parts.join(", ")}${sampled}.`;
 }
 
+/** Whether a row carries the token that it generates, not one that it reads (as in a worked example). */
+function isGenerating(group: Group): boolean {
+  return group.name === "decoder.cross" && group.row_start > 0;
+}
+
 function sentence(group: Group, matrix: Matrix, cell: Cell): string {
   const name = (unit: { label: string }, index: number) => (unit.label ? quote(unit.label) : `cell ${index}`);
   const row = name(matrix.rows[cell.row], cell.row);
   const best = strongest(matrix, cell.row, 4)
     .filter((item) => item.weight >= 0.005)
     .map((item) => `${name(matrix.columns[item.column], item.column)} ${showWeight(item.weight)}`);
-  const start = group.name === "decoder.cross" ? `Generating ${row}` : row;
+  const start = isGenerating(group) ? `Generating ${row}` : row;
   const hidden = matrix.hidden(cell.row);
   const rest = hidden >= 0.01 ? ` Hidden special tokens hold ${showWeight(hidden)}.` : "";
   const list = best.length ? `attends most to ${best.join(", ")}.` : "attends to nothing that is shown.";
-  const join = group.name === "decoder.cross" ? ", the decoder " : " ";
+  const join = isGenerating(group) ? ", the decoder " : " ";
   if (cell.column === null) return `${start}${join}${list}${rest}`;
   const weight = showWeight(matrix.value(cell.row, cell.column));
   return `${start} → ${name(matrix.columns[cell.column], cell.column)}: ${weight}. The row ${list}${rest}`;
@@ -343,10 +352,10 @@ function smallPrint(group: Group, state: State, isThumbnail: boolean, problem: s
     parts.push(
       "This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.",
     );
-  if (error !== null && error !== undefined)
-    parts.push(
-      `Recomputed weights reproduce the model's attention output within ${error.toExponential(1)} (max |A·V − output|).`,
-    );
+  if (error !== null && error !== undefined) {
+    const exact = error === 0 ? "exactly" : `within ${error.toExponential(1)}`;
+    parts.push(`Recomputed weights reproduce the model's attention output ${exact} (max |A·V − output|).`);
+  }
   if (group.sampled_rows) parts.push(`Statistics and thumbnails are sampled: ${group.sampled_rows} query rows.`);
   if (state.words) parts.push("Words: columns are sums over subwords, rows are means.");
   return parts.join(" ");

@@ -49,7 +49,8 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
   const slanted = widest(matrix.columns.map((unit) => unit.label));
   const right = slanted * COS * 0.6 + 6;
   const room = (available - left - right) / Math.max(columns, 1);
-  const cell = Math.max(available < 600 ? 18 : 16, Math.min(44, Math.floor(room)));
+  const largest = Math.max(columns, rows) <= 6 ? 72 : 44;
+  const cell = Math.max(available < 600 ? 18 : 16, Math.min(largest, Math.floor(room)));
   const level = slanted <= cell - 4; // short labels stand upright
   const top = level ? 24 : slanted * SIN + 16;
   return {
@@ -70,8 +71,7 @@ export function drawHeatmap(
   matrix: Matrix,
   layout: HeatmapLayout,
   theme: Theme,
-  stretched: boolean,
-  pixelRatio = 1,
+  options: { stretched?: boolean; numbers?: boolean; pixelRatio?: number } = {},
 ): void {
   const { cell, left, top } = layout;
   const [rows, columns] = [matrix.rows.length, matrix.columns.length];
@@ -81,13 +81,29 @@ export function drawHeatmap(
     rows,
     columns,
     theme.pixels,
-    width * pixelRatio,
-    height * pixelRatio,
-    stretched,
+    width * (options.pixelRatio ?? 1),
+    height * (options.pixelRatio ?? 1),
+    options.stretched,
   );
   renderer.pixels(left, top, width, height, pixels);
   renderer.rect(left - 0.5, top - 0.5, width + 1, height + 1, { stroke: theme.rule });
   drawLabels(renderer, matrix, layout, theme, null);
+  if (options.numbers && !options.stretched)
+    matrix.rows.forEach((_, row) => drawNumbers(renderer, matrix, layout, theme, row));
+}
+
+/** Print the weights of a row in its cells, if they have room. */
+function drawNumbers(renderer: Renderer, matrix: Matrix, layout: HeatmapLayout, theme: Theme, row: number): void {
+  const { cell, left, top } = layout;
+  if (!layout.labelled || cell < 26) return;
+  matrix.columns.forEach((_, column) => {
+    const weight = matrix.value(row, column);
+    if (weight < 0.005) return;
+    const fill = inkOn(theme.ramp[matrix.codes[row * matrix.columns.length + column]]);
+    const text = weight.toFixed(2).replace(/^0/, "");
+    const size = cell > 50 ? 14 : 11;
+    renderer.text(left + (column + 0.5) * cell, top + (row + 0.5) * cell, text, { fill, size, anchor: "middle" });
+  });
 }
 
 /** Draw the labels of rows and columns, those of the active cell in the accent colour. */
@@ -114,6 +130,7 @@ export function drawHeatmapFocus(
   theme: Theme,
   active: Cell,
   locked: boolean,
+  hasNumbers = false,
 ): void {
   const { cell, left, top } = layout;
   const width = matrix.columns.length * cell;
@@ -128,15 +145,7 @@ export function drawHeatmapFocus(
     }
     return;
   }
-  if (cell >= 26)
-    matrix.columns.forEach((_, column) => {
-      const weight = matrix.value(active.row, column);
-      if (weight < 0.01) return;
-      const code = matrix.codes[active.row * matrix.columns.length + column];
-      const text = weight.toFixed(2).replace(/^0/, "");
-      const fill = inkOn(theme.ramp[code]);
-      renderer.text(left + (column + 0.5) * cell, y + cell / 2, text, { fill, size: 11, anchor: "middle" });
-    });
+  if (!hasNumbers) drawNumbers(renderer, matrix, layout, theme, active.row);
   renderer.rect(left, y, width, cell, { stroke: theme.accent, width: line });
   drawRowLabel(renderer, matrix, layout, theme, active.row, theme.accent);
   if (active.column === null) return;

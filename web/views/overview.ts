@@ -112,7 +112,7 @@ export function describeHead(group: Group, layer: number, head: number): string 
   const percent = (value: number) => `${Math.round(value * 100)} %`;
   if (previous !== null && previous >= 0.5)
     return `This head attends to the previous token: it holds ${percent(previous)} of the weight.`;
-  if (first !== null && first >= 0.5)
+  if (first !== null && first >= 0.5 && group.name !== "decoder.cross" && group.column_count > 4)
     return `This head rests on the first token, an attention sink: it holds ${percent(first)} of the weight.`;
   if (entropy === null) return "";
   // exp(entropy) is the number of equally weighted tokens with this entropy.
