@@ -70,8 +70,8 @@ class Look:
         """Show the page in a notebook, isolated in a frame."""
         source = escape(self.html(), quote=True)
         return (
-            f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads" width="100%" height="{NOTEBOOK_HEIGHT}" '
-            'style="border: 0" title="Look into a model"></iframe>'
+            f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads" '
+            f'width="100%" height="{NOTEBOOK_HEIGHT}" style="border: 0" title="Look into a model"></iframe>'
         )
 
     def map(self, group: str, layer: int, head: int) -> Blob:
