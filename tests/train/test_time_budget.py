@@ -241,6 +241,8 @@ def test_more_updates_than_planned_fit_and_the_run_can_be_extended(
     assert finished.update > 10
     assert finished.update == planned[-1].updates
     assert planned[-1].seconds_left < 3.0
+    totals = [10, *(event.updates for event in planned)]
+    assert all(event.update < total for event, total in zip(planned, totals, strict=False)), "no plan after the last"
     with pytest.raises(RegardError, match="The run is finished"):
         resume(tmp_path / "run")
     assert resume(tmp_path / "run", more=3).update == finished.update + 3

@@ -136,9 +136,9 @@ class TimeBudget:
             max_updates: Upper limit of the total.
         """
         seconds = self._training_seconds(final_validations)
-        if seconds < self.seconds_per_update:
-            return UpdatePlan(update, update, current.schedule_position(update, schedule_updates), current.stride)
         position = current.schedule_position(update, schedule_updates)
+        if seconds < self.seconds_per_update:
+            return UpdatePlan(update, update, position, current.stride)
         validations = max(0.0, (schedule_updates - position) / validation_interval - 1)  # without the last one
         regular_seconds = validations * (self._seconds_of("validation") + self._seconds_of("checkpoint"))
         stride = max(1, -int(-regular_seconds // (VALIDATION_SHARE * seconds)))

@@ -223,6 +223,8 @@ class Trainer:
         if budget is None:
             return
         budget.record("update")
+        if progress.update >= self.plan.updates:
+            return  # this was the last update: its schedule is at the end and cannot be stretched
         final_validations = 0 if self.validator is None else 1 + (settings.average > 1)
         if not budget.should_plan(self.plan.updates - progress.update, final_validations):
             return
