@@ -133,6 +133,7 @@ def test_a_long_text_leaves_out_what_takes_too_long(generator: TextGenerator, mo
     assert document["ablation"] is None
     assert document["masks"][0]["leak"] is None
     assert any("ablation=True" in note for note in document["notes"])
+    assert any("leak test is left out" in note for note in document["notes"])
     assert look_into(generator, "A little", max_length=3, ablation=True).document["ablation"] is not None
 
 
