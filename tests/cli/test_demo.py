@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -120,7 +119,6 @@ def test_the_script_makes_the_same_files(tmp_path: Path) -> None:
         assert sha256(file) == sha256(ASSETS / file.name), file.name
 
 
-@pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling builds the wheel")
 def test_the_wheel_contains_the_text(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603
