@@ -12,6 +12,7 @@ from regard.cli import (
     check,
     demo,
     evaluate,
+    export,
     fill,
     generate,
     info,
@@ -63,6 +64,7 @@ _add("Use", label, label.label)
 _add("Inspect", look, look.look)
 _add("Measure", evaluate, evaluate.evaluate)
 _add("Measure", score, score.score)
+_add("Exchange", export, export.export)
 
 
 def main() -> None:

@@ -1,0 +1,51 @@
+"""`regard export`: write a model for another engine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer  # noqa: TID251
+
+from regard.cli.options import OUTPUT_PANEL, ModelArgument, option
+from regard.exchange.export import TARGETS, ExportOptions, export_model
+
+EXAMPLES = """
+regard export my-model --to huggingface
+regard export my-model --to huggingface --type bfloat16 --out for-the-hub
+"""
+
+
+def export(
+    folder: ModelArgument,
+    to: Annotated[
+        str,
+        option(f"Engine or format: {', '.join(TARGETS)}.", metavar="TARGET", panel=OUTPUT_PANEL),
+    ],
+    out: Annotated[
+        Path | None, option("New folder. Default: MODEL-TARGET beside MODEL.", metavar="FOLDER", panel=OUTPUT_PANEL)
+    ] = None,
+    replace: Annotated[bool, option("Replace an older export.", "--replace", panel=OUTPUT_PANEL)] = False,
+    dtype: Annotated[
+        str | None,
+        option("Number type of the weights, e.g. float32, bfloat16, int8.", "--type", metavar="TYPE"),
+    ] = None,
+    max_positions: Annotated[
+        int | None,
+        option("Number of positions in exported tables of sinusoidal positions.", min=1),
+    ] = None,
+    architecture: Annotated[
+        str | None,
+        option("Hugging Face architecture, if several can represent the model.", metavar="NAME"),
+    ] = None,
+    license_name: Annotated[
+        str | None, option("License for the model card, e.g. cc-by-4.0.", "--license", metavar="NAME")
+    ] = None,
+) -> None:
+    """Export a model to another engine.
+
+    The folder is complete or not there at all: it gets its name when the export has finished.
+    """
+    options = ExportOptions(dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name)
+    path, report = export_model(folder, to, out, options, replace=replace)
+    typer.echo(f"{path}: {report.summary}")
+    for note in report.notes:
+        typer.echo(f"- {note}")

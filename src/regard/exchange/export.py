@@ -1,0 +1,128 @@
+"""Export of a model to other engines: the registry of targets, and the function that runs one of them.
+
+A target is a function `export(model, folder, options)` in a module of this package. It reads the model folder `model`,
+writes into the empty `folder`, and returns an `ExportReport`. `export_model` gives it a folder under a temporary name
+and renames that folder when the export is complete, so that a failed or killed export leaves nothing behind.
+
+To add a target, write its module and add a line to `TARGETS`. This module imports no torch: help stays fast.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from regard.base.errors import RegardError
+from regard.base.files import AnyPath, create_folder, explain_full_disk
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of all targets; a target ignores those that do not concern it."""
+
+    dtype: str | None = None
+    """Number type of the exported weights, e.g. "float32" or "int8"; None: the target's default."""
+    max_positions: int | None = None
+    """Number of positions in an exported table of sinusoidal positions; None: the target's default."""
+    architecture: str | None = None
+    """Hugging Face architecture; None: the first one that can represent the model."""
+    license: str | None = None
+    """License of the model for its card, as the Hugging Face Hub spells it, e.g. "cc-by-4.0"."""
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What an export wrote."""
+
+    summary: str
+    """One line: the format and the size."""
+    notes: tuple[str, ...] = ()
+    """What differs from the model in Regard, one sentence each."""
+
+
+Exporter = Callable[[Path, Path, ExportOptions], ExportReport]
+
+
+@dataclass(frozen=True)
+class Target:
+    """An engine or format to export to."""
+
+    module: str
+    """Module of `regard.exchange` with a function `export`."""
+    purpose: str
+    dtypes: tuple[str, ...]
+    """Number types; the first one is the default."""
+
+
+TARGETS = {
+    "huggingface": Target(
+        "huggingface.write",
+        "a folder for `transformers`, vLLM, llama.cpp and others",
+        ("float32", "bfloat16", "float16"),
+    ),
+}
+
+
+def export_model(
+    model: AnyPath,
+    target: str,
+    out: AnyPath | None = None,
+    options: ExportOptions | None = None,
+    *,
+    replace: bool = False,
+) -> tuple[Path, ExportReport]:
+    """Export a model to another engine.
+
+    Args:
+        model: A model folder, or a run folder (its best model is exported).
+        target: Name of the target, one of `TARGETS`.
+        out: The folder to create. Default: see `default_folder`.
+        options: Options of the targets.
+        replace: Replace an older export.
+
+    Returns:
+        The created folder and the report.
+
+    Raises:
+        RegardError: The target cannot represent the model, or the folder exists.
+    """
+    from regard.store.model_folder import find_model  # imports torch: only when needed
+
+    options = options or ExportOptions()
+    exporter = find_exporter(target, options)
+    folder = default_folder(model, target) if out is None else Path(out)
+    path = find_model(Path(model))
+    if folder.resolve() == path.resolve() or path.resolve() in folder.resolve().parents:
+        raise RegardError(
+            "The export would change the model folder.", where=str(folder), fix="Choose a folder elsewhere with --out."
+        )
+    if folder.exists() and not replace:
+        raise RegardError(
+            "The folder exists already.", where=str(folder), fix="Choose another name (--out), or add --replace."
+        )
+    with explain_full_disk(folder), create_folder(folder, replace=replace) as temporary_folder:
+        report = exporter(path, temporary_folder, options)
+    return folder, report
+
+
+def default_folder(model: AnyPath, target: str) -> Path:
+    """Return the folder of an export beside the model.
+
+    >>> str(default_folder("runs/my-model/", "ctranslate2"))
+    'runs/my-model-ctranslate2'
+    """
+    path = Path(model).absolute() if str(model) in (".", "") else Path(model)
+    return path.with_name(f"{path.name}-{target}")
+
+
+def find_exporter(target: str, options: ExportOptions) -> Exporter:
+    """Return the function of a target after a check of the options."""
+    if target not in TARGETS:
+        raise RegardError(f"There is no export target '{target}'.", fix=f"Use one of: {', '.join(TARGETS)}.")
+    dtypes = TARGETS[target].dtypes
+    if options.dtype is not None and options.dtype not in dtypes:
+        raise RegardError(
+            f"The target {target} has no number type '{options.dtype}'.", fix=f"Use one of: {', '.join(dtypes)}."
+        )
+    exporter: Exporter = import_module(f"regard.exchange.{TARGETS[target].module}").export
+    return exporter

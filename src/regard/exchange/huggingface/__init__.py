@@ -1,0 +1,1 @@
+"""Folders of Hugging Face: configs, weights and tokenizers, written and read without `transformers`."""
