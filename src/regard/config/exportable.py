@@ -277,12 +277,22 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
         yield f"head is {model.head.kind}: it returns hidden states without a head"
     if isinstance(model.head, NoHead) and isinstance(model, DecoderOnly):
         yield "head is none: its generator requires lm"
-    if len({stack.norm.eps for stack in stacks.values()}) > 1:
+    norms = [norm for stack in stacks.values() for norm in (stack.norm, stack.attention.query_key_norm)]
+    if len({norm.eps for norm in norms if norm is not None}) > 1:
         yield "it requires the same eps in all norms"
+    if (
+        isinstance(model, EncoderOnly)
+        and isinstance(model.source, Tokens)
+        and model.source.types
+        and model.source.scale
+    ):
+        yield "source.scale: it would also scale the token types"
     for path, stack in stacks.items():
         if stack.position.kind == "alibi" and not isinstance(model, DecoderOnly):
             yield f"{path}.position is alibi: only its decoder-only models have it"
-        if isinstance(stack.position, Relative) and not stack.position.shared:
+        if isinstance(stack.position, Relative) and isinstance(model, DecoderOnly):
+            yield f"{path}.position is relative: its decoder-only models lose count after a prompt"
+        elif isinstance(stack.position, Relative) and not stack.position.shared:
             yield f"{path}.position has one bias table per layer (it requires a shared one)"
         if stack.window is not None:
             yield f"{path}.window is not supported"

@@ -1,0 +1,314 @@
+"""Write a model as a CTranslate2 folder, from the layer specifications of `ctranslate2.specs`.
+
+model.bin, config.json, *vocabulary.json   what CTranslate2 reads; its tokens are our token ids, written as text
+model.toml, tokenizer.json                 what `regard.load` needs besides: settings and tokenizers
+export.json                                engine, type, number of positions, and the weights that it was made from
+parity.json                                the proof (`regard.exchange.parity`)
+manifest.json                              size and sha256 of every file
+
+Tokens as text make the folder independent of the kind of tokenizer. CTranslate2 adds no special tokens: it reads
+[language tag] + source + [eos] as our encoder does.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.config import codec, parts
+from regard.config import model as config
+from regard.config.exportable import exportable_to
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
+from regard.models.heads import LMHead
+from regard.models.inputs import TokenInput
+from regard.nn.attention import Attention
+from regard.nn.feedforward import FeedForward
+from regard.nn.layer import Layer
+from regard.nn.positions import Learned, RelativeBias, Sinusoidal
+from regard.nn.stack import Stack
+from regard.store.model_folder import MODEL, StoredModel
+
+TYPES = ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16")
+"""Types of the stored weights. CTranslate2 computes in float32 where the device lacks float16 or bfloat16."""
+POSITIONS = 2048
+"""Rows of the exported position table, unless the model has learned fewer or more positions."""
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
+
+Array = npt.NDArray[np.float32]
+
+
+def write_ctranslate2(
+    folder: Path, stored: StoredModel, type_name: str = "float32", positions: int = POSITIONS
+) -> None:
+    """Write the files of CTranslate2, the settings and the tokenizers into an existing folder.
+
+    Args:
+        folder: An empty folder.
+        stored: The model.
+        type_name: Type of the stored weights, one of `TYPES`.
+        positions: Number of positions of a table that Regard computes (sinusoidal). Longer texts cannot be run.
+
+    Raises:
+        RegardError: CTranslate2 cannot represent the model exactly, or has no such type.
+    """
+    if type_name not in TYPES:
+        raise RegardError(f"CTranslate2 has no type '{type_name}'.", fix=f"Use one of: {', '.join(TYPES)}.")
+    spec = make_spec(stored, positions)
+    spec.optimize(type_name)
+    spec.save(str(folder))
+    codec.MODEL_FILES.save(stored.settings, folder / MODEL)
+    stored.tokenizers.save(folder)
+
+
+def make_spec(stored: StoredModel, positions: int = POSITIONS) -> Any:
+    """Return the model as a validated specification of CTranslate2, with its vocabulary."""
+    check_exportable(stored.settings)
+    specs = import_optional("ctranslate2.specs", "ctranslate2", "Export to CTranslate2")
+    writer = _Writer(specs, positions)
+    match stored.model, stored.settings:
+        case EncoderDecoder() as model, config.EncoderDecoder() as settings:
+            spec = writer.encoder_decoder(model, settings)
+            spec.register_source_vocabulary(_list_tokens(stored.tokenizers.source.size))
+            spec.register_target_vocabulary(_list_tokens(stored.tokenizers.target.size))
+            spec.config.decoder_start_token = str(stored.tokenizers.target.specials.bos)
+            norm = settings.decoder.norm
+        case DecoderOnly() as model, config.DecoderOnly() as settings:
+            spec = writer.decoder_only(model, settings)
+            spec.register_vocabulary(_list_tokens(stored.tokenizers.target.size))
+            norm = settings.decoder.norm
+        case EncoderOnly() as model, config.EncoderOnly() as settings:
+            spec = writer.encoder_only(model, settings)
+            spec.register_vocabulary(_list_tokens(stored.tokenizers.source.size))
+            norm = settings.encoder.norm
+        case _:
+            raise TypeError("The model and its settings are of different families.")
+    specials = stored.tokenizers.target.specials
+    spec.config.bos_token, spec.config.eos_token = str(specials.bos), str(specials.eos)
+    spec.config.unk_token = str(specials.pad)  # never used: every id is in the vocabulary
+    spec.config.layer_norm_epsilon = norm.eps
+    spec.validate()
+    return spec
+
+
+def check_exportable(settings: config.AnyModel) -> None:
+    """Refuse a model that CTranslate2 cannot represent exactly.
+
+    Raises:
+        RegardError: It names every obstacle.
+    """
+    verdict = next(verdict for verdict in exportable_to(settings) if verdict.target == "ctranslate2")
+    if not verdict.is_exact:
+        raise RegardError(
+            f"CTranslate2 cannot represent this model: {'; '.join(verdict.obstacles)}.",
+            fix="Run it with PyTorch, or train a model without these settings (`regard model export-check`).",
+        )
+
+
+def count_positions(settings: config.AnyModel, positions: int = POSITIONS) -> dict[str, int | None]:
+    """Return the number of positions that the exported stacks can run; None: no upper limit."""
+    stacks: dict[str, parts.Stack] = {}
+    if not isinstance(settings, config.DecoderOnly):
+        stacks["encoder"] = settings.encoder
+    if not isinstance(settings, config.EncoderOnly):
+        stacks["decoder"] = settings.decoder
+    return {name: _count_rows(stack, positions) for name, stack in stacks.items()}
+
+
+def _count_rows(stack: parts.Stack, positions: int) -> int | None:
+    """Return the rows of a stack's position table; None if CTranslate2 needs no table."""
+    match stack.position:
+        case parts.Learned(length=length):
+            return length
+        case parts.Sinusoidal() | parts.NoPosition():
+            return positions
+        case _:
+            return None
+
+
+def _list_tokens(size: int) -> list[str]:
+    return [str(token) for token in range(size)]
+
+
+class _Writer:
+    """Fills specifications with copies of our weights: CTranslate2 scales arrays in place when it quantises them."""
+
+    def __init__(self, specs: Any, positions: int) -> None:
+        self.specs, self.positions = specs, positions
+
+    def encoder_decoder(self, model: EncoderDecoder, settings: config.EncoderDecoder) -> Any:
+        encoder = self._make_encoder(settings.encoder, settings.width)
+        decoder = self._make_decoder(settings.decoder, settings.width, is_cross=True)
+        assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
+        self._fill_input(encoder, encoder.embeddings[0], model.source)
+        self._fill_input(decoder, decoder.embeddings, model.target)
+        self._fill_stack(encoder, model.encoder)
+        self._fill_stack(decoder, model.decoder)
+        self._fill_head(decoder.projection, model.head)
+        return self.specs.TransformerSpec(encoder, decoder)
+
+    def decoder_only(self, model: DecoderOnly, settings: config.DecoderOnly) -> Any:
+        decoder = self._make_decoder(settings.decoder, settings.width, is_cross=False)
+        self._fill_input(decoder, decoder.embeddings, model.tokens)
+        self._fill_stack(decoder, model.decoder)
+        assert isinstance(model.head, LMHead)  # noqa: S101 - `exportable_to` requires it
+        self._fill_head(decoder.projection, model.head)
+        return self.specs.TransformerDecoderModelSpec(decoder)
+
+    def encoder_only(self, model: EncoderOnly, settings: config.EncoderOnly) -> Any:
+        assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
+        encoder = self._make_encoder(settings.encoder, settings.width, has_types=model.source.types is not None)
+        self._fill_input(encoder, encoder.embeddings[0], model.source)
+        if model.source.types is not None:
+            encoder.embeddings[1].weight = _copy(model.source.types.weight)
+        self._fill_stack(encoder, model.encoder)
+        return self.specs.TransformerEncoderModelSpec(encoder)
+
+    def _make_encoder(self, stack: parts.Stack, width: int, *, has_types: bool = False) -> Any:
+        encoder = self.specs.TransformerEncoderSpec(
+            stack.layers,
+            stack.attention.heads,
+            num_source_embeddings=2 if has_types else 1,
+            embeddings_merge=self.specs.common_spec.EmbeddingsMerge.ADD
+            if has_types
+            else self.specs.common_spec.EmbeddingsMerge.CONCAT,
+            **self._list_options(stack, width),
+        )
+        if _count_rows(stack, self.positions) is None and hasattr(encoder, "position_encodings"):
+            del encoder.position_encodings  # the specification keeps a sinusoid beside rotary positions
+        return self._add_final_norm(encoder, stack)
+
+    def _make_decoder(self, stack: parts.Stack, width: int, *, is_cross: bool) -> Any:
+        decoder = self.specs.TransformerDecoderSpec(
+            stack.layers,
+            stack.attention.heads,
+            with_encoder_attention=is_cross,
+            alibi=stack.position.kind == "alibi",
+            **self._list_options(stack, width),
+        )
+        return self._add_final_norm(decoder, stack)
+
+    def _add_final_norm(self, spec: Any, stack: parts.Stack) -> Any:
+        """Add the final norm of a post-norm stack: the engine applies it, the specification has no option for it."""
+        if stack.final_norm and not hasattr(spec, "layer_norm"):
+            norm = self.specs.common_spec.LayerNormSpec(rms_norm=stack.norm.kind == "rms")
+            object.__setattr__(spec, "layer_norm", norm)
+        return spec
+
+    def _list_options(self, stack: parts.Stack, width: int) -> dict[str, Any]:
+        """Return the options that the specifications of encoder and decoder share."""
+        attention, position = stack.attention, stack.position
+        key_dim, _ = attention.dims(width)
+        options: dict[str, Any] = {
+            "pre_norm": stack.placement == "pre",
+            "no_final_norm": not stack.final_norm,
+            "activation": getattr(self.specs.common_spec.Activation, ACTIVATIONS[stack.feedforward.activation]),
+            "layernorm_embedding": stack.input_norm,
+            "relative_attention_bias": position.kind == "relative",
+            "ffn_glu": stack.feedforward.kind == "gated",
+            "rms_norm": stack.norm.kind == "rms",
+            "num_heads_kv": None if attention.groups == attention.heads else attention.groups,
+            "head_dim": None if key_dim * attention.heads == width else key_dim,
+            "qk_norm": attention.query_key_norm is not None,
+        }
+        if isinstance(position, parts.Rotary):
+            options |= {"rotary_dim": key_dim, "rotary_interleave": position.layout == "interleaved"}
+            options |= {"rotary_base": position.theta}
+        return options
+
+    def _fill_input(self, stack_spec: Any, embedding_spec: Any, tokens: TokenInput) -> None:
+        embedding_spec.weight = _copy(tokens.embedding.weight)
+        stack_spec.scale_embeddings = tokens.scale is not None
+
+    def _fill_head(self, spec: Any, head: LMHead) -> None:
+        spec.weight = _copy(head.projection.weight)
+        if head.bias is not None:
+            spec.bias = _copy(head.bias)
+
+    def _fill_stack(self, spec: Any, stack: Stack) -> None:
+        if hasattr(spec, "position_encodings"):
+            spec.position_encodings.encodings = self._make_table(stack, spec)
+        if stack.input_norm is not None:
+            _fill_norm(spec.layernorm_embedding, stack.input_norm)
+        if stack.final_norm is not None:
+            _fill_norm(spec.layer_norm, stack.final_norm)
+        for layer_spec, layer in zip(spec.layer, stack.layers, strict=True):
+            self._fill_layer(layer_spec, layer)
+            if isinstance(stack.position, RelativeBias):
+                attention_spec = layer_spec.self_attention
+                attention_spec.relative_attention_bias = _copy(stack.position.tables[0])  # (buckets, heads)
+                attention_spec.relative_attention_max_distance = np.dtype("int32").type(stack.position.distance)
+
+    def _make_table(self, stack: Stack, spec: Any) -> Array:
+        """Return the position table; zeros for a model without positions: without a table it adds its own sinusoid."""
+        position = stack.position
+        if isinstance(position, Learned):
+            return _copy(position.table.weight[position.offset :])
+        if isinstance(position, Sinusoidal):
+            return _copy(position.encode(torch.arange(self.positions)[None])[0])
+        width = (spec.embeddings[0] if isinstance(spec.embeddings, list) else spec.embeddings).weight.shape[1]
+        return np.zeros((self.positions, width), np.float32)
+
+    def _fill_layer(self, spec: Any, layer: Layer) -> None:
+        self._fill_attention(spec.self_attention, layer.attention, is_self=True)
+        _fill_norm(spec.self_attention.layer_norm, layer.attention_residual.norm)
+        if layer.cross is not None and layer.cross_residual is not None:
+            self._fill_attention(spec.attention, layer.cross, is_self=False)
+            _fill_norm(spec.attention.layer_norm, layer.cross_residual.norm)
+        _fill_feedforward(spec.ffn, layer.feedforward)
+        _fill_norm(spec.ffn.layer_norm, layer.feedforward_residual.norm)
+
+    def _fill_attention(self, spec: Any, attention: Attention, *, is_self: bool) -> None:
+        query, key, value = attention.query, attention.key, attention.value
+        groups = ((query, key, value),) if is_self else ((query,), (key, value))
+        for linear_spec, linears in zip(spec.linear, (*groups, (attention.output,)), strict=True):
+            _fill_linear(linear_spec, linears)
+        spec.queries_scale = attention.score.scale
+        if attention.query_norm is not None and attention.key_norm is not None:
+            # The specification assumes RMS norms here; the engine decides by the presence of a shift.
+            spec.q_norm, spec.k_norm = (
+                self.specs.common_spec.LayerNormSpec(rms_norm=not isinstance(norm, nn.LayerNorm))
+                for norm in (attention.query_norm, attention.key_norm)
+            )
+            _fill_norm(spec.q_norm, attention.query_norm)
+            _fill_norm(spec.k_norm, attention.key_norm)
+        elif hasattr(spec, "q_norm"):
+            del spec.q_norm, spec.k_norm  # cross-attention beside a self-attention with norms
+
+
+def _fill_feedforward(spec: Any, feedforward: FeedForward) -> None:
+    if feedforward.gate is None:
+        _fill_linear(spec.linear_0, (feedforward.up,))
+    else:
+        _fill_linear(spec.linear_0, (feedforward.gate,))
+        _fill_linear(spec.linear_0_noact, (feedforward.up,))
+    _fill_linear(spec.linear_1, (feedforward.down,))
+
+
+def _fill_norm(spec: Any, norm: nn.Module) -> None:
+    assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)  # noqa: S101 - `make_norm` makes no others
+    spec.gamma = _copy(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        spec.beta = np.zeros_like(spec.gamma) if norm.bias is None else _copy(norm.bias)
+
+
+def _fill_linear(spec: Any, linears: Sequence[nn.Linear]) -> None:
+    """Fill a linear specification with several of ours, one above the other; a missing bias beside others is zeros."""
+    spec.weight = np.concatenate([_copy(linear.weight) for linear in linears])
+    if any(linear.bias is not None for linear in linears):
+        biases = [
+            np.zeros(linear.out_features, np.float32) if linear.bias is None else _copy(linear.bias)
+            for linear in linears
+        ]
+        spec.bias = np.concatenate(biases)
+
+
+def _copy(tensor: Tensor) -> Array:
+    return tensor.detach().to("cpu", torch.float32).numpy().copy()
