@@ -214,7 +214,7 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
     attentions = [module for module in trainer.model.modules() if isinstance(module, AutocastAttention)]
     assert [attention.should_upcast for attention in attentions] == [True] * 3  # self-attention twice, cross-attention
     assert (trainer.objective.label_smoothing, trainer.objective.logit_rows, trainer.updater._clip) == (0.3, 7, 0.5)
-    assert (trainer.objective.r_drop, trainer.validator and trainer.validator._objective.r_drop) == (5.0, 0.0)
+    assert trainer.objective.r_drop == 5.0
     assert trainer.loader.accumulate == trainer.run.accumulate == 2
     assert trainer.loader._resegment is not None
     assert trainer.validator is not None

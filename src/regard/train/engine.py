@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.data.batches.batch import Batch
@@ -19,6 +19,7 @@ from regard.data.batches.keyed_random import make_key
 from regard.train.objective import Objective
 from regard.train.optim import Optimizers
 from regard.train.precision import GradScaler, Precision, autocast
+from regard.train.processes import SingleProcess
 
 DROPOUT_KEY = 17  # purpose of the random key; differs from those of data order and noise
 
@@ -45,6 +46,7 @@ class Updater:
         clip: Maximum gradient norm; 0 turns clipping off.
         precision: Precision of matrix products.
         warn: Called with a text when memory runs out and batches are split.
+        processes: The processes that share the batches of an update.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class Updater:
         clip: float = 0.0,
         precision: Precision = "float32",
         warn: Callable[[str], None] = lambda _: None,
+        processes: SingleProcess | None = None,
     ) -> None:
         self.objective = objective
         self.optimizers = optimizers
-        self.device = next(objective.model.parameters()).device
+        self.processes = processes or SingleProcess()
+        self._parameters = list(objective.parameters())
+        self.device = self._parameters[0].device
         self.scaler = GradScaler(self.device.type, precision)
-        self._parameters = list(objective.model.parameters())
         self._seed, self._clip, self._precision, self._warn = seed, clip, precision, warn
 
     def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
@@ -99,38 +103,39 @@ class Updater:
         self.optimizers.zero_grad()
 
     def _accumulate(self, batches: Sequence[Batch], epoch: int, parts: int) -> UpdateStats:
-        tokens = sum(batch.label_count for batch in batches)
+        processes = self.processes
+        label_counts, input_counts = [batch.label_count for batch in batches], [batch.input_count for batch in batches]
+        tokens, input_tokens = (int(count) for count in processes.sum([sum(label_counts), sum(input_counts)]))
+        divisor = max(tokens, 1) / processes.loss_factor
         loss = torch.zeros((), dtype=torch.float64)
         negative_log_likelihood = torch.zeros((), dtype=torch.float64)
-        for batch in batches:
-            for index, part in enumerate(cut_rows(batch, parts)):
+        for number, batch in enumerate(batches, start=1):
+            batch_parts = list(cut_rows(batch, parts))
+            for index, part in enumerate(batch_parts):
                 seed_batch(self._seed, epoch, batch.number, index)
-                with autocast(self.device.type, self._precision):
-                    loss_sums = self.objective(part)
-                self.scaler.scale(loss_sums.total / max(tokens, 1)).backward()
+                with processes.accumulate(is_last=number == len(batches) and index == len(batch_parts) - 1):
+                    with autocast(self.device.type, self._precision):
+                        loss_sums = self.objective(part)
+                    self.scaler.scale(loss_sums.total / divisor).backward()
                 loss += loss_sums.total.detach().cpu().double()  # to the CPU first: not every device has float64
                 negative_log_likelihood += loss_sums.negative_log_likelihood.cpu().double()
         is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # a scale of 1 or less cannot cause an overflow
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
-        gradient_norm = self._clip_gradients()
+        gradient_norm = processes.clip_gradients(self._parameters, self._clip)
         count = max(tokens, 1)
-        mean_loss = loss.item() / count
+        mean_loss, mean_likelihood = (
+            value / count for value in processes.sum([loss.item(), negative_log_likelihood.item()])
+        )
         has_overflowed = is_scaled and math.isfinite(mean_loss) and not math.isfinite(gradient_norm)
         return UpdateStats(
             mean_loss,
-            negative_log_likelihood.item() / count,
+            mean_likelihood,
             tokens,
-            sum(batch.input_count for batch in batches),
+            input_tokens,
             gradient_norm,
             has_overflowed,
         )
-
-    def _clip_gradients(self) -> float:
-        if self._clip:
-            return nn.utils.clip_grad_norm_(self._parameters, self._clip).item()
-        grads = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
-        return nn.utils.get_total_norm(grads).item()
 
 
 def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:

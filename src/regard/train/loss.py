@@ -31,6 +31,7 @@ class LossSums(NamedTuple):
     total: Tensor  # () with label smoothing; has a gradient
     negative_log_likelihood: Tensor  # () without smoothing: the exponent of perplexity
     correct: Tensor  # () positions where the argmax (the first, in a tie) is the label
+    predictions: Tensor | None = None  # in the shape of the labels; of classifiers and taggers in evaluation mode
 
 
 def token_loss(

@@ -1,11 +1,12 @@
 """From a batch to its loss: hidden states of the labelled positions, through the head.
 
 Padding never reaches the output matrix: hidden states of labelled positions are gathered first. With R-Drop a batch
-goes through the model twice, side by side, with different dropout (see `r_drop`).
+goes through the model twice, side by side, with different dropout (see `r_drop`). The whole loss is one
+`nn.Module.forward`: data and tensor parallelism wrap this module and reach every weight that the loss reads.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +21,10 @@ from regard.train.loss import LossSums, class_loss, token_loss
 from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
 
-class Objective:
+class Objective(nn.Module):
     """The training objective: the loss summed over all labelled positions of a batch.
+
+    In evaluation mode the loss is plain cross-entropy: without label smoothing, R-Drop and compilation.
 
     Args:
         model: The model to train.
@@ -40,6 +43,7 @@ class Objective:
         r_drop: float = 0.0,
         should_compile: bool = False,
     ) -> None:
+        super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
         self.r_drop = r_drop
@@ -48,21 +52,20 @@ class Objective:
             torch.compile(self._compute_hidden_states, dynamic=True) if should_compile else self._compute_hidden_states
         )
 
-    def __call__(self, batch: Batch) -> LossSums:
-        """Return the loss of a batch as sums; moves the batch to the model's device."""
+    def forward(self, batch: Batch) -> LossSums:
+        """Return the loss of a batch as sums, and the predictions of a classifier in evaluation mode.
+
+        Moves the batch to the model's device.
+        """
         device = next(self.model.parameters()).device
-        if self.r_drop:
+        if self.training and self.r_drop:
             batch = _duplicate(batch)
-        x = self._hidden_states(_drop_trivial_masks(batch).to(device))
+        hidden_states = self._hidden_states if self.training else self._compute_hidden_states
+        x = hidden_states(_drop_trivial_masks(batch).to(device))
         return self._loss(x, batch.labels, batch.source_valid)
 
-    def predict_labels(self, batch: Batch) -> tuple[LossSums, Tensor]:
-        """Return the loss of a batch of a classifier or tagger, and its predictions in the shape of the labels."""
-        device = next(self.model.parameters()).device
-        x = self._hidden_states(_drop_trivial_masks(batch).to(device))
-        valid = batch.source_valid
-        logits = self.model.head(x, None if valid is None else valid.to(device))  # (B, classes) or (B, T, classes)
-        return class_loss(logits, batch.labels.flatten().to(device)), logits.argmax(dim=-1).cpu()
+    if TYPE_CHECKING:
+        __call__ = forward
 
     def _compute_hidden_states(self, batch: Batch) -> Tensor:
         model = self.model
@@ -74,12 +77,14 @@ class Objective:
 
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head
+        label_smoothing, r_drop = (self.label_smoothing, self.r_drop) if self.training else (0.0, 0.0)
         if not isinstance(head, LMHead | MLMHead):  # few classes: chunking saves nothing
-            logits = head(x, None if valid is None else valid.to(x.device)).flatten(0, -2)  # (N, classes)
+            logits = head(x, None if valid is None else valid.to(x.device))  # (B, classes) or (B, T, classes)
             labels = labels.flatten().to(x.device)  # (N)
-            if self.r_drop:
-                return r_drop_class_loss(logits, labels, self.label_smoothing, self.r_drop)
-            return class_loss(logits, labels, self.label_smoothing)
+            if r_drop:
+                return r_drop_class_loss(logits.flatten(0, -2), labels, label_smoothing, r_drop)
+            loss_sums = class_loss(logits, labels, label_smoothing)
+            return loss_sums if self.training else loss_sums._replace(predictions=logits.argmax(dim=-1))
         x, labels = x.flatten(0, 1), labels.flatten()  # (B T, D), (B T)
         indices = (labels != IGNORE_INDEX).nonzero()[:, 0]
         if indices.numel() < labels.numel():
@@ -87,9 +92,9 @@ class Objective:
         if isinstance(head, MLMHead):
             x, head = head.transform(x), head.lm_head
         labels, weight, bias = labels.to(x.device), head.projection.weight, head.bias
-        if self.r_drop:
-            return r_drop_token_loss(x, labels, weight, bias, self.label_smoothing, self.logit_rows, self.r_drop)
-        return token_loss(x, labels, weight, bias, self.label_smoothing, self.logit_rows)
+        if r_drop:
+            return r_drop_token_loss(x, labels, weight, bias, label_smoothing, self.logit_rows, r_drop)
+        return token_loss(x, labels, weight, bias, label_smoothing, self.logit_rows)
 
 
 def _duplicate(batch: Batch) -> Batch:

@@ -68,7 +68,7 @@ class Validator:
         precision: Precision,
         seed: int,
     ) -> None:
-        self._objective = Objective(objective.model, label_smoothing=0.0, logit_rows=objective.logit_rows)
+        self._objective = objective
         self.loader = loader
         self._examples, self._tokenizers = examples, tokenizers
         self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
@@ -77,15 +77,15 @@ class Validator:
 
     def __call__(self) -> Scores:
         """Compute all scores; the model returns to its previous mode."""
-        model = self._objective.model
-        was_training = model.training
-        model.eval()
+        objective = self._objective
+        was_training = objective.training
+        objective.eval()
         try:
             with torch.inference_mode():
                 values = self._score_labels() if self._model_settings.task in LABEL_TASKS else self._score_loss()
             outputs = self._score_outputs()
         finally:
-            model.train(was_training)
+            objective.train(was_training)
         return Scores({**values, **outputs.values}, outputs.samples, outputs.signatures)
 
     def estimate_updates(self, update_tokens: int) -> float:
@@ -123,8 +123,10 @@ class Validator:
         names = np.array(self._model_settings.head.labels)  # type: ignore[union-attr]
         for batch in self.loader.iter_epoch(0):
             with autocast(next(self._objective.model.parameters()).device.type, self._precision):
-                loss_sums, predictions = self._objective.predict_labels(batch)
+                loss_sums = self._objective(batch)
             negative_log_likelihood += float(loss_sums.negative_log_likelihood)
+            assert loss_sums.predictions is not None  # noqa: S101 - classifiers have them in evaluation mode
+            predictions = loss_sums.predictions.cpu()
             sides = (tensor.reshape(len(tensor), -1).numpy() for tensor in (predictions, batch.labels))  # (B, 1 or T)
             for left, right in zip(*sides, strict=True):
                 is_labelled = right != IGNORE_INDEX

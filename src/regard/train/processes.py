@@ -1,0 +1,90 @@
+"""The processes that train one model together: `SingleProcess` here, `ProcessGroup` in `distributed.py`.
+
+The trainer and everything below it talk to this interface and never import torch.distributed, so one process pays
+nothing for the others. Words:
+
+    rank, world_size             this process among all
+    data_rank, data_world_size   this process among those that read different batches; ranks of one tensor-parallel
+                                 group read the same ones
+    main                         rank 0: it alone locks the run folder, prepares data, decides and writes
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.config.model import AnyModel as ModelSettings
+from regard.models.build import AnyModel, build
+from regard.train.objective import Objective
+
+Json = Any  # None, bool, int, float, str, or lists and dictionaries of them
+
+
+class SingleProcess:
+    """Training in one process; also the interface that every group of processes has."""
+
+    rank = 0
+    world_size = 1
+    data_rank = 0
+    data_world_size = 1
+    is_sharded = False  # whether weights, gradients and optimizer state are DTensors
+    loss_factor = 1.0  # the loss is multiplied by it: a group that averages gradients needs its number of data ranks
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process decides, writes and displays."""
+        return self.rank == 0
+
+    def build(self, settings: ModelSettings, *, seed: int, device: str) -> AnyModel:
+        """Build the model with initial weights that do not depend on the number of processes."""
+        return build(settings, seed=seed).to(device)
+
+    def shard(self, objective: Objective) -> Objective:
+        """Make the processes compute one loss; return the module to call.
+
+        Its parameters may be replaced: create optimizers and averages afterwards.
+        """
+        return objective
+
+    def accumulate(self, is_last: bool) -> AbstractContextManager[object]:  # noqa: ARG002
+        """Return the context of a forward and backward pass; gradients are synchronised in the last of an update."""
+        return nullcontext()
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Return the sums over all data ranks, in float64."""
+        return list(values)
+
+    def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
+        """Scale the gradients down to a maximum norm (0: leave them); return their norm over all processes before."""
+        if max_norm:
+            return nn.utils.clip_grad_norm_(parameters, max_norm).item()
+        grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        return nn.utils.get_total_norm(grads).item()
+
+    def decide(self, value: Json) -> Json:
+        """Return the value of rank 0 on every rank; other ranks may pass anything."""
+        return value
+
+    def gather(self, value: Json) -> list[Json]:
+        """Return the values of all ranks, by rank, on every rank."""
+        return [value]
+
+    def wait(self) -> None:
+        """Wait for all processes, for hours if needed: rank 0 may be preparing data."""
+
+    @contextmanager
+    def only_main(self) -> Iterator[bool]:
+        """Yield whether this process is rank 0 and shall do the work of the block; the others wait for its end.
+
+        An error of rank 0 ends all processes.
+        """
+        yield True
+
+    def whole_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return whole copies of sharded tensors on rank 0, and an empty dictionary on the other ranks."""
+        return dict(tensors)
+
+    def close(self) -> None:
+        """Leave the group."""
