@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.parsing import parse_json
 
 AnyPath = str | os.PathLike[str]
+FileEntry = dict[str, int | str]  # of a manifest: "bytes" and "sha256"
 MANIFEST = "manifest.json"
 # Parts of a path that every operating system accepts: no drives, devices or separators of Windows.
 _PORTABLE_NAME = re.compile(
@@ -92,13 +93,18 @@ def is_leftover(path: Path) -> bool:
 
 
 @contextmanager
-def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def create_folder(
+    path: Path, *, replace: bool = False, entries: Mapping[str, FileEntry] | None = None
+) -> Iterator[Path]:
     """Create a folder atomically: fill it under a temporary name, seal it, then rename it.
 
     with create_folder(Path("my-model")) as folder:
         (folder / "model.toml").write_text(...)
 
-    With `replace`, the new folder replaces an older one; `recover` restores the older one after a kill in between.
+    Args:
+        path: The new folder.
+        replace: The new folder replaces an older one; `recover` restores the older one after a kill in between.
+        entries: Of files that other processes write and flush; filled before the block ends (see `seal`).
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
@@ -110,7 +116,7 @@ def create_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     with lock_folder(temporary_path):
         try:
             yield temporary_path
-            seal(temporary_path)
+            seal(temporary_path, entries)
             recover(path)
             if path.exists():
                 path.rename(backup)
@@ -162,16 +168,32 @@ def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
         ) from error
 
 
-def seal(folder: Path) -> None:
-    """Flush every file to disk, then write the manifest that `verify` checks."""
-    files: dict[str, dict[str, int | str]] = {}
+def seal(folder: Path, entries: Mapping[str, FileEntry] | None = None) -> None:
+    """Flush every file to disk, then write the manifest that `verify` checks.
+
+    Args:
+        folder: The folder to seal.
+        entries: Size and sha256 of files that other processes have written, flushed and hashed already.
+
+    Raises:
+        RegardError: If something is not a regular file, or one of the `entries` is missing or has another size.
+    """
+    files = dict(entries or {})
+    sizes: dict[str, int] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise RegardError("Only regular files can be sealed.", where=str(path), fix="Copy the file itself.")
-        flush_folder(path) if path.is_dir() else flush_file(path)
-        if path.is_file() and path != folder / MANIFEST:
+        if path.is_dir():
+            flush_folder(path)
+        elif path != folder / MANIFEST:
             name = path.relative_to(folder).as_posix()
-            files[name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+            sizes[name] = path.stat().st_size
+            if name not in files:
+                flush_file(path)
+                files[name] = {"bytes": sizes[name], "sha256": sha256(path)}
+    if wrong := [name for name, entry in files.items() if sizes.get(name) != entry["bytes"]]:
+        what = f"A file that another process wrote is not here, or has another size: {', '.join(sorted(wrong)[:5])}."
+        raise RegardError(what, where=str(folder), fix="Give all processes the same folder: on a shared file system.")
     write_atomic(folder / MANIFEST, _serialize_manifest(files))
 
 
@@ -204,7 +226,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
 
 
 def _find_faults(
-    folder: Path, files: dict[str, dict[str, int | str]], max_bytes: int | None, size_only: Collection[str]
+    folder: Path, files: dict[str, FileEntry], max_bytes: int | None, size_only: Collection[str]
 ) -> list[str]:
     """List how a folder differs from its manifest."""
     sizes = dict(_iter_file_sizes(folder))
@@ -273,11 +295,11 @@ def flush_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _serialize_manifest(files: dict[str, dict[str, int | str]]) -> bytes:
+def _serialize_manifest(files: dict[str, FileEntry]) -> bytes:
     return (json.dumps({"files": files, "format": 1}, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _read_manifest(manifest: Path) -> dict[str, dict[str, int | str]]:
+def _read_manifest(manifest: Path) -> dict[str, FileEntry]:
     content = read_regular_file(manifest, limits.SETTINGS)
     fix, reason = "Restore an intact copy of the folder.", ""
     try:

@@ -12,7 +12,7 @@ HEADER = 4 << 20  # bytes of a safetensors header: about 115 per tensor, so 36,0
 VALUES = 2_000_000  # values in one JSON file: an empty list is 2 bytes of text and 60 of memory
 KEYS = 10_000  # keys in one TOML file
 DEPTH = 64  # nesting of tables, lists and dotted keys
-FILES = 1_000  # files in a sealed folder
+FILES = 5_000  # files in a sealed folder: a checkpoint has one per rank, and its manifest stays below SETTINGS
 TEACHERS = 64  # models that a run is distilled from
 MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 

@@ -53,6 +53,16 @@ def count_elements(path: Path) -> int:
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - not a dict
 
 
+def check_safetensors(path: Path) -> None:
+    """Check size and form of a file's header.
+
+    Raises:
+        DamagedError: If it is missing, malformed, too large, or a pickle.
+    """
+    with _check_file(path), safe_open(path, "pt"):
+        pass
+
+
 @contextmanager
 def _check_file(path: Path) -> Iterator[None]:
     """Turn a missing, truncated or malformed file into a `DamagedError`."""

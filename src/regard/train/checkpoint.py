@@ -6,24 +6,30 @@ ema.safetensors        exponential moving average, if the run has one
 state.json             progress, settings and versions
 manifest.json          size and sha256 of each file, written last
 
+Several ranks write one file each, `shard-*.safetensors`, instead of the first three (see `sharded_checkpoint.py`). Any
+number of ranks, one included, loads both kinds.
+
 A checkpoint is written under a temporary name, flushed, sealed with its manifest and renamed. Loading verifies the
 manifest; a damaged checkpoint is never used: the previous one is loaded instead, with a warning. Nothing is pickled.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import create_folder, explain_full_disk, read_json, verify
+from regard.base.files import FileEntry, create_folder, explain_full_disk, read_json, verify
 from regard.store.run_folder import parse_step
 from regard.store.weights import load_tensors, save_tensors
+from regard.train.processes import SingleProcess
 
 Tensors = Mapping[str, Tensor]
 Result = TypeVar("Result")
@@ -44,25 +50,39 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints of a run. Creating this object and reading change nothing on disk.
 
+    If there are several ranks, all of them call each method together: rank 0 renames and removes, every rank writes,
+    verifies and reads its part, and an error of one rank becomes an error of all.
+
     Args:
         folder: Where they are stored; the first `save` creates it.
         warn: Called with a text for every checkpoint that cannot be used.
         weight_bytes: Size of the model's weights; files that are too large for such a model are refused as damaged.
+        processes: The ranks that save and load together.
+        parameters: The model's parameters by name: each rank loads the parts of tensors that it has of these.
     """
 
-    def __init__(self, folder: Path, warn: Callable[[str], None], weight_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        warn: Callable[[str], None],
+        weight_bytes: int | None = None,
+        *,
+        processes: SingleProcess | None = None,
+        parameters: Tensors | None = None,
+    ) -> None:
         self.folder = folder
         self._warn = warn
-        # An optimizer stores at most two values per weight: a larger file belongs to another model.
-        self._max_bytes = None if weight_bytes is None else 3 * weight_bytes + limits.DOCUMENT
+        # A file holds at most the weights, two values per weight of the optimizer, and the moving average.
+        self._max_bytes = None if weight_bytes is None else 4 * weight_bytes + limits.DOCUMENT
         self._faults: dict[int, str] = {}  # of the damaged checkpoints, by step
+        self._processes = SingleProcess() if processes is None else processes
+        self._parameters: Tensors = {} if parameters is None else parameters
 
     def steps(self) -> list[int]:
         """Return the updates that have a checkpoint, in ascending order."""
-        if not self.folder.is_dir():
-            return []
-        steps = (parse_step(path.name) for path in self.folder.iterdir() if path.is_dir())
-        return sorted(step for step in steps if step is not None)
+        names = [path.name for path in self.folder.iterdir() if path.is_dir()] if self.folder.is_dir() else []
+        steps = sorted(step for name in names if (step := parse_step(name)) is not None)
+        return list(self._processes.decide(steps))
 
     @property
     def last_change(self) -> int | None:
@@ -75,14 +95,36 @@ class Checkpoints:
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint; replaces one of the same step."""
-        path, tensors = self.path(step), {file: getattr(checkpoint, name) for name, file in TENSOR_FILES.items()}
+        path, tensors = self.path(step), {name: getattr(checkpoint, name) for name in TENSOR_FILES}
         state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
         size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
+        if self._processes.world_size > 1:
+            self._save_sharded(path, tensors, state, size)
+            return path
         with explain_full_disk(path, size), create_folder(path, replace=True) as folder:
-            for file, group in tensors.items():
-                save_tensors(group, folder / file)
+            for name, group in tensors.items():
+                save_tensors(group, folder / TENSOR_FILES[name])
             (folder / STATE_FILE).write_text(state, encoding="utf-8")
         return path
+
+    def _save_sharded(self, path: Path, tensors: Mapping[str, Tensors], state: str, size: int) -> None:
+        """Write every rank's file; then rank 0 seals the folder and gives it its name."""
+        from regard.train import sharded_checkpoint  # only here: one process never imports torch.distributed
+
+        named = {f"{group}/{name}": tensor for group in tensors for name, tensor in tensors[group].items()}
+        entries: dict[str, FileEntry] = {}
+        with explain_full_disk(path, size), ExitStack() as stack:
+            folder = path
+            with self._agree():
+                if self._processes.is_main:
+                    folder = stack.enter_context(create_folder(path, replace=True, entries=entries))
+            own_entries = sharded_checkpoint.save_tensors(Path(self._processes.decide(str(folder))), named)
+            for rank_entries in self._processes.gather(own_entries):
+                entries.update(rank_entries)
+            with self._agree(), explain_full_disk(path, size):
+                if self._processes.is_main:
+                    (folder / STATE_FILE).write_text(state, encoding="utf-8")
+                    stack.close()  # seals and renames
 
     def load(self, step: int) -> Checkpoint:
         """Load a checkpoint.
@@ -91,14 +133,15 @@ class Checkpoints:
             DamagedError: If a file differs from what was written.
         """
         state = self.load_state(step)
-        return Checkpoint(
-            **{name: load_tensors(self.path(step) / file) for name, file in TENSOR_FILES.items()},
-            state=state,
-        )
+        return Checkpoint(**self._load_tensors(step, tuple(TENSOR_FILES)), state=state)
 
     def load_state(self, step: int) -> dict[str, Any]:
         """Load only the state of a checkpoint; verifies all files."""
-        verify(self.path(step), max_bytes=self._max_bytes)
+        with self._agree():
+            self._verify(step)
+            return self._read_state(step)
+
+    def _read_state(self, step: int) -> dict[str, Any]:
         path = self.path(step) / STATE_FILE
         try:
             state = read_json(path)
@@ -115,8 +158,62 @@ class Checkpoints:
 
     def load_weights(self, step: int) -> dict[str, Tensor]:
         """Load only the weights of a checkpoint; verifies all files."""
-        verify(self.path(step), max_bytes=self._max_bytes)
-        return load_tensors(self.path(step) / TENSOR_FILES["weights"])
+        with self._agree():
+            self._verify(step)
+        return self._load_tensors(step, ("weights",))["weights"]
+
+    def _verify(self, step: int) -> None:
+        """Compare a checkpoint with its manifest; each rank reads its share of the files."""
+        rank, ranks = self._processes.rank, self._processes.world_size
+        folder = self.path(step)
+        names = sorted(path.name for path in folder.glob("*")) if ranks > 1 else []
+        size_only = {name for number, name in enumerate(names) if number % ranks != rank}
+        verify(folder, max_bytes=self._max_bytes, size_only=size_only)
+
+    def _load_tensors(self, step: int, groups: Sequence[str]) -> dict[str, dict[str, Tensor]]:
+        """Load tensors of a verified checkpoint: the parts that this rank has of the parameters."""
+        folder = self.path(step)
+        is_whole = (folder / TENSOR_FILES["weights"]).exists()
+        if is_whole and not self._processes.is_sharded:
+            return {group: load_tensors(folder / TENSOR_FILES[group]) for group in groups}
+        from regard.train import sharded_checkpoint  # only here: one process rarely imports torch.distributed
+
+        if is_whole:
+            files = {group: folder / TENSOR_FILES[group] for group in groups}
+            return {
+                group: sharded_checkpoint.load_tensors([file], self._allocate, lambda _: True)
+                for group, file in files.items()
+            }
+        shards = sorted(folder.glob("*.safetensors"))
+        named = sharded_checkpoint.load_tensors(shards, self._allocate, lambda name: name.split("/")[0] in groups)
+        return {
+            group: {
+                name.removeprefix(f"{group}/"): tensor for name, tensor in named.items() if name.startswith(f"{group}/")
+            }
+            for group in groups
+        }
+
+    def _allocate(self, name: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+        """Create the tensor to load: sharded like its parameter, whose name ends its own, or whole."""
+        parameter = self._parameters.get(name.rsplit("/", 1)[-1])
+        if self._processes.is_sharded and parameter is not None and parameter.shape == shape:
+            return torch.empty_like(parameter.detach(), dtype=dtype)
+        return torch.empty(shape, dtype=dtype)
+
+    @contextmanager
+    def _agree(self) -> Iterator[None]:
+        """Make an error of one rank an error of all: the others would wait for it."""
+        caught: Exception | None = None
+        try:
+            yield
+        except Exception as error:  # every rank has to learn of it
+            caught = error
+        errors = [error for error in self._processes.gather(_describe(caught)) if error is not None]
+        if caught is not None:
+            raise caught
+        if errors:
+            kind = DamagedError if errors[0]["is_damaged"] else RegardError
+            raise kind(errors[0]["what"], where=errors[0]["where"], fix=errors[0]["fix"])
 
     def load_newest(self, steps: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
         """Load the newest intact checkpoint (of `steps`, or of all), warn of damaged ones; None without any."""
@@ -134,7 +231,7 @@ class Checkpoints:
     def set_aside_after(self, step: int) -> None:
         """Rename the later checkpoints, which are damaged, to step-N.damaged: rotation must not count them."""
         for later in self.steps():
-            if later > step:
+            if later > step and self._processes.is_main:
                 path = self.path(later)
                 damaged_path = path.with_name(f"{path.name}.damaged")
                 shutil.rmtree(damaged_path, ignore_errors=True)
@@ -162,6 +259,8 @@ class Checkpoints:
 
     def remove(self, step: int) -> None:
         """Remove a checkpoint; it is renamed first, so that a kill leaves no incomplete checkpoint under its name."""
+        if not self._processes.is_main:
+            return
         path = self.path(step)
         removed_path = path.with_name(f"{path.name}.gone")
         shutil.rmtree(removed_path, ignore_errors=True)
@@ -170,9 +269,20 @@ class Checkpoints:
 
     def rotate(self, keep: set[int]) -> None:
         """Remove all checkpoints except `keep` and the newest, and leftovers of killed writes and removals."""
-        for leftover in (*self.folder.glob("step-*.gone"), *self.folder.glob("step-*.tmp")):
-            shutil.rmtree(leftover)
-        steps = self.steps()
-        for step in steps[:-1]:
+        if self._processes.is_main:
+            for leftover in (*self.folder.glob("step-*.gone"), *self.folder.glob("step-*.tmp")):
+                shutil.rmtree(leftover)
+        for step in self.steps()[:-1]:
             if step not in keep:
                 self.remove(step)
+
+
+def _describe(error: Exception | None) -> dict[str, Any] | None:
+    """Return what other ranks need to raise the same error."""
+    if error is None:
+        return None
+    if isinstance(error, RegardError):
+        is_damaged = isinstance(error, DamagedError)
+        return {"is_damaged": is_damaged, "what": error.what, "where": error.where, "fix": error.fix}
+    what = f"Another rank has failed: {type(error).__name__}: {error}"
+    return {"is_damaged": False, "what": what, "where": None, "fix": "See the error of that rank."}
