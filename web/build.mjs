@@ -1,41 +1,52 @@
-// Bundle the page into src/regard/look/static/app.js. With --check: compare the committed bundle with a rebuild.
+// Bundle the pages: of `regard look` (app.js) and of `regard export --to web` (run/).
+// With --check: compare the committed files with a rebuild.
 import { build } from "esbuild";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const output = join(here, "../src/regard/look/static/app.js");
-const limit = 120 * 1024;
+const package_ = join(here, "../src/regard");
+const shared = { absWorkingDir: here, bundle: true, minify: true, target: "es2022", charset: "utf8", write: false };
 
-const result = await build({
-  absWorkingDir: here,
-  entryPoints: ["app.ts"],
-  bundle: true,
-  minify: true,
-  format: "iife",
-  target: "es2022",
-  charset: "utf8",
-  legalComments: "none",
-  loader: { ".css": "text" },
-  banner: { js: "/* Regard look. Sources: web/. Contains d3-shape and d3-path, ISC licence, (c) Mike Bostock. */" },
-  write: false,
-});
-const bundle = result.outputFiles[0].contents;
-const text = new TextDecoder().decode(bundle);
-// The bundle stands inside a <script> element of saved pages.
-if (/<\/script|<!--/i.test(text)) fail("The bundle contains </script or <!--: it would end the page's script element.");
-if (bundle.length > limit) fail(`The bundle has ${bundle.length} bytes, more than ${limit}.`);
+async function bundle(entry, format, limit, note) {
+  const banner = { js: `/* ${note} */` };
+  const options = { entryPoints: [entry], format, banner, legalComments: "none", loader: { ".css": "text" } };
+  const { contents } = (await build({ ...shared, ...options })).outputFiles[0];
+  if (contents.length > limit) fail(`${entry}: the bundle has ${contents.length} bytes, more than ${limit}.`);
+  return contents;
+}
 
-if (process.argv.includes("--check")) {
-  const committed = await readFile(output).catch(() => new Uint8Array());
-  if (Buffer.compare(Buffer.from(bundle), Buffer.from(committed)) !== 0)
-    fail("src/regard/look/static/app.js differs from a rebuild. Run scripts/build_web and commit the result.");
-  console.log(`app.js equals a rebuild (${bundle.length} bytes).`);
-} else {
-  await mkdir(dirname(output), { recursive: true });
-  await writeFile(output, bundle);
-  console.log(`app.js: ${bundle.length} bytes.`);
+const look = await bundle(
+  "app.ts",
+  "iife",
+  120 * 1024,
+  "Regard look. Sources: web/. Contains d3-shape and d3-path, ISC licence, (c) Mike Bostock.",
+);
+// This bundle stands inside a <script> element of saved pages.
+if (/<\/script|<!--/i.test(new TextDecoder().decode(look)))
+  fail("The bundle contains </script or <!--: it would end the page's script element.");
+const note = "Regard, page of an exported model. Sources: web/run/.";
+const outputs = {
+  "look/static/app.js": look,
+  "exchange/web/static/page.js": await bundle("run/page.ts", "esm", 24 * 1024, note),
+  "exchange/web/static/worker.js": await bundle("run/worker.ts", "esm", 24 * 1024, note),
+  "exchange/web/static/service.js": await bundle("run/service.ts", "iife", 4 * 1024, note),
+  "exchange/web/static/style.css": await readFile(join(here, "run/style.css")),
+  "exchange/web/static/index.html": await readFile(join(here, "run/index.html")),
+};
+
+for (const [name, contents] of Object.entries(outputs)) {
+  const path = join(package_, name);
+  if (process.argv.includes("--check")) {
+    const committed = await readFile(path).catch(() => new Uint8Array());
+    if (Buffer.compare(Buffer.from(contents), Buffer.from(committed)) !== 0)
+      fail(`src/regard/${name} differs from a rebuild. Run scripts/build_web and commit the result.`);
+  } else {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, contents);
+  }
+  console.log(`${name}: ${contents.length} bytes`);
 }
 
 function fail(message) {

@@ -14,8 +14,9 @@ from regard.base.errors import RegardError
 EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "formats": (("fsspec", "polib", "pyarrow", "zstandard"), "URLs, gettext, Parquet, .zst"),
     "language": (("lingua",), "language detection in `regard check`"),
+    "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
     "cluster": (("datatrove",), "corpus preparation on a cluster"),
-    "ctranslate2": (("ctranslate2",), "`regard export --to ctranslate2`, `regard.load(..., engine=\"ctranslate2\")`"),
+    "ctranslate2": (("ctranslate2",), '`regard export --to ctranslate2`, `regard.load(..., engine="ctranslate2")`'),
     "tensorboard": (("tensorboard",), "`regard train --track tensorboard`"),
     "wandb": (("wandb",), "`regard train --track wandb`"),
     "mlflow": (("mlflow",), "`regard train --track mlflow`"),

@@ -11,6 +11,7 @@ from regard.exchange.export import TARGETS, ExportOptions, export_model
 EXAMPLES = """
 regard export my-model --to huggingface
 regard export my-model --to huggingface --type bfloat16 --out for-the-hub
+regard export my-model --to web --runtime node_modules/onnxruntime-web
 """
 
 
@@ -39,12 +40,18 @@ def export(
     license_name: Annotated[
         str | None, option("License for the model card, e.g. cc-by-4.0.", "--license", metavar="NAME")
     ] = None,
+    runtime: Annotated[
+        Path | None,
+        option("Folder of the npm package onnxruntime-web (target web).", metavar="FOLDER"),
+    ] = None,
 ) -> None:
     """Export a model to another engine.
 
     The folder is complete or not there at all: it gets its name when the export has finished.
     """
-    options = ExportOptions(dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name)
+    options = ExportOptions(
+        dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name, runtime=runtime
+    )
     path, report = export_model(folder, to, out, options, replace=replace)
     typer.echo(f"{path}: {report.summary}")
     for note in report.notes:

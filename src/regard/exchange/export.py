@@ -28,6 +28,8 @@ class ExportOptions:
     """Hugging Face architecture; None: the first one that can represent the model."""
     license: str | None = None
     """License of the model for its card, as the Hugging Face Hub spells it, e.g. "cc-by-4.0"."""
+    runtime: Path | None = None
+    """Folder of the npm package onnxruntime-web, for the target `web`."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ TARGETS = {
         "a folder for `transformers`, vLLM, llama.cpp and others",
         ("float32", "bfloat16", "float16"),
     ),
+    "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8")),
+    "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32")),
 }
 
 

@@ -1,0 +1,1 @@
+"""ONNX graphs of a model, int8 weights, and the runner that checks them."""

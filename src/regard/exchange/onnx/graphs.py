@@ -1,0 +1,222 @@
+"""ONNX graphs of a model, for onnxruntime on servers, phones and in browsers.
+
+    encoder.onnx, decoder.onnx   translation model: source to cross-attention keys and values; one decoding step
+    model.onnx                   language model: one decoding step; encoder: logits
+
+A decoding step reads any number of new tokens behind any number of earlier ones, none included: the first call reads
+the prompt with an empty cache. Batch size and lengths are free. The names of inputs and outputs follow Hugging Face's
+exporter, so that its JavaScript library loads language models and classifiers.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.exchange.onnx.int8 import write_int8
+from regard.models.build import AnyModel
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
+from regard.models.heads import ClassHead
+from regard.models.inputs import TokenInput
+from regard.nn.kv_cache import DecodingState, KVCache
+from regard.nn.stack import Stack
+
+ENCODER, DECODER, MODEL = "encoder.onnx", "decoder.onnx", "model.onnx"
+OPSET = 18  # what onnxruntime has run everywhere since 2023
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One graph to export: a module, example inputs, and the names of inputs, outputs and free dimensions."""
+
+    file: str
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    names: list[str]
+    outputs: list[str]
+    axes: tuple[Any, ...]
+    """Free dimensions of each input, as `torch.export` takes them."""
+
+
+def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[str]:
+    """Write the ONNX graphs of a model into an existing folder.
+
+    Args:
+        model: The model; it is exported in float32 and evaluation mode.
+        folder: Where to write the files.
+        int8: Quantise the weights of matrix products and embeddings to 8 bits.
+
+    Returns:
+        The names of the files.
+
+    Raises:
+        RegardError: A package is missing, or the model has an input other than tokens.
+    """
+    import_optional("onnxscript", "onnx", "ONNX export")
+    graphs = make_graphs(model)
+    for graph in graphs:
+        proto = _export(graph)
+        if int8:
+            write_int8(proto, folder / graph.file)
+        else:
+            (folder / graph.file).write_bytes(proto.SerializeToString())
+    return [graph.file for graph in graphs]
+
+
+def make_graphs(model: AnyModel) -> list[Graph]:
+    """Return the graphs of a model with example inputs."""
+    is_token_model = (isinstance(model, EncoderDecoder | EncoderOnly) and isinstance(model.source, TokenInput)) or (
+        isinstance(model, DecoderOnly) and model.prefix is None and not isinstance(model.head, ClassHead)
+    )
+    if not is_token_model:
+        what = "Only models that read tokens can be exported to ONNX: translation and language models, encoders."
+        raise RegardError(what, fix="Export the weights with `--to huggingface`, or use Regard itself.")
+    batch, source = torch.export.Dim("batch"), torch.export.Dim("source")
+    source_ids = torch.ones(2, 7, dtype=torch.long)
+    valid = torch.ones(2, 7, dtype=torch.long)
+    valid[1, 5:] = 0
+    source_axes = ({0: batch, 1: source}, {0: batch, 1: source})
+    source_names = ["input_ids", "attention_mask"]
+    if isinstance(model, EncoderOnly):
+        return [Graph(MODEL, _Encoder(model), (source_ids, valid), source_names, ["logits"], source_axes)]
+    layers = len(model.decoder.layers)
+    past_names = [f"past_key_values.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
+    present_names = [name.replace("past_key_values", "present") for name in past_names]
+    past = _make_past(model.decoder, rows=2, length=3)
+    tokens = torch.ones(2, 4, dtype=torch.long)
+    new_axes = {0: batch, 1: torch.export.Dim("new_tokens")}
+    past_axes = [{0: batch, 2: torch.export.Dim("past_tokens")} for _ in past]
+    if isinstance(model, DecoderOnly):
+        names, axes = ["input_ids", *past_names], (new_axes, past_axes)
+        return [Graph(MODEL, _LanguageModel(model), (tokens, past), names, ["logits", *present_names], axes)]
+    memory_names = [name.replace("past_key_values", "memory") for name in past_names]
+    memory = _make_past(model.decoder, rows=2, length=7, cross=True)
+    encode = Graph(ENCODER, _MemoryEncoder(model), (source_ids, valid), source_names, memory_names, source_axes)
+    step = Graph(
+        DECODER,
+        _Translator(model),
+        (tokens, valid, memory, past),
+        ["input_ids", "encoder_attention_mask", *memory_names, *past_names],
+        ["logits", *present_names],
+        (new_axes, source_axes[1], [{0: batch, 2: source} for _ in memory], past_axes),
+    )
+    return [encode, step]
+
+
+class GraphCache(KVCache):
+    """A cache whose keys and values are inputs and outputs of a graph: it concatenates instead of writing in place."""
+
+    def __init__(self, decoder: Stack, past: Sequence[Tensor], memory: Sequence[Tensor] = ()) -> None:
+        super().__init__(capacity=0)
+        self.length = past[0].size(2)
+        self.present: list[Tensor] = []
+        self._past = {layer.attention.name: pair for layer, pair in zip(decoder.layers, _pairs(past), strict=True)}
+        if memory:
+            for layer, pair in zip(decoder.layers, _pairs(memory), strict=True):
+                assert layer.cross is not None  # noqa: S101 - the decoder of an encoder-decoder
+                self._memory[layer.cross.name] = pair
+
+    def append(self, name: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return earlier and new keys and values (B, G, S, ...), which are outputs of the graph."""
+        past_keys, past_values = self._past[name]
+        pair = torch.cat((past_keys, keys), dim=2), torch.cat((past_values, values), dim=2)
+        self.present += pair
+        return pair
+
+
+class _Encoder(nn.Module):
+    def __init__(self, model: EncoderOnly) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.model(input_ids, attention_mask.bool())
+
+
+class _LanguageModel(nn.Module):
+    def __init__(self, model: DecoderOnly) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, past: list[Tensor]) -> tuple[Tensor, ...]:
+        cache = GraphCache(self.model.decoder, past)
+        return (self.model.step(input_ids, DecodingState(cache, None)), *cache.present)
+
+
+class _MemoryEncoder(nn.Module):
+    def __init__(self, model: EncoderDecoder) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
+        memory, _ = self.model.encode(input_ids, attention_mask.bool())
+        layers = self.model.decoder.layers
+        return tuple(part for layer in layers if layer.cross for part in layer.cross.project_key_value(memory))
+
+
+class _Translator(nn.Module):
+    def __init__(self, model: EncoderDecoder) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, memory: list[Tensor], past: list[Tensor]
+    ) -> tuple[Tensor, ...]:
+        cache = GraphCache(self.model.decoder, past, memory)
+        return (self.model.step(input_ids, DecodingState(cache, attention_mask.bool())), *cache.present)
+
+
+def _pairs(tensors: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+    return zip(tensors[::2], tensors[1::2], strict=True)
+
+
+def _make_past(decoder: Stack, rows: int, length: int, *, cross: bool = False) -> list[Tensor]:
+    """Make example keys and values of every layer, (B, G, S, K) and (B, G, S, V)."""
+    past = []
+    for layer in decoder.layers:
+        attention = layer.cross if cross and layer.cross is not None else layer.attention
+        groups = attention.key.out_features // attention.key_dim
+        past += [torch.zeros(rows, groups, length, size) for size in (attention.key_dim, attention.value_dim)]
+    return past
+
+
+def _export(graph: Graph) -> Any:
+    """Return the graph as an `onnx.ModelProto`."""
+    with _without_notes(), torch.no_grad():
+        program = torch.onnx.export(
+            graph.module.float().eval(),
+            graph.inputs,
+            dynamo=True,
+            opset_version=OPSET,
+            input_names=graph.names,
+            output_names=graph.outputs,
+            dynamic_shapes=graph.axes,
+            verbose=False,
+        )
+    if program is None:
+        raise RegardError("torch.onnx returned no graph.", fix="Report this with the model.toml.")
+    return program.model_proto
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """Hide notes of the exporter that do not concern the model: missing torchvision, names of equal axes."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

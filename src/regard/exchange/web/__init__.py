@@ -1,0 +1,1 @@
+"""A static folder that runs a model in the browser: page, graphs, tokenizer, runtime."""

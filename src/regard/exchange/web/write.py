@@ -1,0 +1,107 @@
+"""The export target `web`: a static folder that runs a model in the browser, without a server.
+
+index.html, page.js, style.css   the page
+worker.js                        tokenizer, search and model (a web worker)
+service.js                       keeps the files for visits without a network
+pipeline.json, *.onnx, *.json    the model, as the target `onnx` writes it
+runtime/                         onnxruntime-web, copied from an installed package
+
+Any host of static files will do. Nothing is downloaded during the export, and the page loads nothing from other hosts.
+"""
+
+import hashlib
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.exchange.export import ExportOptions, ExportReport
+from regard.exchange.onnx.write import write_pipeline
+from regard.store.model_folder import read_model
+from regard.text.tokenizer import Tokenizer
+
+PAGE_FILES = ("index.html", "page.js", "style.css", "worker.js")
+SERVICE = "service.js"
+RUNTIME_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+TASKS = ("translate", "continue", "classify")
+_MODELS = ("BPE", "Unigram", "WordLevel")
+_NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Prepend", "Replace")
+
+
+def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
+    """Write a page that runs a translation model, a language model or a classifier."""
+    runtime = find_runtime(options.runtime)
+    stored = read_model(model)
+    if stored.settings.task not in TASKS:
+        raise RegardError(
+            f"The page has no view for the task '{stored.settings.task}'.",
+            where=str(model),
+            fix=f"Use `--to onnx` and a page of your own. Tasks with a view: {', '.join(TASKS)}.",
+        )
+    for tokenizer in {stored.tokenizers.source, stored.tokenizers.target}:
+        check_tokenizer(tokenizer, where=str(model))
+    dtype = options.dtype or "int8"
+    size = write_pipeline(stored, folder, dtype)
+    static = files("regard.exchange.web") / "static"
+    for name in PAGE_FILES:
+        (folder / name).write_bytes((static / name).read_bytes())
+    (folder / "runtime").mkdir()
+    for name in RUNTIME_FILES:
+        shutil.copyfile(runtime / name, folder / "runtime" / name)
+    write_service_worker(folder, (static / SERVICE).read_text(encoding="utf-8"))
+    notes = (
+        f"Try it: python -m http.server --directory {folder.name.removesuffix('.tmp')}",
+        "Put the folder on any static host; https (or localhost) is needed for visits without a network.",
+    )
+    return ExportReport(f"page with {size / 1e6:.1f} MB of model ({dtype})", notes)
+
+
+def find_runtime(folder: Path | None) -> Path:
+    """Return the folder with the files of onnxruntime-web.
+
+    Args:
+        folder: The npm package or its `dist`. Default: `node_modules/onnxruntime-web` here or in a parent folder.
+    """
+    here = Path.cwd()
+    candidates = [folder] if folder else [path / "node_modules/onnxruntime-web" for path in (here, *here.parents)]
+    for candidate in candidates:
+        for path in (candidate, candidate / "dist"):
+            if all((path / name).is_file() for name in RUNTIME_FILES):
+                return path
+    raise RegardError(
+        "onnxruntime-web was not found: it runs the model in the browser.",
+        where=str(folder or here),
+        fix="npm install onnxruntime-web, then pass --runtime node_modules/onnxruntime-web.",
+    )
+
+
+def write_service_worker(folder: Path, script: str) -> None:
+    """Write the service worker with the list of all files and a version that changes with their content."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    names = ["./", *(path.relative_to(folder).as_posix() for path in paths)]
+    header = f"const VERSION={json.dumps(digest.hexdigest()[:16])},FILES={json.dumps(names)};\n"
+    (folder / SERVICE).write_text(header + script, encoding="utf-8")
+
+
+def check_tokenizer(tokenizer: Tokenizer, *, where: str) -> None:
+    """Refuse a tokenizer that the page does not implement; those that Regard learns are all implemented."""
+    document: dict[str, Any] = json.loads(tokenizer.content)
+    pre_tokenizer, normalizer = document["pre_tokenizer"] or {}, document["normalizer"] or {}
+    is_split = pre_tokenizer.get("type") == "Split" and len(pre_tokenizer["pattern"].get("String", "")) == 1
+    is_byte_level = pre_tokenizer.get("type") == "ByteLevel" and not pre_tokenizer.get("add_prefix_space")
+    is_known = (
+        document["model"]["type"] in _MODELS
+        and (is_split or (is_byte_level and pre_tokenizer.get("use_regex", True)))
+        and all(step["type"] in _NORMALIZERS for step in normalizer.get("normalizers", ()))
+    )
+    if not is_known:
+        raise RegardError(
+            "The page does not implement this tokenizer.",
+            where=where,
+            fix="Use `--to onnx`, or train with a tokenizer that Regard learns.",
+        )

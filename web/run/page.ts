@@ -1,0 +1,202 @@
+// The page of an exported model: translate, continue or classify text in the browser; no text leaves the device.
+
+import { fill, h } from "../dom.ts";
+import type { Description } from "./model.ts";
+import type { Answer, Request } from "./worker.ts";
+
+const worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
+const waiting = new Map<number, { part(text: string): void; done(value: any, seconds: number): void }>();
+let lastId = 0;
+const status = h("p", { class: "status", role: "status" }, "Loading …");
+const bar = h("progress", { max: "1", "aria-label": "Loading the model" });
+const main = h("main", {}, bar);
+const title = h("h1", {}, document.title);
+
+document.body.append(h("header", {}, title, status), main, makeFooter());
+worker.onmessage = ({ data }: MessageEvent<Answer>) => receive(data);
+worker.onerror = (event) => fail(event.message || "The program of the page cannot be loaded.");
+send({ kind: "load" });
+if ("serviceWorker" in navigator) navigator.serviceWorker.register("service.js").catch(() => {});
+
+/** For tests and other pages: ask the model, e.g. `regard.ask({kind: "lines", lines: ["Good morning."], beam: 1})`. */
+(window as any).regard = { ask, ready: null as unknown };
+
+function send(request: Request): void {
+  worker.postMessage(request);
+}
+
+function ask(request: Record<string, unknown>, part: (text: string) => void = () => {}): Promise<[any, number]> {
+  const id = ++lastId;
+  return new Promise((resolve) => {
+    waiting.set(id, { part, done: (value, seconds) => resolve([value, seconds]) });
+    send({ ...request, id } as Request);
+  });
+}
+
+function receive(answer: Answer): void {
+  switch (answer.kind) {
+    case "progress":
+      if (answer.total) bar.value = answer.loaded / answer.total;
+      status.textContent = `Loading the model: ${(answer.loaded / 1e6).toFixed(1)} MB`;
+      return;
+    case "ready":
+      (window as any).regard.ready = answer;
+      return show(answer.description, answer.bytes, answer.seconds);
+    case "part":
+      return waiting.get(answer.id)?.part(answer.text);
+    case "result":
+      waiting.get(answer.id)?.done(answer.value, answer.seconds);
+      for (const id of waiting.keys()) if (id <= answer.id) waiting.delete(id); // older ones were dropped
+      return;
+    case "error":
+      return fail(answer.message);
+  }
+}
+
+function fail(message: string): void {
+  status.textContent = message;
+  status.classList.add("error");
+}
+
+function show(description: Description, bytes: number, seconds: number): void {
+  const parameters = (description.parameters / 1e6).toPrecision(2);
+  status.classList.remove("error");
+  status.textContent =
+    `${parameters} million parameters, ${(bytes / 1e6).toFixed(1)} MB (${description.dtype}), ` +
+    `loaded in ${seconds.toFixed(1)}\u00a0s`;
+  const [from, to] = description.languages.map(nameLanguage);
+  const titles = {
+    translate: to ? `${from} to ${to}` : "Translation",
+    continue: "Text generator",
+    classify: "Classifier",
+  };
+  document.title = title.textContent = titles[description.task];
+  const views = { translate: showTranslator, continue: showGenerator, classify: showClassifier };
+  fill(main, ...views[description.task](description));
+  main.querySelector("textarea")?.focus();
+}
+
+function showTranslator({ languages, language_tags: tags }: Description): Node[] {
+  const names = Object.keys(tags);
+  const list = h("select", { "aria-label": "Target language", onchange: () => translate() });
+  for (const name of names) list.append(h("option", { value: name }, nameLanguage(name)));
+  const target = names.length > 1 && languages.length !== 2 ? list : nameLanguage(languages[1] ?? "Translation");
+  const speed = h("p", { class: "small", "aria-live": "polite" });
+  const output = h("div", { class: "output", "aria-live": "polite", tabindex: "0", "aria-label": "Translation" });
+  const input = h("textarea", {
+    "aria-label": "Text to translate",
+    placeholder: "Type or paste a text",
+    spellcheck: "false",
+    lang: languages[0],
+    oninput: () => later(translate),
+  });
+  if (languages[1]) output.lang = languages[1];
+  const beam = h("input", { type: "checkbox", onchange: () => translate() });
+
+  async function translate(): Promise<void> {
+    const text = input.value;
+    output.classList.add("busy");
+    const request = { kind: "translate", text, beam: beam.checked ? 4 : 1 };
+    const [value, seconds] = await ask(typeof target === "string" ? request : { ...request, language: list.value });
+    output.textContent = value;
+    output.classList.remove("busy");
+    const words = value.split(/\s+/).filter(Boolean).length;
+    speed.textContent = words ? `${words} words in ${seconds.toFixed(2)} s` : "";
+  }
+
+  return [
+    h(
+      "div",
+      { class: "pair" },
+      h("section", {}, h("h2", {}, languages[0] ? nameLanguage(languages[0]) : "Text"), input),
+      h("section", {}, h("h2", {}, target), output),
+    ),
+    h(
+      "div",
+      { class: "row" },
+      speed,
+      h("label", { class: "small" }, beam, " better and slower (beam search)"),
+      h("button", { type: "button", onclick: () => void navigator.clipboard?.writeText(output.textContent) }, "Copy"),
+    ),
+  ];
+}
+
+function showGenerator(): Node[] {
+  const input = h("textarea", { "aria-label": "Prompt", placeholder: "Begin a text", spellcheck: "false" });
+  const output = h("div", { class: "output", "aria-live": "polite", tabindex: "0", "aria-label": "Continuation" });
+  const temperature = h("input", { type: "range", min: "0", max: "1.5", step: "0.1", value: "0.8" });
+  const shown = h("output", {}, "0.8");
+  temperature.addEventListener("input", () => (shown.textContent = Number(temperature.value).toFixed(1)));
+  const speed = h("p", { class: "small", "aria-live": "polite" });
+  const start = h("button", { type: "button", class: "primary", onclick: () => void generate() }, "Continue");
+  const stop = h("button", { type: "button", disabled: true, onclick: () => send({ kind: "stop" }) }, "Stop");
+
+  async function generate(): Promise<void> {
+    const prompt = input.value;
+    const continuation = h("span", { class: "new" });
+    fill(output, prompt, continuation);
+    start.disabled = !(stop.disabled = false);
+    let tokens = 0;
+    const request = { kind: "generate", prompt, maxTokens: 200, temperature: Number(temperature.value), top_p: 0.95 };
+    const [, seconds] = await ask(request, (text) => {
+      tokens++;
+      continuation.append(text);
+    });
+    start.disabled = !(stop.disabled = true);
+    speed.textContent = `${tokens} tokens in ${seconds.toFixed(2)} s`;
+  }
+
+  return [
+    h("section", {}, h("h2", {}, "Prompt"), input),
+    h("div", { class: "row" }, start, stop, h("label", { class: "small" }, "Temperature ", temperature, " ", shown)),
+    h("section", {}, h("h2", {}, "Text"), output),
+    speed,
+  ];
+}
+
+function showClassifier({ labels }: Description): Node[] {
+  const input = h("textarea", {
+    "aria-label": "Text to classify",
+    placeholder: "Type or paste a text",
+    spellcheck: "false",
+    oninput: () => later(classify),
+  });
+  const table = h("table", { class: "labels" }, h("caption", {}, "Probability of each label"));
+  const note = h("p", { class: "small" });
+
+  async function classify(): Promise<void> {
+    const [{ probabilities, isTruncated }] = await ask({ kind: "classify", text: input.value });
+    const order = labels.map((_, i) => i).sort((a, b) => probabilities[b] - probabilities[a]);
+    const rows = order.map((i) => {
+      const percent = (100 * probabilities[i]).toFixed(1);
+      const meter = h("div", { class: "bar" });
+      meter.style.width = `${percent}%`;
+      return h("tr", {}, h("th", { scope: "row" }, labels[i]), h("td", {}, meter), h("td", {}, `${percent} %`));
+    });
+    fill(table, h("caption", {}, "Probability of each label"), h("tbody", {}, ...rows));
+    note.textContent = isTruncated ? "The model read only the beginning of this text." : "";
+  }
+
+  return [h("section", {}, h("h2", {}, "Text"), input), table, note];
+}
+
+let timer = 0;
+
+/** Call a function when nobody has typed for a moment. */
+function later(callback: () => unknown): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(callback, 250);
+}
+
+function nameLanguage(code: string): string {
+  try {
+    const name = new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
+    return name[0].toUpperCase() + name.slice(1);
+  } catch {
+    return code;
+  }
+}
+
+function makeFooter(): HTMLElement {
+  return h("footer", { class: "small" }, "This model runs in your browser. What you type does not leave this device.");
+}

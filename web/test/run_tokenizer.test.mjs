@@ -1,0 +1,61 @@
+// The tokenizer of the page gives Python's ids and texts, for every kind of tokenizer that Regard learns.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const python = process.env.PYTHON ?? "python";
+
+async function loadModule(path) {
+  const options = { bundle: true, format: "esm", write: false, absWorkingDir: join(here, "..") };
+  const { outputFiles } = await build({ entryPoints: [path], ...options });
+  return import("data:text/javascript;base64," + Buffer.from(outputFiles[0].contents).toString("base64"));
+}
+
+test("ids and texts equal Python's", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "regard-"));
+  try {
+    const file = join(folder, "cases.json");
+    const made = spawnSync(python, [join(here, "tokenizer_cases.py"), file], { encoding: "utf8" });
+    assert.equal(made.status, 0, made.stderr);
+    const { lines, cases } = JSON.parse(readFileSync(file, "utf8"));
+    const { Tokenizer } = await loadModule("run/tokenizer.ts");
+    assert.ok(cases.length >= 12 && lines.length > 1000);
+    for (const item of cases) {
+      const tokenizer = new Tokenizer(item.file, item.control, item.unk);
+      lines.forEach((line, i) => {
+        const where = `${item.kind}: ${JSON.stringify(line.slice(0, 60))}`;
+        assert.deepEqual(tokenizer.encode(line), item.ids[i], where);
+        assert.equal(tokenizer.decode(item.ids[i]), item.texts[i], where);
+        assert.equal(tokenizer.isBlank(line), item.blank[i], where);
+      });
+      item.odd_ids.forEach((ids, i) => assert.equal(tokenizer.decode(ids), item.odd_texts[i], `${item.kind}: ${ids}`));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("sentences are split as in Python", async () => {
+  const { splitSentences } = await loadModule("run/sentences.ts");
+  const texts = [
+    "He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.",
+    "\nA b. C d! e f? G\n\n H. i.  ",
+    "1. The first point. z. B. no. Yes... “Quote.” (In brackets.) Next",
+    "行こう。」と言った。次の文！終わり",
+    "",
+    "  \n ",
+    "Word . Next. X. Y",
+  ];
+  const program =
+    "import json,sys;from regard.text.sentences import split_sentences as s;" +
+    "print(json.dumps([s(t) for t in json.load(sys.stdin)]))";
+  const made = spawnSync(python, ["-c", program], { encoding: "utf8", input: JSON.stringify(texts) });
+  assert.equal(made.status, 0, made.stderr);
+  assert.deepEqual(texts.map(splitSentences), JSON.parse(made.stdout));
+});

@@ -1,0 +1,97 @@
+"""Write tokenizers of every kind with Python's ids and texts, to compare run/tokenizer.ts with: FILE."""
+
+import gzip
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from regard.config.run import (
+    AnyTokenizer,
+    Bpe,
+    ByteBpe,
+    ByteLevel,
+    CharacterLevel,
+    Normalise,
+    Specials,
+    Unigram,
+    WordLevel,
+)
+from regard.text.learn import learn
+
+ODD = [
+    *(
+        "",
+        " ",
+        "  ",
+        "\t",
+        "a",
+        " a",
+        "a ",
+        "  two  spaces  ",
+        "tab\tand\nbreak\r\n",
+        "don't we'll I'M",
+        "<pad> <s></s>",
+    ),
+    *(
+        "<unk>",
+        "ΑΣ ΟΔΟΣ İstanbul ẞ",
+        "e\u0301te\u0301 ﬁn Å",
+        "日本語のテキスト。",
+        "👩‍👩‍👧 🇩🇪",
+        "\u00a0x\u2003y\u3000z",
+        "\x85\ufeff|",
+    ),
+    *(
+        "▁▁mark▁",
+        "<term>one<term> <term>",
+        "<terminal>",
+        "12345 ½ ²",
+        "العربية हिन्दी",
+        "a" * 300,
+        "\u0000\u0007",
+        "…—“”",
+    ),
+]
+
+
+def main() -> None:
+    """Write one case per kind of tokenizer."""
+    content = gzip.decompress((files("regard") / "assets/demo/train.tsv.gz").read_bytes()).decode()
+    pairs = [line.split("\t") for line in content.splitlines()]
+    texts = [text for pair in pairs for text in pair[:2]][:4000]
+    lines = [*ODD, *texts[:: len(texts) // 1000]]
+    specials = Specials(languages=("de",), extra=("<term>", "<terminal>"))
+    folded = Normalise(form="nfkc", lowercase=True, strip_accents=True)
+    kinds: list[AnyTokenizer] = []
+    for normalise in (Normalise(), folded):
+        shared = {"specials": specials, "normalise": normalise}
+        kinds += [
+            ByteBpe(vocabulary=900, **shared),
+            ByteLevel(**shared),
+            Bpe(vocabulary=900, **shared),
+            Unigram(vocabulary=900, **shared),
+            CharacterLevel(**shared),
+            WordLevel(vocabulary=600, **shared),
+        ]
+    cases = []
+    for kind in kinds:
+        tokenizer = learn(texts, kind)
+        ids = tokenizer.encode_ids(lines)
+        odd_ids = [list(row) for row in (range(n, min(n + 7, tokenizer.size)) for n in range(0, tokenizer.size, 7))]
+        cases.append({
+            "kind": kind.kind,
+            "file": json.loads(tokenizer.content),
+            "control": sorted(tokenizer.specials.control),
+            "unk": tokenizer.specials.unk,
+            "ids": ids,
+            "texts": [tokenizer.decode(row) for row in ids],
+            "odd_ids": odd_ids,
+            "odd_texts": [tokenizer.decode(row) for row in odd_ids],
+            "blank": [not tokenizer.normalise(line).strip() for line in lines],
+        })  # fmt: skip
+    Path(sys.argv[1]).write_text(json.dumps({"lines": lines, "cases": cases}))
+
+
+if __name__ == "__main__":
+    main()
