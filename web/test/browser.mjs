@@ -3,12 +3,50 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { inflateSync } from "node:zlib";
+import { deflateSync, inflateSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const script = readFileSync(join(here, "../../src/regard/look/static/app.js"), "utf8");
 export const sample = () => JSON.parse(readFileSync(join(here, "../../tests/look/fixtures/sample.json"), "utf8"));
+
+/** A document with one sampled step over 50 tokens, whose race token 7 won. */
+export function sampledDocument() {
+  const doc = sample();
+  const logits = Float32Array.from({ length: 50 }, (_, i) => -0.1 * i);
+  const sum = Math.log(logits.reduce((total, value) => total + Math.exp(value), 0));
+  doc.blobs["logits.1"] = {
+    dtype: "f32",
+    curve: "linear",
+    scale: 1,
+    shape: [50],
+    data: deflateSync(Buffer.from(logits.map((value) => value - sum).buffer)).toString("base64"),
+  };
+  for (let i = 0; i < 50; i++) doc.vocabulary[i] ??= { text: ` word${i}`, role: "text" };
+  const filters = {
+    no_repeat_ngram: null,
+    repetition_penalty: 1,
+    temperature: 0.8,
+    top_k: null,
+    top_p: 0.9,
+    min_p: null,
+    typical_p: null,
+  };
+  const race = { tokens: [7, 0, 1], probabilities: [0.05, 0.12, 0.1], times: [0.02, 0.3, 0.5], contenders: 19 };
+  const steps = [{ position: 1, token: 7, logprob: -3, race, logits: "logits.1" }];
+  doc.sampling = { filters, filter_order: Object.keys(filters), seed: 0, suppressed: [3], steps };
+  return doc;
+}
+
+/** A document for every view at once: that of a search, with a sampled step and predictions beside it. */
+export function fullDocument() {
+  const doc = sampledDocument();
+  doc.predictions = [
+    { position: 1, labels: [" dogs", " cats"], probabilities: [0.75, 0.2] },
+    { position: null, labels: ["yes", "no"], probabilities: [0.9, 0.1] },
+  ];
+  return doc;
+}
 
 export function makePage(doc) {
   const json = JSON.stringify(doc).replaceAll("<", "\\u003c");
@@ -23,7 +61,13 @@ export function makePage(doc) {
 <script>${script}</script></body></html>`;
 }
 
-export const launch = () => chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+export const OPTIONS = { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] };
+
+/** The browser that all test files share (test/run.mjs starts it), or a new one. */
+export const launch = () => {
+  const address = process.env.LOOK_BROWSER;
+  return address ? chromium.connect(address) : chromium.launch(OPTIONS);
+};
 
 /** Open a document; `problems` collects errors and requests that left the page. `answer` plays the live server. */
 export async function open(

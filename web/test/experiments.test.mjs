@@ -2,41 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { SIZES, decode, launch, open, sample } from "./browser.mjs";
+import { SIZES, decode, launch, open, sample, sampledDocument } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
 const readout = (page) => page.locator("#panel .readout").textContent();
-
-/** A document with one sampled step over 50 tokens, whose race token 7 won. */
-function sampledDocument() {
-  const doc = sample();
-  const logits = Float32Array.from({ length: 50 }, (_, i) => -0.1 * i);
-  const sum = Math.log(logits.reduce((total, value) => total + Math.exp(value), 0));
-  doc.blobs["logits.1"] = {
-    dtype: "f32",
-    curve: "linear",
-    scale: 1,
-    shape: [50],
-    data: deflateSync(Buffer.from(logits.map((value) => value - sum).buffer)).toString("base64"),
-  };
-  for (let i = 0; i < 50; i++) doc.vocabulary[i] ??= { text: ` word${i}`, role: "text" };
-  const filters = {
-    no_repeat_ngram: null,
-    repetition_penalty: 1,
-    temperature: 0.8,
-    top_k: null,
-    top_p: 0.9,
-    min_p: null,
-    typical_p: null,
-  };
-  const race = { tokens: [7, 0, 1], probabilities: [0.05, 0.12, 0.1], times: [0.02, 0.3, 0.5], contenders: 19 };
-  const steps = [{ position: 1, token: 7, logprob: -3, race, logits: "logits.1" }];
-  doc.sampling = { filters, filter_order: Object.keys(filters), seed: 0, suppressed: [3], steps };
-  return doc;
-}
 
 for (const { width, scheme } of SIZES)
   test(`sampling by sliders at ${width} px, ${scheme}`, async () => {

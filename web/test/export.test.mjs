@@ -1,6 +1,5 @@
 // Figures saved as SVG, the page in a notebook's frame, and predictions of an encoder.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { launch, makePage, open, sample } from "./browser.mjs";
 
@@ -20,7 +19,7 @@ test("every view saves its drawing as SVG, with tokens as text only", async () =
       page.waitForEvent("download"),
       page.getByRole("button", { name: "Save as SVG" }).click(),
     ]);
-    const text = readFileSync(await download.path(), "utf8");
+    const text = Buffer.concat(await (await download.createReadStream()).toArray()).toString("utf8");
     const counts = await page.evaluate((text) => {
       const svg = new DOMParser().parseFromString(text, "image/svg+xml");
       const count = (tag) => svg.getElementsByTagName(tag).length;
@@ -66,6 +65,38 @@ test("an encoder shows its candidates with their probabilities", async () => {
   assert.match(text, /dogs\s+0\.75\s+<b>\s+0\.20/);
   assert.match(text, /The whole text\s+yes\s+0\.90/);
   assert.deepEqual(await page.locator("[role=tab]").allTextContents(), ["Heads", "Predictions", "Masks", "Positions"]);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("BPE merges by buttons, keys and click", async () => {
+  const doc = sample();
+  Object.assign(doc, { attention: [], search: null, ablation: null, attribution: null, masks: [], positions: [] });
+  doc.hypotheses = [];
+  doc.merges = {
+    words: ["low▁", "<b>▁"],
+    counts: [5, 2],
+    start: ["low▁", "<b>▁"].map((word) => [...word]),
+    steps: [
+      { left: "l", right: "o", count: 5, words: [["lo", "w", "▁"], [..."<b>▁"]] },
+      { left: "lo", right: "w", count: 5, words: [["low", "▁"], [..."<b>▁"]] },
+    ],
+  };
+  const { page, problems, close } = await open(browser, doc);
+  const fact = () => page.locator(".merges .fact").textContent();
+  assert.deepEqual(await page.locator("[role=tab]").allTextContents(), ["BPE merges"]);
+  assert.equal(await fact(), "Merge 1 of 2: “l” + “o” becomes “lo”, a most frequent pair: 5 times.");
+  await page.getByRole("button", { name: "Next merge" }).click();
+  assert.match(await fact(), /^Merge 2 of 2: “lo” \+ “w” becomes “low”/);
+  assert.equal(
+    await page.locator(".merges .readout").textContent(),
+    "6 symbols spell the 2 words, 5 of them distinct.",
+  );
+  await page.locator(".merges .stage").focus();
+  for (const _ of [0, 1, 2]) await page.keyboard.press("ArrowLeft");
+  assert.match(await fact(), /^Before the first merge/);
+  await page.locator(".merges .stage").click();
+  assert.match(await fact(), /^Merge 1/);
   assert.deepEqual(problems, []);
   await close();
 });

@@ -191,3 +191,38 @@ test("a live page asks for maps that the document left out", async () => {
   assert.deepEqual(problems, []);
   await close();
 });
+
+test("a live page states the exact weights of the row under the pointer", async () => {
+  const doc = sample();
+  doc.live = true;
+  const group = cross(doc);
+  const source = doc.sequences.source;
+  const asked = [];
+  const answer = (name, parameters) => {
+    asked.push(`${name}?${parameters}`);
+    return { weights: source.map((_, column) => (column === 2 ? 0.123456 : column === 1 ? 0.7 : 0)) };
+  };
+  const { page, problems, close } = await open(browser, doc, { answer });
+  const { left, top, cell } = await stage(page).evaluate((element) => ({ ...element.dataset }));
+  const at = (start, index) => Number(start) + (index + 0.5) * Number(cell);
+  await stage(page).hover({ position: { x: at(left, 2), y: at(top, 3) } });
+  await page.waitForFunction(() => document.querySelector(".detail .readout").textContent.includes("0.1235"));
+  assert.match(await readout(page), /: 0\.1235\. The row attends most to .* 0\.7000, .* 0\.1235\./);
+  const [layer, head] = group.opening;
+  assert.deepEqual(asked, [`row?group=decoder.cross&layer=${layer}&head=${head}&row=3`]);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("the header of a worked example names no parameters", async () => {
+  const doc = sample();
+  const header = async () => {
+    const { page, close } = await open(browser, doc);
+    const text = await page.locator("header").innerText();
+    await close();
+    return text;
+  };
+  assert.match(await header(), /[1-9][\d,]* parameters/);
+  Object.assign(doc.model, { name: "lectures", parameters: 0, layers: {} });
+  assert.doesNotMatch(await header(), /parameters|layer/);
+});

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { launch, open, sample } from "./browser.mjs";
+import { fullDocument, launch, open, sample } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -23,7 +23,7 @@ const HOSTILE = [
 ];
 
 function hostileDocument() {
-  const doc = sample();
+  const doc = fullDocument();
   let count = 0;
   const spoil = (token) => {
     token.text = HOSTILE[count++ % HOSTILE.length];
@@ -36,6 +36,10 @@ function hostileDocument() {
     hypothesis.text = HOSTILE.join(" ");
   });
   for (const key of Object.keys(doc.ablation?.texts ?? {})) doc.ablation.texts[key] = HOSTILE.join(" ");
+  doc.predictions.forEach((prediction) => {
+    prediction.labels = [...HOSTILE];
+    prediction.probabilities = HOSTILE.map(() => 1 / HOSTILE.length);
+  });
   doc.text = doc.output = HOSTILE.join(" ");
   doc.notes = [...HOSTILE];
   doc.model.name = HOSTILE[0];
@@ -43,10 +47,13 @@ function hostileDocument() {
 }
 
 const tabNames = (page) => page.locator("[role=tab]").allTextContents();
+const VIEWS = ["Heads", "Beam search", "Alignment", "Predictions", "Attribution", "Head ablation", "Sampling step"];
+const ALL_VIEWS = [...VIEWS, "Masks", "Positions"];
 
 for (const width of [1280, 400])
   test(`hostile tokens do nothing in any view at ${width} px`, async () => {
     const { page, problems, close } = await open(browser, hostileDocument(), { width });
+    assert.deepEqual(await tabNames(page), ALL_VIEWS);
     for (const name of await tabNames(page)) {
       await page.getByRole("tab", { name, exact: true }).click();
       const stage = page.locator("#panel [role=application]").first();
@@ -68,8 +75,9 @@ for (const { width, scheme } of [
   { width: 400, scheme: "dark" },
 ])
   test(`axe-core finds nothing serious at ${width} px, ${scheme}`, async () => {
-    const { page, close } = await open(browser, sample(), { width, scheme, bypassCSP: true });
+    const { page, close } = await open(browser, fullDocument(), { width, scheme, bypassCSP: true });
     await page.evaluate(axe);
+    assert.deepEqual(await tabNames(page), ALL_VIEWS);
     for (const name of await tabNames(page)) {
       await page.getByRole("tab", { name, exact: true }).click();
       await page.waitForTimeout(100);

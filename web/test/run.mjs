@@ -1,0 +1,23 @@
+// Run all tests, two files at a time, in one browser: starting chromium costs more than most tests.
+//
+//   npm test                                all tests
+//   node --test test/search.test.mjs        one file, with a browser of its own
+import { readdirSync } from "node:fs";
+import { run } from "node:test";
+import { spec as Spec } from "node:test/reporters";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { OPTIONS } from "./browser.mjs";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+// The files with the most work come first, so that the two workers end at about the same time.
+const SLOW = ["experiments.test.mjs", "filters.test.mjs", "safety.test.mjs", "heads.test.mjs"];
+const rest = readdirSync(folder).filter((name) => name.endsWith(".test.mjs") && !SLOW.includes(name));
+const files = [...SLOW, ...rest].map((name) => folder + name);
+
+const server = await chromium.launchServer(OPTIONS);
+process.env.LOOK_BROWSER = server.wsEndpoint();
+const tests = run({ files, concurrency: 2 });
+tests.on("test:fail", () => (process.exitCode = 1));
+tests.on("end", () => server.close());
+tests.compose(new Spec()).pipe(process.stdout);
