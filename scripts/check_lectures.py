@@ -30,7 +30,6 @@ SUBJECTS = (
     "distributed",
     "exchange",
     "fine-tuning",
-    "glass box",
     "images and sound",
     "serving",
 )

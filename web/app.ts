@@ -13,11 +13,12 @@ import { beam } from "./views/beam.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
 import { masks } from "./views/masks.ts";
+import { merges } from "./views/merges.ts";
 import { positions } from "./views/positions.ts";
 import { predictions } from "./views/predictions.ts";
 import { sampling } from "./views/sampling.ts";
 
-const VIEWS: View[] = [heads, beam, alignment, predictions, attribution, ablation, sampling, masks, positions];
+const VIEWS: View[] = [heads, beam, alignment, predictions, attribution, ablation, sampling, masks, positions, merges];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -46,6 +47,7 @@ function openingState(doc: LookDocument, view: string): State {
     method: "integrated_gradients",
     step: 0,
     filters: { ...(doc.sampling?.filters ?? {}) },
+    merge: doc.merges?.steps.length ? 1 : 0,
     mask: (doc.masks.find((mask) => mask.terms.length > 0) ?? doc.masks[0])?.group ?? "decoder.self",
     hiddenTerms: [],
     stack: doc.positions[0]?.stack ?? "decoder",

@@ -178,6 +178,13 @@ export interface Prediction {
   probabilities: number[];
 }
 
+export interface Merges {
+  words: string[];
+  counts: number[];
+  start: string[][];
+  steps: { left: string; right: string; count: number; words: string[][] }[];
+}
+
 export interface LookDocument {
   format: string;
   live: boolean;
@@ -195,6 +202,7 @@ export interface LookDocument {
   predictions: Prediction[];
   masks: MaskView[];
   positions: Positions[];
+  merges: Merges | null;
   notes: string[];
   blobs: Record<string, Blob8>;
 }
@@ -244,6 +252,11 @@ export class Loader<T> {
   read(key: string): T | undefined {
     const value = this.entry(key);
     return value instanceof Error ? undefined : value;
+  }
+
+  /** Whether a value was asked for. */
+  has(key: string): boolean {
+    return this.values.has(key);
   }
 
   /** Why a value could not be loaded. */

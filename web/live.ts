@@ -18,6 +18,11 @@ export class Live {
     return this.ask("map", { group, layer, head });
   }
 
+  /** The exact weights of one row; a map has 8-bit codes. */
+  async row(group: string, layer: number, head: number, row: number): Promise<number[]> {
+    return (await this.ask<{ weights: number[] }>("row", { group, layer, head, row })).weights;
+  }
+
   continue(candidate: number): Promise<{ continuation: Continuation; vocabulary: Record<string, TokenInfo> }> {
     return this.ask("continue", { candidate });
   }

@@ -20,6 +20,9 @@ export interface Matrix {
   value(row: number, column: number): number;
   /** Weight of a row on columns that are not shown. */
   hidden(row: number): number;
+  /** Replace the values of a row, which come from 8-bit codes, by exact weights: one list per member of the row. */
+  refine(row: number, weights: number[][]): void;
+  isExact(row: number): boolean;
 }
 
 /** Return the tokens of a group's rows and columns. */
@@ -74,17 +77,25 @@ export function makeMatrix(codes: Uint8Array, columnCount: number, rows: Unit[],
         shown[r * columns.length + c] = encodeSqrt(sum / row.members.length);
       }),
     );
+  const exact = new Map<number, { values: number[]; hidden: number }>();
   const value = (row: number, column: number) => {
     const at = row * columns.length + column;
-    return values ? values[at] : SQUARES[shown[at]];
+    return exact.get(row)?.values[column] ?? (values ? values[at] : SQUARES[shown[at]]);
   };
   const hidden = (row: number) => {
+    if (exact.has(row)) return exact.get(row)!.hidden;
     let [all, seen] = [0, 0];
     for (const i of rows[row].members) for (let j = 0; j < columnCount; j++) all += SQUARES[codes[i * columnCount + j]];
     for (let c = 0; c < columns.length; c++) seen += value(row, c);
     return Math.max(0, all / rows[row].members.length - seen);
   };
-  return { rows, columns, codes: shown, value, hidden };
+  const refine = (row: number, weights: number[][]) => {
+    const mean = (column: number) => weights.reduce((sum, list) => sum + list[column], 0) / weights.length;
+    const refined = columns.map((column) => column.members.reduce((sum, member) => sum + mean(member), 0));
+    const sum = weights.flat().reduce((total, weight) => total + weight, 0) / weights.length;
+    exact.set(row, { values: refined, hidden: sum - refined.reduce((total, weight) => total + weight, 0) });
+  };
+  return { rows, columns, codes: shown, value, hidden, refine, isExact: (row) => exact.has(row) };
 }
 
 /** The columns with the largest weights of a row, at most `count`, largest first. */

@@ -39,6 +39,8 @@ export interface State {
   method: string;
   step: number;
   filters: Record<string, number | null>;
+  /** Number of BPE merges that are done. */
+  merge: number;
   mask: GroupName;
   /** Terms of the mask that are switched off. */
   hiddenTerms: string[];

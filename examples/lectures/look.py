@@ -6,6 +6,8 @@ attention.html    "Thinking Machines": 112, 96 -> 14, 12 -> 0.88, 0.12, and with
 mask.html         the 12 x 12 table of raw scores, with and without the causal mask
 lookup.html       queries, keys and values: ten orders as a hard look-up, a soft one, and a mean
 search.html       beam search of size 2 over a language model of five words
+merges.html       BPE learning on "low lower newest widest", merge by merge
+positions.html    the sinusoids of ten words in 64 dimensions, and their dot products
 
 The numbers are those of run.py. They go through Regard's own attention, search and document: only the model is missing.
 """
@@ -20,20 +22,39 @@ from examples.lectures.run import NEXT_PROBABILITIES, RAW_SCORES, WORDS, Rows
 from torch import Tensor
 
 from regard.base.version import __version__
+from regard.config.run import Bpe
 from regard.decode.beam import beam
 from regard.decode.trace import Trace
 from regard.look.attention import make_groups
-from regard.look.document import FORMAT, Blob, Document, GroupName, Model, Search, Token, TokenInfo
+from regard.look.document import (
+    FORMAT,
+    Blob,
+    Document,
+    GroupName,
+    Merges,
+    MergeStep,
+    Model,
+    Positions,
+    Search,
+    Token,
+    TokenInfo,
+)
 from regard.look.masks import make_masks
 from regard.look.page import make_page
+from regard.look.positions import describe_positions
 from regard.look.record import LookRecord
 from regard.look.search import make_search
 from regard.nn.attend import eager_attention, resolve_mask
 from regard.nn.masks import Mask, causal, no_mask
+from regard.nn.positions import Sinusoidal
 from regard.nn.record import AttentionRecord
 from regard.nn.scores import Score
+from regard.text.learn import learn
+from regard.text.merges import count_words, replay_merges
 
 MAX_CELLS = 10**6
+WORD_COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
+MERGES_VOCABULARY = 100  # more than the text can fill: learning ends when every word is one symbol
 
 
 def add_heads(
@@ -57,6 +78,8 @@ def make_document(
     target: Sequence[str] = (),
     record: LookRecord | None = None,
     search: Search | None = None,
+    merges: Merges | None = None,
+    positions: Sequence[Positions] = (),
     vocabulary: Mapping[str, TokenInfo] | None = None,
 ) -> Document:
     """Return a document without a model."""
@@ -100,7 +123,8 @@ def make_document(
         hypotheses=[],
         predictions=[],
         masks=make_masks(record, None),
-        positions=[],
+        positions=list(positions),
+        merges=merges,
         notes=list(notes),
         blobs=blobs,
     )
@@ -183,7 +207,42 @@ def show_search() -> Document:
     )
 
 
-PAGES = {"attention": show_attention, "mask": show_mask, "lookup": show_lookup, "search": show_search}
+def show_merges() -> Document:
+    """BPE learning with the counts of Sennrich et al. (2016): low 5, lower 2, newest 6, widest 3."""
+    text = [" ".join(word for word, count in WORD_COUNTS.items() for _ in range(count))]
+    tokenizer = learn(text, Bpe(vocabulary=MERGES_VOCABULARY))
+    counts = count_words(tokenizer, text)
+    steps = [
+        MergeStep(left=merge.left, right=merge.right, count=merge.count, words=merge.words)
+        for merge in replay_merges(tokenizer, text)
+    ]
+    return make_document(
+        "low lower newest widest",
+        ["The text has low 5 times, lower twice, newest 6 times and widest 3 times. ▁ marks the end of a word."],
+        merges=Merges(
+            words=list(counts), counts=list(counts.values()), start=[list(word) for word in counts], steps=steps
+        ),
+    )
+
+
+def show_positions() -> Document:
+    """The sinusoidal encoding of ten words in 64 dimensions."""
+    encoding = Sinusoidal(64, base=10000.0, interleaved=True)
+    return make_document(
+        "Positions of ten words in 64 dimensions",
+        ["Short wavelengths are on the left, long ones on the right. The dot product falls with the distance."],
+        positions=[describe_positions(encoding, "encoder", 10, {})],
+    )
+
+
+PAGES = {
+    "attention": show_attention,
+    "mask": show_mask,
+    "lookup": show_lookup,
+    "search": show_search,
+    "merges": show_merges,
+    "positions": show_positions,
+}
 
 
 def main() -> None:

@@ -58,6 +58,25 @@ def test_hard_and_soft_lookup() -> None:
     assert np.abs(mean - 0.1).max() < 0.005
 
 
+def test_low_lower_newest_widest() -> None:
+    merges = look.show_merges()["merges"]
+    assert merges is not None
+    assert dict(zip(merges["words"], merges["counts"], strict=True)) == {
+        "low▁": 5, "lower▁": 2, "newest▁": 6, "widest▁": 3,
+    }  # fmt: skip
+    assert merges["start"][0] == ["l", "o", "w", "▁"]
+    assert [(step["left"] + step["right"], step["count"]) for step in merges["steps"][:4]] == [
+        ("es", 9), ("t▁", 9), ("est▁", 9), ("lo", 7),
+    ]  # fmt: skip
+    assert merges["steps"][0]["words"][2] == ["n", "e", "w", "es", "t", "▁"]
+    assert [len(word) for word in merges["steps"][-1]["words"]] == [1, 1, 1, 1]
+
+
+def test_positions_of_ten_words() -> None:
+    (positions,) = look.show_positions()["positions"]
+    assert (positions["kind"], positions["length"], positions["width"]) == ("sinusoidal", 10, 64)
+
+
 def test_the_pages_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -404,6 +404,7 @@ def make_document(
                 slopes=[0.25, 0.0625, 0.015625, 0.00390625][:heads],
             ),
         ],
+        merges=None,
         notes=["This document is synthetic."],
         blobs=blobs,
     )

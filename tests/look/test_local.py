@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import re
+import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ import pytest
 from regard.base.errors import RegardError
 from regard.look import page
 from regard.look.document import decode_blob
-from regard.look.local import ACTIONS, respond, serve
+from regard.look.local import ACTIONS, LocalServer, respond, serve
 from regard.look.look import Look
 from regard.look.page import make_page
 from regard.pipeline.translator import Translator
@@ -131,6 +132,15 @@ def test_a_real_server_answers_and_stops(translation_look: Look) -> None:
             pass
     with pytest.raises(OSError, match="refused"):
         http.client.HTTPConnection("127.0.0.1", address.port, timeout=5).connect()
+
+
+def test_without_a_browser_a_warning_names_the_address(translation_look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = []
+    monkeypatch.setattr(webbrowser, "_tryorder", [])
+    monkeypatch.setattr(LocalServer, "wait", lambda server: addresses.append(server.url))
+    with pytest.warns(UserWarning, match="No browser could be opened") as warned:
+        translation_look.show()
+    assert [str(warning.message).rpartition(" ")[2] for warning in warned] == addresses
 
 
 def test_the_policy_allows_the_program_and_no_other() -> None:

@@ -28,6 +28,7 @@ import {
 } from "./overview.ts";
 
 const MAX_THUMBNAILS = 100;
+const REST = 80; // milliseconds
 const AXES: Record<GroupName, [string, string]> = {
   "encoder.self": ["the token that attends", "what it attends to"],
   "decoder.self": ["the token that is read", "what it attends to"],
@@ -54,6 +55,16 @@ function mount(context: Context): Mounted {
     () => store.notify(),
     16,
   );
+  // Exact weights of the row under the pointer, which a live page asks for once the pointer rests.
+  const exactRows = new Loader<number[]>(
+    (key) => {
+      const [group, layer, head, row] = key.split("|");
+      return live.row(group, Number(layer), Number(head), Number(row));
+    },
+    () => store.notify(["hover"]),
+    64,
+  );
+  let resting: ReturnType<typeof setTimeout> | undefined;
 
   const overviews = doc.attention.map((group) => makeOverview(context, group));
   const statisticList = h("div");
@@ -194,6 +205,7 @@ function mount(context: Context): Mounted {
     const raw = active();
     const cell =
       raw && matrix && raw.row < matrix.rows.length && (raw.column ?? 0) < matrix.columns.length ? raw : null;
+    if (cell) refineRow(state, group, cell.row);
     if (matrix && state.drawing === "lines") {
       lines = layoutLines(matrix, available - 6, state.locked);
       stage.draw(lines.width, lines.height, (renderer) => drawLines(renderer, matrix!, lines!, theme, cell));
@@ -206,6 +218,17 @@ function mount(context: Context): Mounted {
       if (!lens.hidden) drawLens(lens, matrix, cell ?? { row: 0, column: 0 }, theme);
     }
     readout.textContent = cell ? sentence(group, matrix!, cell) : matrix ? invitation(matrix) : "Reading the map …";
+  }
+
+  /** Replace the 8-bit values of a row by exact ones: at once if they are here, else once the pointer rests. */
+  function refineRow(state: State, group: Group, row: number): void {
+    clearTimeout(resting);
+    if (!live.available || !matrix || matrix.isExact(row)) return;
+    const keys = matrix.rows[row].members.map((member) => `${group.name}|${state.layer}|${state.head}|${member}`);
+    if (keys.every((key) => exactRows.has(key))) {
+      const weights = keys.map((key) => exactRows.read(key));
+      if (weights.every((list) => list !== undefined)) matrix.refine(row, weights);
+    } else resting = setTimeout(() => keys.forEach((key) => exactRows.read(key)), REST);
   }
 
   function saveCurrent() {
@@ -325,16 +348,17 @@ function isGenerating(group: Group): boolean {
 function sentence(group: Group, matrix: Matrix, cell: Cell): string {
   const name = (unit: { label: string }, index: number) => (unit.label ? quote(unit.label) : `cell ${index}`);
   const row = name(matrix.rows[cell.row], cell.row);
+  const show = matrix.isExact(cell.row) ? (weight: number) => weight.toFixed(4) : showWeight;
   const best = strongest(matrix, cell.row, 4)
     .filter((item) => item.weight >= 0.005)
-    .map((item) => `${name(matrix.columns[item.column], item.column)} ${showWeight(item.weight)}`);
+    .map((item) => `${name(matrix.columns[item.column], item.column)} ${show(item.weight)}`);
   const start = isGenerating(group) ? `Generating ${row}` : row;
   const hidden = matrix.hidden(cell.row);
-  const rest = hidden >= 0.01 ? ` Hidden special tokens hold ${showWeight(hidden)}.` : "";
+  const rest = hidden >= 0.01 ? ` Hidden special tokens hold ${show(hidden)}.` : "";
   const list = best.length ? `attends most to ${best.join(", ")}.` : "attends to nothing that is shown.";
   const join = isGenerating(group) ? ", the decoder " : " ";
   if (cell.column === null) return `${start}${join}${list}${rest}`;
-  const weight = showWeight(matrix.value(cell.row, cell.column));
+  const weight = show(matrix.value(cell.row, cell.column));
   return `${start} → ${name(matrix.columns[cell.column], cell.column)}: ${weight}. The row ${list}${rest}`;
 }
 

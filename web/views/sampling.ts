@@ -55,8 +55,8 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
       "div",
       { class: "columns" },
       h("div", {}, h("h3", {}, "Filters, in their order"), sliders),
-      h("div", { class: "wide" }, stageTitle, h("div", { class: "scroller" }, stages.element)),
-      h("div", {}, raceTitle, raceText, h("div", { class: "scroller" }, race.element), raceControls),
+      h("div", { class: "wide" }, stageTitle, makeScroller("Distributions", stages)),
+      h("div", {}, raceTitle, raceText, makeScroller("Race", race), raceControls),
     ),
   );
   let another: Race | null = null;
@@ -95,18 +95,23 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     drawRaceOf(step, filtered, recorded);
   }
 
-  function drawDistribution(step: SamplingStep, filtered: Filtered): void {
-    const last = filtered.stages[filtered.stages.length - 1].probabilities;
+  /** The most probable tokens and the sampled one, with their probabilities after each filter. */
+  function makeRows(step: SamplingStep, filtered: Filtered): Row[] {
     const order = byValue(filtered.stages[0].probabilities).slice(0, 12);
     if (!order.includes(step.token)) order[order.length - 1] = step.token;
-    const rows: Row[] = order.map((token) => ({
+    return order.map((token) => ({
       label: label(token),
       values: filtered.stages.map((stage) => stage.probabilities[token]),
       isChosen: token === step.token,
     }));
+  }
+
+  function drawDistribution(step: SamplingStep, filtered: Filtered): void {
+    const last = filtered.stages[filtered.stages.length - 1].probabilities;
+    const rows = makeRows(step, filtered);
     const kept = last.reduce((count, value) => count + Number(value > 0), 0);
     stageTitle.textContent = `${kept.toLocaleString("en")} of ${last.length.toLocaleString("en")} tokens are left`;
-    const names = filtered.stages.map((stage) => (stage.name === "model" ? "model" : stage.name));
+    const names = filtered.stages.map((stage) => stage.name);
     const layout = layoutStages(rows.length, names.length);
     stages.draw(layout.width, layout.height, (renderer, theme) => drawStages(renderer, rows, names, layout, theme));
     stages.element.setAttribute(
@@ -145,21 +150,11 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
         : null,
       saveButton(
         () => `sampling.${step.position}`,
-        () => ({ width: stages.base.clientWidth, height: stages.base.clientHeight }),
+        () => layoutStages(makeRows(step, filtered).length, filtered.stages.length),
         (renderer, theme) => {
-          const order = byValue(filtered.stages[0].probabilities).slice(0, 12);
-          const rows = order.map((token) => ({
-            label: label(token),
-            values: filtered.stages.map((stage) => stage.probabilities[token]),
-            isChosen: token === step.token,
-          }));
-          drawStages(
-            renderer,
-            rows,
-            filtered.stages.map((stage) => stage.name),
-            layoutStages(rows.length, filtered.stages.length),
-            theme,
-          );
+          const rows = makeRows(step, filtered);
+          const names = filtered.stages.map((stage) => stage.name);
+          drawStages(renderer, rows, names, layoutStages(rows.length, names.length), theme);
         },
       ),
     );
@@ -242,6 +237,11 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
   }
 
   return { element, update };
+}
+
+/** A part that scrolls sideways on a narrow page, by the keys too. */
+function makeScroller(label: string, stage: Stage): HTMLElement {
+  return h("div", { class: "scroller", tabindex: 0, role: "group", "aria-label": label }, stage.element);
 }
 
 function describeSettings(filters: Record<string, number | null>): string {

@@ -131,6 +131,7 @@ def _make_document(
         predictions=reading.predictions,
         masks=make_masks(record, leak),
         positions=[describe_positions(stacks[stack].position, stack, lengths[stack], blobs) for stack in stacks],
+        merges=None,
         notes=notes,
         blobs=blobs,
     )

@@ -327,6 +327,28 @@ class Prediction(TypedDict):
     probabilities: list[float]
 
 
+class MergeStep(TypedDict):
+    """One merge of BPE learning."""
+
+    left: str
+    right: str
+    count: int
+    """How often the pair occurred in the text before the merge."""
+    words: list[list[str]]
+    """The symbols of each word after the merge."""
+
+
+class Merges(TypedDict):
+    """BPE learning on a small text, merge by merge."""
+
+    words: list[str]
+    counts: list[int]
+    """How often each word occurs."""
+    start: list[list[str]]
+    """The symbols of each word before the first merge: its characters and the mark of its end."""
+    steps: list[MergeStep]
+
+
 class Document(TypedDict):
     """One text as a model processed it. Parts that do not apply are None or empty."""
 
@@ -349,6 +371,7 @@ class Document(TypedDict):
     predictions: list[Prediction]
     masks: list[MaskView]
     positions: list[Positions]
+    merges: Merges | None
     notes: list[str]
     """What a reader should know, e.g. that maps were left out of a saved file."""
     blobs: dict[str, Blob]

@@ -1,5 +1,6 @@
 """`Look`: the recorded text, its document, and what a live page may still ask for."""
 
+import warnings
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
@@ -59,11 +60,15 @@ class Look:
         return make_page({**self.document, "live": live})
 
     def show(self, port: int = 0) -> None:
-        """Serve the page on this machine only and open it in a browser; ends with Ctrl-C."""
+        """Serve the page on this machine only and open it in a browser; ends with Ctrl-C.
+
+        Where no browser can be opened, a warning names the address.
+        """
         from regard.look.local import serve  # it imports this module
 
         with serve(self, port) as server:
-            server.open_browser()
+            if not server.open_browser():
+                warnings.warn(f"No browser could be opened. The page is at {server.url}", stacklevel=2)
             server.wait()
 
     def _repr_html_(self) -> str:
