@@ -1,7 +1,7 @@
 """`regard train`: train a model from text, or resume a run. `regard.train.start` does the work; this file displays it.
 
 Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped on request after saving, 76 stopped by a
-loss spike, 130 after a second Ctrl-C.
+loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the code of the ranks.
 """
 
 import sys
@@ -17,8 +17,9 @@ from regard.cli.allocator import tune_allocator
 from regard.cli.options import takes_options
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
-from regard.train.options import RUN_FILE, UsageError
+from regard.train.options import RUN_FILE, FinishedError, UsageError
 from regard.train.start import make_plan, start
+from regard.train.worker import Worker
 
 if TYPE_CHECKING:
     from regard.train.events import Finished, Listener
@@ -30,6 +31,7 @@ regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
 regard train --resume my-model
+regard train --source train.en --target train.de --out my-model --ranks 4
 regard train --source train.en --target train.de --dry-run
 """
 USES = {  # by task: the command that runs the model, a text for it, and the options of `regard evaluate`
@@ -48,20 +50,82 @@ def train(options: TrainCommandOptions) -> None:
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
     started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
+    worker = Worker.from_environment()
+    if worker is not None:  # a launcher has started this process as one of several ranks
+        raise typer.Exit(worker.run(lambda: _train_rank(options, worker, started)))
     try:
         options = options.place_files()
         options.check()
         if options.dry_run:
             _print_plan(options)
             return
-        notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
-        with show_events() as listener:
-            finished = start(options, [listener], notes=notes, started=started)
+        code = _launch(options) if options.is_distributed else _train(options, started)
     except UsageError as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        _print_line(str(error), style="red")
         raise typer.Exit(2) from None
+    raise typer.Exit(code)
+
+
+def _train(options: TrainCommandOptions, started: float) -> int:
+    notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
+    with show_events() as listener:
+        finished = start(options, [listener], notes=notes, started=started)
     _print_next_steps(finished)
-    raise typer.Exit(EXIT_CODES[finished.reason])
+    return EXIT_CODES[finished.reason]
+
+
+def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) -> int:
+    """Train as one of several ranks. Only rank 0 displays; a further attempt resumes what an earlier one has done."""
+    options = options.place_files()
+    if worker.attempt:
+        options = options.for_next_attempt()
+    try:
+        if worker.rank == 0:
+            return _train(options, started)
+        tune_allocator(is_enabled=options.wants_tuned_allocator)
+        return EXIT_CODES[start(options, started=started).reason]
+    except FinishedError:
+        if worker.attempt == 0:
+            raise
+        return EXIT_CODES["finished"]  # the attempt before finished the run, and failed after that
+
+
+def _launch(options: TrainCommandOptions) -> int:
+    """Start the ranks and wait for their end; this process trains nothing."""
+    from regard.train.launch import launch  # these import torch.distributed: only when needed
+    from regard.train.rendezvous import Hosts, check_ranks
+
+    check_ranks(options.ranks or 1, options.device_name)
+    hosts = None
+    if options.hosts is not None and options.rendezvous is not None:
+        hosts = Hosts.parse(options.hosts, options.rendezvous)
+    arguments = sys.argv[1:]
+    if options.resume is not None and options.more is not None:  # a total, which the next attempt can repeat
+        from regard.train.fit import add_updates
+
+        total = add_updates(options.resume, options.more)
+        arguments = [*_remove_option(arguments, options.spell("more")), options.spell("updates"), str(total)]
+    arguments = ["-m", "regard", *arguments]
+    return launch(arguments, options.ranks or 1, hosts=hosts, report=lambda line: _print_line(line, style="yellow"))
+
+
+def _remove_option(arguments: list[str], name: str) -> list[str]:
+    """Remove an option and its value.
+
+    >>> _remove_option(["train", "--resume", "a", "--more", "5"], "--more")
+    ['train', '--resume', 'a']
+    >>> _remove_option(["train", "--more=5", "--resume", "a"], "--more")
+    ['train', '--resume', 'a']
+    """
+    return [
+        argument
+        for previous, argument in zip(["", *arguments], arguments, strict=False)
+        if name not in (previous, argument) and not argument.startswith(f"{name}=")
+    ]
+
+
+def _print_line(text: str, *, style: str) -> None:
+    Console(stderr=True).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_plan(options: TrainCommandOptions) -> None:

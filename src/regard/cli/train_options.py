@@ -15,6 +15,39 @@ class TrainCommandOptions(TrainOptions):
     """The options of a training run, spelled in errors as on the command line."""
 
     files: StringList = None
+    ranks: int | None = None
+    hosts: int | None = None
+    rendezvous: str | None = None
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether several processes train the model."""
+        return (self.ranks or 1) > 1 or (self.hosts or 1) > 1
+
+    def check(self) -> None:
+        """Raise an error for options that exclude each other or a folder that cannot be used; it reads no corpus."""
+        super().check()
+        for name in ("ranks", "hosts"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise UsageError(f"{self.spell(name)} must be positive, got {number}.", fix="Give at least 1.")
+        if self.rendezvous is None and (self.hosts or 1) > 1:
+            fix = f"Add {self.spell(rendezvous='HOST:PORT')} with the address of the first host."
+            raise UsageError(f"{self.spell('hosts')} needs {self.spell('rendezvous')}.", fix=fix)
+        if self.rendezvous is not None and (self.hosts or 1) == 1:
+            fix = f"Add {self.spell(hosts='N')}, or leave out {self.spell('rendezvous')}."
+            raise UsageError(f"{self.spell('rendezvous')} needs {self.spell('hosts')} of at least 2.", fix=fix)
+        if self.is_distributed and self.dry_run:
+            fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
+            raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
+
+    def for_next_attempt(self) -> Self:
+        """Return the options with which the ranks of the same command start again after a failure.
+
+        A new run that has begun is resumed. Its folder was empty when the command began, so what it holds is ours.
+        """
+        if self.out is None or not (self.out / RUN_FILE).is_file():
+            return self
+        return type(self)(resume=self.out, pause_at=self.pause_at, track=self.track)
 
     def place_files(self) -> Self:
         """Return the options with the files in the place of the options that they stand for.
@@ -85,6 +118,9 @@ TRAIN_PARAMETERS = {
     "accept": option("With --resume: continue although data or settings changed.", metavar="data|config"),
     "pause_at": option("Stop after this update; continue with --resume.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
+    "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
+    "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
+    "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
     "force": option("Train although the corpus check advises against it.", "--force"),
     "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
 }
@@ -96,6 +132,7 @@ PANELS = {  # the headings of the options in the help
     "Length of training": ("minutes", "updates", "pause_at"),
     "Output": ("out", "track", "dry_run"),
     "Continue a run": ("resume", "more", "accept"),
+    "Several processes": ("ranks", "hosts", "rendezvous"),
 }
 for panel, names in PANELS.items():
     for name in names:

@@ -35,6 +35,7 @@ from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
 from regard.train.length_ratio import compute_max_length_ratio
+from regard.train.options import FinishedError
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
@@ -141,6 +142,13 @@ def resume(
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
             return _run(new_run, run_folder, listeners, pause_at, stop_request, started)
+
+
+def add_updates(folder: Path, more: int) -> int:
+    """Return the total number of updates of a run with `more` added."""
+    run_folder = RunFolder(folder)
+    run = RUN_FILES.load(run_folder.run)
+    return _planned_updates(run, _load_newest_state(run_folder, run)) + more
 
 
 def is_finished(folder: Path) -> bool:
@@ -360,6 +368,6 @@ def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
     is_patience_changed = done < total and "validation.patience" in changed
     if progress["finished"] and not is_extended and not is_patience_changed:
         fix = "Use its model, or continue with --more N" + (" or another validation.patience." if done < total else ".")
-        raise RegardError(
+        raise FinishedError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix
         )

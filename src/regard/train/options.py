@@ -20,6 +20,10 @@ class UsageError(RegardError):
     """Options that cannot be combined."""
 
 
+class FinishedError(RegardError):
+    """The run is finished: there is nothing left to train."""
+
+
 @dataclass(frozen=True)
 class TrainOptions:
     """The options of a training run; None means not given."""

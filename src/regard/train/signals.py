@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from regard.train.worker import RELAYED_SIGTERM, is_launched
+
 
 class StopRequest:
     """Records whether a signal requested a stop, and which one."""
@@ -22,17 +24,22 @@ class StopRequest:
         if self.signal_name is not None and signum == signal.SIGINT:
             self.is_forced = True
             raise KeyboardInterrupt
-        self.signal_name = signal.Signals(signum).name
+        self.signal_name = signal.Signals(signal.SIGTERM if signum == RELAYED_SIGTERM else signum).name
 
 
 @contextmanager
 def handle_signals() -> Iterator[StopRequest]:
-    """Handle SIGTERM and Ctrl-C inside this block; does nothing outside the main thread, where Python forbids it."""
+    """Handle SIGTERM and Ctrl-C inside this block; does nothing outside the main thread, where Python forbids it.
+
+    A rank of our launcher leaves SIGTERM alone: the launcher ends ranks with it when another one has failed, and passes
+    on the SIGTERM of a user as another signal.
+    """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    previous_handlers = {signum: signal.signal(signum, request.handle) for signum in (signal.SIGTERM, signal.SIGINT)}
+    stop_signal = RELAYED_SIGTERM if is_launched() else signal.SIGTERM
+    previous_handlers = {signum: signal.signal(signum, request.handle) for signum in (stop_signal, signal.SIGINT)}
     try:
         yield request
     except Exception as error:

@@ -1,0 +1,147 @@
+"""The launcher: exit codes, restarts, errors and signals of several ranks, on one host and on two."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.train.launch import launch
+from regard.train.rendezvous import Hosts, check_ranks, count_cores, find_interface
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),  # the agent leaves files open
+]
+
+
+def _launch(action: str, report: list[str] | None = None) -> int:
+    lines: list[str] = [] if report is None else report
+    return launch(["-m", "tests.train.launched", action], 2, report=lines.append)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "src"), str(ROOT))))
+    monkeypatch.chdir(ROOT)
+    yield
+    gc.collect()  # closes the files of the agent while the warning is ignored
+
+
+@pytest.mark.parametrize("code", [0, 75, 76])
+def test_the_exit_code_of_the_ranks_is_that_of_the_launcher(code: int) -> None:
+    assert _launch(str(code)) == code
+
+
+def test_only_rank_0_reaches_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    assert _launch("0") == 0
+    assert capfd.readouterr() == ("rank 0 of 2\n", "")
+
+
+def test_ranks_share_the_cores_and_listen_on_the_loopback_device_only(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert _launch("environment") == 0
+    assert f"OMP_NUM_THREADS={max(1, count_cores() // 2)} GLOO_SOCKET_IFNAME=lo" in capfd.readouterr().out
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert _launch("environment") == 0
+    assert "OMP_NUM_THREADS=7" in capfd.readouterr().out
+
+
+def test_after_a_kill_all_ranks_start_again() -> None:
+    report: list[str] = []
+    began = time.monotonic()
+    assert _launch("kill", report) == 0
+    assert report == ["Rank 1 was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."]
+    assert time.monotonic() - began < 20, "rank 0 slept on"
+
+
+def test_an_error_that_would_come_again_ends_the_run_and_names_its_rank() -> None:
+    report: list[str] = []
+    with pytest.raises(
+        RegardError, match=r"Rank 1: There are too few sentences.\n  where: train.en\n  fix:   Add some."
+    ):
+        _launch("refuse", report)
+    assert report == []
+
+
+def test_a_defect_is_tried_again_and_then_shown() -> None:
+    report: list[str] = []
+    with pytest.raises(RegardError, match=r"(?s)Rank 1 failed: ValueError: a defect. .* 4 attempts.*Traceback"):
+        _launch("crash", report)
+    assert [line.split(";")[1] for line in report] == [" 2 restarts left.", " 1 restart left.", " 0 restarts left."]
+
+
+def test_a_rank_that_fails_after_rank_0_has_finished_changes_nothing() -> None:
+    report: list[str] = []
+    assert _launch("late", report) == 0
+    assert report == []
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_the_ranks_hear_of_a_signal_and_their_code_counts(name: str) -> None:
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert _launch(name) == 75
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
+
+
+def test_a_second_ctrl_c_kills_ranks_that_do_not_answer() -> None:
+    began = time.monotonic()
+    assert _launch("impatient") == 128 + signal.SIGINT
+    assert time.monotonic() - began < 20
+
+
+def test_a_signal_while_the_ranks_start_ends_them() -> None:
+    report: list[str] = []
+    assert _launch("early", report) == 128 + signal.SIGTERM
+    assert report == []
+
+
+def test_ranks_end_with_their_launcher() -> None:
+    program = "from regard.train.launch import launch; launch(['-m', 'tests.train.launched', 'wait'], 2, report=print)"
+    launcher = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == "rank 0 of 2\n"
+    ranks = _children(launcher.pid)
+    assert len(ranks) == 2
+    launcher.kill()
+    launcher.wait()
+    launcher.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{rank}").exists() for rank in ranks) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
+
+
+def _children(parent: int) -> list[int]:
+    stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    ids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat")]
+    return [process for process, fields in zip(ids, stats, strict=True) if fields[1] == str(parent)]
+
+
+def test_more_ranks_than_the_host_has_cores_are_refused() -> None:
+    check_ranks(count_cores(), "cpu")
+    with pytest.raises(RegardError, match=f"Give --ranks {count_cores()}, or use several hosts with --hosts"):
+        check_ranks(count_cores() + 1, "cpu")
+    with pytest.raises(RegardError, match=r"need 99 GPUs; this host has \d"):
+        check_ranks(99, "cuda")
+
+
+def test_the_address_of_the_first_host_needs_a_port() -> None:
+    assert Hosts.parse(2, "10.0.0.1:29400") == Hosts(2, "10.0.0.1", 29400)
+    for text in ("10.0.0.1", ":29400", "10.0.0.1:", "10.0.0.1:99999", "10.0.0.1:port"):
+        with pytest.raises(RegardError, match="HOST:PORT"):
+            Hosts.parse(2, text)
+
+
+def test_the_interface_of_an_address_is_found() -> None:
+    assert find_interface("127.0.0.1") == "lo"
+    assert find_interface("203.0.113.1") is None
