@@ -91,9 +91,9 @@ def test_positions_end_with_the_table(tmp_path: Path) -> None:
     write_ctranslate2(tmp_path, stored, positions=8)
     assert count_positions(stored.settings, 8) == {"encoder": 8, "decoder": 8}
     translator = ctranslate2.Translator(str(tmp_path), intra_threads=1)
-    assert len(translator.score_batch(as_text([SOURCES[0]]), as_text([[3] * 7]))[0].log_probs) == 8
-    with pytest.raises(RuntimeError, match="8"):
-        translator.score_batch(as_text([SOURCES[0]]), as_text([[3] * 8]))
+    assert len(translator.score_batch(as_text([SOURCES[0]]), as_text([[3] * 8]))[0].log_probs) == 9
+    with pytest.raises(RuntimeError, match="9"):
+        translator.score_batch(as_text([SOURCES[0]]), as_text([[3] * 9]))
     assert count_positions(MODEL_FILES.parse(make_decoder_only(STACKS["rotary"]))) == {"decoder": None}
     learned = MODEL_FILES.parse(make_encoder_only(STACKS["learned"]))
     assert count_positions(learned) == {"encoder": 32}

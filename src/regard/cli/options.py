@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -49,6 +50,23 @@ TargetLanguage = Annotated[
 LengthExponent = Annotated[
     float,
     option("Exponent of the length normalization; larger values favour longer texts.", min=0.0, panel=SEARCH_PANEL),
+]
+
+
+class Engine(StrEnum):
+    """The engines that run a model."""
+
+    torch = "torch"
+    ctranslate2 = "ctranslate2"
+    auto = "auto"
+
+
+EngineOption = Annotated[
+    Engine,
+    option(
+        "Run the model in PyTorch, or its export MODEL-ctranslate2 (`regard export`); auto: that if its parity passed.",
+        metavar="NAME",
+    ),
 ]
 Window = Annotated[int | None, option("Context window in tokens for long texts (language models).", min=2)]
 BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=1)]

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
@@ -14,13 +14,14 @@ from regard.base.formatting import pluralize
 
 if TYPE_CHECKING:
     from regard.pipeline.encoding import Pipeline
+    from regard.pipeline.load import Engine
 
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
 AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
 COMMANDS = {"Translator": "translate", "TextGenerator": "generate", "FillMask": "fill", "Classifier": "label"}
 
 
-def load_as(folder: Path, pipeline_class: type[AnyPipeline]) -> AnyPipeline:
+def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torch") -> AnyPipeline:
     """Load the model of a folder as this pipeline.
 
     Raises:
@@ -28,12 +29,14 @@ def load_as(folder: Path, pipeline_class: type[AnyPipeline]) -> AnyPipeline:
     """
     from regard.pipeline.load import load  # imports torch: only when needed
 
-    pipeline = load(folder)
+    pipeline = load(folder, engine=cast("Engine", engine))
     if not isinstance(pipeline, pipeline_class):
+        names = [base.__name__ for base in type(pipeline).__mro__]
+        command = next(command for name, command in COMMANDS.items() if name in names)
         raise RegardError(
             f"This is a {pipeline.kind}, not a {pipeline_class.kind}.",
             where=str(folder),
-            fix=f'Use `regard {COMMANDS[type(pipeline).__name__]} {folder} "..."`.',
+            fix=f'Use `regard {command} {folder} "..."`.',
         )
     return pipeline
 

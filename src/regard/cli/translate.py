@@ -16,6 +16,8 @@ from regard.cli.options import (
     OUTPUT_PANEL,
     SEARCH_PANEL,
     BatchTokens,
+    Engine,
+    EngineOption,
     InputFile,
     LengthExponent,
     ModelArgument,
@@ -85,6 +87,7 @@ def translate(
     ] = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
+    engine: EngineOption = Engine.torch,
     document: Annotated[
         bool,
         option("The input is one document: split it into sentences, keep its layout.", "--document", panel=INPUT_PANEL),
@@ -137,11 +140,12 @@ def translate(
         ),
         "n_best": n_best,
         "seed": seed,
+        "with_scores": as_json or n_best > 1,
     }
     # An input that cannot be read raises its error before an existing output file is overwritten.
     documents = texts or [read_text(input_file)] if document else []
     lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
-    translator = _load_translator(folder, ensemble or [])
+    translator = _load_translator(folder, ensemble or [], engine)
     with ExitStack() as stack:
         out = (
             sys.stdout
@@ -174,11 +178,13 @@ def translate(
             out.flush()
 
 
-def _load_translator(folder: Path, ensemble: list[Path]) -> "Translator":
+def _load_translator(folder: Path, ensemble: list[Path], engine: Engine) -> "Translator":
     from regard.pipeline.ensemble import EnsembleTranslator
     from regard.pipeline.translator import Translator
 
-    translators = [load_as(path, Translator) for path in (folder, *ensemble)]
+    if ensemble and engine is not Engine.torch:
+        raise RegardError("An ensemble runs in PyTorch.", fix="Leave out --engine or --with.")
+    translators = [load_as(path, Translator, engine) for path in (folder, *ensemble)]
     return EnsembleTranslator(translators) if ensemble else translators[0]
 
 

@@ -24,6 +24,10 @@ from regard.base.extras import import_optional
 from regard.config import codec, parts
 from regard.config import model as config
 from regard.config.exportable import exportable_to
+from regard.exchange.export import ExportOptions, ExportReport
+from regard.exchange.parity import measure_parity
+from regard.exchange.parity_runners import Tokens
+from regard.exchange.parity_samples import Sample
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
@@ -34,7 +38,10 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer
 from regard.nn.positions import Learned, RelativeBias, Sinusoidal
 from regard.nn.stack import Stack
-from regard.store.model_folder import MODEL, StoredModel
+from regard.pipeline.ctranslate2 import NAME, GenerationEngine, TranslationEngine
+from regard.pipeline.search import Beam
+from regard.store.export_folder import ExportInfo, hash_of_weights
+from regard.store.model_folder import MODEL, WEIGHTS, StoredModel, read_model
 
 TYPES = ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16")
 """Types of the stored weights. CTranslate2 computes in float32 where the device lacks float16 or bfloat16."""
@@ -43,6 +50,57 @@ POSITIONS = 2048
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
 
 Array = npt.NDArray[np.float32]
+
+
+def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
+    """Export a model folder to CTranslate2, and compare the engines (`regard.exchange.parity`).
+
+    Raises:
+        RegardError: CTranslate2 cannot represent the model, or a float32 export differs from it.
+    """
+    stored = read_model(model)
+    dtype, positions = options.dtype or "float32", options.max_positions or POSITIONS
+    write_ctranslate2(folder, stored, dtype, positions)
+    info = ExportInfo(NAME, dtype, hash_of_weights(model, WEIGHTS), count_positions(stored.settings, positions))
+    info.write(folder)
+    summary = f"CTranslate2, {dtype}, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
+    if isinstance(stored.settings, config.EncoderOnly):
+        return ExportReport(summary, ("CTranslate2 returns hidden states: there is no parity of outputs.",))
+    limits = [limit for limit in info.max_positions.values() if limit is not None]
+    parity = measure_parity(
+        stored,
+        CTranslate2Runner(folder, info, stored),
+        must_match=dtype == "float32",
+        max_positions=min(limits) if limits else None,
+    )
+    parity.write(folder)
+    return ExportReport(summary, parity.describe())
+
+
+class CTranslate2Runner:
+    """An exported model that generates text, for the parity test."""
+
+    engine, stops_early = NAME, True
+
+    def __init__(self, folder: Path, info: ExportInfo, stored: StoredModel) -> None:
+        specials = stored.tokenizers.target.specials
+        engine_class = TranslationEngine if isinstance(stored.model, EncoderDecoder) else GenerationEngine
+        self._engine = engine_class(folder, info, specials.eos, specials.not_text, torch.device("cpu"))
+        self.version, self.compute_type = self._engine.version, self._engine.compute_type
+
+    def score(self, samples: Sequence[Sample]) -> list[list[float]]:
+        """Return the log-probability of each target token."""
+        return self._engine.score([sample.source for sample in samples], [sample.target for sample in samples])
+
+    def greedy(self, samples: Sequence[Sample]) -> Tokens:
+        """Return what greedy search generates."""
+        return self.beam(samples, 1)
+
+    def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens:
+        """Return what beam search generates."""
+        sources, max_lengths = [sample.source for sample in samples], [sample.max_length for sample in samples]
+        outputs = self._engine.find(sources, max_lengths, Beam(beam_size), with_scores=False)
+        return [list(hypotheses[0].tokens) for hypotheses in outputs]
 
 
 def write_ctranslate2(
@@ -247,14 +305,17 @@ class _Writer:
                 attention_spec.relative_attention_max_distance = np.dtype("int32").type(stack.position.distance)
 
     def _make_table(self, stack: Stack, spec: Any) -> Array:
-        """Return the position table; zeros for a model without positions: without a table it adds its own sinusoid."""
+        """Return the position table; zeros for a model without positions: without a table it adds its own sinusoid.
+
+        It has one more row than positions: the engine scores a text with eos, also one that did not end.
+        """
         position = stack.position
         if isinstance(position, Learned):
-            return _copy(position.table.weight[position.offset :])
+            return np.pad(_copy(position.table.weight[position.offset :]), ((0, 1), (0, 0)))
         if isinstance(position, Sinusoidal):
-            return _copy(position.encode(torch.arange(self.positions)[None])[0])
+            return _copy(position.encode(torch.arange(self.positions + 1)[None])[0])
         width = (spec.embeddings[0] if isinstance(spec.embeddings, list) else spec.embeddings).weight.shape[1]
-        return np.zeros((self.positions, width), np.float32)
+        return np.zeros((self.positions + 1, width), np.float32)
 
     def _fill_layer(self, spec: Any, layer: Layer) -> None:
         self._fill_attention(spec.self_attention, layer.attention, is_self=True)
@@ -296,18 +357,19 @@ def _fill_norm(spec: Any, norm: nn.Module) -> None:
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)  # noqa: S101 - `make_norm` makes no others
     spec.gamma = _copy(norm.weight)
     if isinstance(norm, nn.LayerNorm):
-        spec.beta = np.zeros_like(spec.gamma) if norm.bias is None else _copy(norm.bias)
+        spec.beta = _copy_bias(norm, len(spec.gamma))
 
 
 def _fill_linear(spec: Any, linears: Sequence[nn.Linear]) -> None:
     """Fill a linear specification with several of ours, one above the other; a missing bias beside others is zeros."""
     spec.weight = np.concatenate([_copy(linear.weight) for linear in linears])
     if any(linear.bias is not None for linear in linears):
-        biases = [
-            np.zeros(linear.out_features, np.float32) if linear.bias is None else _copy(linear.bias)
-            for linear in linears
-        ]
-        spec.bias = np.concatenate(biases)
+        spec.bias = np.concatenate([_copy_bias(linear, linear.out_features) for linear in linears])
+
+
+def _copy_bias(module: nn.Module, size: int) -> Array:
+    bias = getattr(module, "bias", None)
+    return np.zeros(size, np.float32) if bias is None else _copy(bias)
 
 
 def _copy(tensor: Tensor) -> Array:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, create_folder, explain_full_disk
+from regard.store.export_folder import default_folder
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ TARGETS = {
     ),
     "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8")),
     "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32")),
+    "ctranslate2": Target(
+        "ctranslate2",
+        'a folder for CTranslate2, which `regard.load(..., engine="ctranslate2")` also runs',
+        ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16"),
+    ),
 }
 
 
@@ -80,7 +86,7 @@ def export_model(
     Args:
         model: A model folder, or a run folder (its best model is exported).
         target: Name of the target, one of `TARGETS`.
-        out: The folder to create. Default: see `default_folder`.
+        out: The folder to create. Default: see `regard.store.export_folder.default_folder`.
         options: Options of the targets.
         replace: Replace an older export.
 
@@ -107,16 +113,6 @@ def export_model(
     with explain_full_disk(folder), create_folder(folder, replace=replace) as temporary_folder:
         report = exporter(path, temporary_folder, options)
     return folder, report
-
-
-def default_folder(model: AnyPath, target: str) -> Path:
-    """Return the folder of an export beside the model.
-
-    >>> str(default_folder("runs/my-model/", "ctranslate2"))
-    'runs/my-model-ctranslate2'
-    """
-    path = Path(model).absolute() if str(model) in (".", "") else Path(model)
-    return path.with_name(f"{path.name}-{target}")
 
 
 def find_exporter(target: str, options: ExportOptions) -> Exporter:

@@ -12,6 +12,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.decode.filters import Filters
+from regard.decode.protocol import Hypothesis
 from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
@@ -48,6 +49,7 @@ class TextGenerator(Pipeline):
     """
 
     kind = "language model"
+    engine_name = "torch"
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.task != "continue":
@@ -132,8 +134,10 @@ class TextGenerator(Pipeline):
         with self.prepared(), torch.inference_mode():
             for indices in _batch_equal_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
                 batch_ids = [prompt_ids[index] for index in indices]
-                inputs = self.make_search_input(batch_ids, max_new_tokens, generator, forbidden)
-                for index, hypotheses in zip(indices, search.find(replace(inputs, n_best=n_best)), strict=True):
+                outputs = self._find(
+                    batch_ids, max_new_tokens, search, n_best=n_best, forbidden=forbidden, generator=generator
+                )
+                for index, hypotheses in zip(indices, outputs, strict=True):
                     results[index] = make_result(
                         GeneratedText,
                         hypotheses,
@@ -222,6 +226,20 @@ class TextGenerator(Pipeline):
             self._decoder.step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator
         )
         return Constraints(forbidden=forbidden).apply(inputs, tokenizer, range(len(prompt_ids)))
+
+    def _find(
+        self,
+        prompt_ids: list[list[int]],
+        max_new_tokens: int,
+        search: Search,
+        *,
+        n_best: int,
+        forbidden: Sequence[str],
+        generator: torch.Generator,
+    ) -> list[list[Hypothesis]]:
+        """Search for the continuations of a batch; other engines override this."""
+        inputs = self.make_search_input(prompt_ids, max_new_tokens, generator, forbidden)
+        return search.find(replace(inputs, n_best=n_best))
 
     @torch.inference_mode()
     def _stream(

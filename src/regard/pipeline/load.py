@@ -1,25 +1,33 @@
 """Load a model folder as the pipeline for its task."""
 
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeVar, overload
+from typing import Literal, TypeVar, get_args, overload
 
 import torch
 
 from regard.base.errors import RegardError
-from regard.base.files import AnyPath
+from regard.base.files import AnyPath, verify
+from regard.config import codec
 from regard.config import model as settings_of
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.device import check_device
 from regard.pipeline.classifier import Classifier
+from regard.pipeline.ctranslate2 import NAME as CTRANSLATE2
+from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTranslate2Translator
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
-from regard.store.model_folder import read_model
+from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
+from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model
+from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
 AnyPipeline = Translator | TextGenerator | FillMask | Classifier
+Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
     "translate": Translator,
@@ -31,25 +39,37 @@ TASKS: dict[str, type[AnyPipeline]] = {
 
 
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["translate"]) -> Translator: ...
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["translate"], engine: Engine = "torch"
+) -> Translator: ...
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["continue"]) -> TextGenerator: ...
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["continue"], engine: Engine = "torch"
+) -> TextGenerator: ...
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["fill"]) -> FillMask: ...
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["fill"], engine: Engine = "torch"
+) -> FillMask: ...
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["classify", "tag"]) -> Classifier: ...
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["classify", "tag"], engine: Engine = "torch"
+) -> Classifier: ...
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: None = None) -> AnyPipeline: ...
+def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: None = None, engine: Engine = "torch") -> AnyPipeline: ...
 
 
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: str | None = None) -> AnyPipeline:
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: str | None = None, engine: Engine = "torch"
+) -> AnyPipeline:
     """Load a model and check its files against the manifest.
 
     Args:
-        folder: A model folder, or a run folder (its best model is loaded).
+        folder: A model folder, a run folder (its best model is loaded), or an export to CTranslate2.
         device: Device of the model's parameters.
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
             `load_generator`, `load_fill_mask` and `load_classifier`.
+        engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
+            export itself. `auto` does so if there is an export of these weights whose parity passed.
 
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
@@ -57,41 +77,30 @@ def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: str | None = None)
 
     Raises:
         DamagedError: A file differs from the manifest.
-        RegardError: The folder holds no model, the model has another task or one without a pipeline, or there is no
-            such device.
+        RegardError: The folder holds no model, the model has another task or one without a pipeline, there is no
+            such device, or no export for the engine.
     """
     if task is not None and task not in TASKS:
         raise RegardError(f"There is no pipeline for the task '{task}'.", fix=f"Use one of: {', '.join(TASKS)}.")
+    if engine not in get_args(Engine):
+        raise RegardError(f"There is no engine '{engine}'.", fix=f"Use one of: {', '.join(get_args(Engine))}.")
     check_device(device)
-    stored = read_model(Path(folder))
-    model, settings, tokenizers = stored.model.to(device), stored.settings, stored.tokenizers
-    pipeline: AnyPipeline
-    if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
-        pipeline = Translator(model, tokenizers, settings)
-    elif isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
-        pipeline = TextGenerator(model, tokenizers, settings)
-    elif isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and settings.task != "embed":
-        pipeline_class = FillMask if settings.task == "fill" else Classifier
-        pipeline = pipeline_class(model, tokenizers, settings)
-    else:
-        raise RegardError(
-            f"A model of the family '{settings.family}' (task '{settings.task}') has no pipeline yet.",
-            where=str(stored.path),
-            fix="Read it with regard.store.model_folder.read_model and call the model.",
-        )
-    if task is not None and settings.task != task:
-        raise _wrong_task(f"This model's task is '{settings.task}', not '{task}'.", pipeline, folder)
+    path = Path(folder)
+    export = _find_export(path, engine)
+    pipeline = _load_torch(path, device) if export is None else _load_export(export, path, device)
+    if task is not None and pipeline.settings.task != task:
+        raise _wrong_task(f"This model's task is '{pipeline.settings.task}', not '{task}'.", pipeline, folder)
     return pipeline
 
 
-def load_translator(folder: AnyPath, device: AnyDevice = "cpu") -> Translator:
+def load_translator(folder: AnyPath, device: AnyDevice = "cpu", *, engine: Engine = "torch") -> Translator:
     """Load a translation model; as `load`, but another kind of model is an error."""
-    return _load_as(Translator, folder, device)
+    return _load_as(Translator, folder, device, engine)
 
 
-def load_generator(folder: AnyPath, device: AnyDevice = "cpu") -> TextGenerator:
+def load_generator(folder: AnyPath, device: AnyDevice = "cpu", *, engine: Engine = "torch") -> TextGenerator:
     """Load a language model that continues texts; as `load`, but another kind of model is an error."""
-    return _load_as(TextGenerator, folder, device)
+    return _load_as(TextGenerator, folder, device, engine)
 
 
 def load_fill_mask(folder: AnyPath, device: AnyDevice = "cpu") -> FillMask:
@@ -104,11 +113,72 @@ def load_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> Classifier:
     return _load_as(Classifier, folder, device)
 
 
-def _load_as(pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice) -> Requested:
-    pipeline = load(folder, device)
+def _load_as(
+    pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
+) -> Requested:
+    pipeline = load(folder, device, engine=engine)
     if not isinstance(pipeline, pipeline_class):
         raise _wrong_task(f"This is a {pipeline.kind}, not a {pipeline_class.kind}.", pipeline, folder)
     return pipeline
+
+
+def _load_torch(folder: Path, device: AnyDevice) -> AnyPipeline:
+    stored = read_model(folder)
+    model, settings, tokenizers = stored.model.to(device), stored.settings, stored.tokenizers
+    if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
+        return Translator(model, tokenizers, settings)
+    if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
+        return TextGenerator(model, tokenizers, settings)
+    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and settings.task != "embed":
+        pipeline_class = FillMask if settings.task == "fill" else Classifier
+        return pipeline_class(model, tokenizers, settings)
+    raise RegardError(
+        f"A model of the family '{settings.family}' (task '{settings.task}') has no pipeline yet.",
+        where=str(stored.path),
+        fix="Read it with regard.store.model_folder.read_model and call the model.",
+    )
+
+
+def _find_export(folder: Path, engine: Engine) -> Path | None:
+    """Return the export that the engine runs; None: PyTorch runs the model."""
+    if is_export(folder):
+        if engine == "torch":
+            fix = "Load it with engine='ctranslate2' (on the command line: --engine ctranslate2)."
+            raise RegardError("This is an export, not a model of PyTorch.", where=str(folder), fix=fix)
+        return folder
+    if engine == "torch" or (engine == "auto" and find_spec("ctranslate2") is None):
+        return None
+    model = find_model(folder)
+    problem = "There is no export of this model to CTranslate2."
+    for place in find_exports(folder, model, CTRANSLATE2):
+        if read_export_info(place).weights != hash_of_weights(model, WEIGHTS):
+            problem = f"The export {place} was made from other weights."
+        elif engine == CTRANSLATE2 or read_parity(place).get("passed") is True:
+            return place
+    if engine == "auto":
+        return None
+    raise RegardError(problem, where=str(folder), fix=f"Run `regard export {folder} --to ctranslate2 --replace`.")
+
+
+def _load_export(export: Path, folder: Path, device: AnyDevice) -> AnyPipeline:
+    """Load an export; `folder` holds the PyTorch model for what the engine lacks, unless it is the export itself."""
+    verify(export)
+    info, settings, tokenizers = (
+        read_export_info(export),
+        codec.MODEL_FILES.load(export / MODEL),
+        TokenizerPair.load(export),
+    )
+    if info.engine == CTRANSLATE2 and isinstance(settings, settings_of.EncoderDecoder):
+        load_torch = None if folder == export else partial(load_translator, folder, device)
+        return CTranslate2Translator(export, info, tokenizers, settings, torch.device(device), load_torch)
+    if info.engine == CTRANSLATE2 and isinstance(settings, settings_of.DecoderOnly):
+        load_generator_lazily = None if folder == export else partial(load_generator, folder, device)
+        return CTranslate2Generator(export, info, tokenizers, settings, torch.device(device), load_generator_lazily)
+    raise RegardError(
+        f"There is no pipeline for an export of the family '{settings.family}' to {info.engine}.",
+        where=str(export),
+        fix="Load the model with engine='torch', or the export with its own library.",
+    )
 
 
 def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardError:
@@ -118,5 +188,5 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         FillMask: load_fill_mask,
         Classifier: load_classifier,
     }
-    loader = loaders[type(pipeline)].__name__
-    return RegardError(what, where=str(folder), fix=f"Use regard.{loader}({str(folder)!r}).")
+    loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
+    return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.decode.filters import Filters
-from regard.decode.protocol import State, Step
+from regard.decode.protocol import Hypothesis, State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.attention import RecordedAttention, record_attention
@@ -48,6 +48,7 @@ class TranslateOptions(TypedDict, total=False):
     target_language: TargetLanguage
     batch_tokens: int
     seed: int | None
+    with_scores: bool
     report: Callable[[int], None] | None
 
 
@@ -62,6 +63,7 @@ class Translator(Pipeline):
     """
 
     kind = "translation model"
+    engine_name = "torch"
 
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
         if settings.task != "translate":
@@ -96,6 +98,7 @@ class Translator(Pipeline):
         target_language: TargetLanguage = None,
         batch_tokens: int = 4096,
         seed: int | None = None,
+        with_scores: bool = True,
         report: Callable[[int], None] | None = None,
     ) -> Translation | list[Translation]:
         """Translate one text or each of several texts.
@@ -110,6 +113,8 @@ class Translator(Pipeline):
             target_language: Language to translate into, one for all texts or one for each (multilingual models).
             batch_tokens: Maximum number of source tokens in a batch, padding and beams included.
             seed: Random seed of a search that samples; the same seed, texts and batches give the same translations.
+            with_scores: Whether results need `score` and `logprobs`. Without them CTranslate2 saves a pass; PyTorch
+                computes them in any case.
             report: Called after each batch with the number of texts that it finished.
 
         Returns:
@@ -134,13 +139,16 @@ class Translator(Pipeline):
         with self.prepared(), torch.inference_mode():
             for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
                 indices = [nonempty[number] for number in batch]
-                inputs = self.make_search_input(
-                    [sources[index] for index in indices], [max_lengths[index] for index in indices], generator
+                results = self._find(
+                    [sources[index] for index in indices],
+                    [max_lengths[index] for index in indices],
+                    search,
+                    n_best=n_best,
+                    indices=indices,
+                    constraints=constraints,
+                    generator=generator,
+                    with_scores=with_scores,
                 )
-                inputs = replace(inputs, n_best=n_best)
-                if constraints is not None:
-                    inputs = constraints.apply(inputs, target, indices)
-                results = search.find(inputs)
                 for index, hypotheses in zip(indices, results, strict=True):
                     translations[index] = make_result(
                         Translation, hypotheses, target, n_best, should_rerank=search.reranks
@@ -286,6 +294,24 @@ class Translator(Pipeline):
         prompt = source.new_full((len(sources), 1), specials.bos)
         suppressed = torch.tensor(self._suppressed, dtype=torch.long, device=self.device)
         return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+
+    def _find(
+        self,
+        sources: list[list[int]],
+        max_lengths: list[int],
+        search: Search,
+        *,
+        n_best: int,
+        indices: Sequence[int],
+        constraints: Constraints | None,
+        generator: torch.Generator,
+        with_scores: bool,  # noqa: ARG002 - this engine always has them
+    ) -> list[list[Hypothesis]]:
+        """Search for the translations of a batch; other engines override this."""
+        inputs = replace(self.make_search_input(sources, max_lengths, generator), n_best=n_best)
+        if constraints is not None:
+            inputs = constraints.apply(inputs, self.tokenizers.target, indices)
+        return search.find(inputs)
 
     @torch.inference_mode()
     def _stream(

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
 from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
 from regard.data.shards.shard import Shards
+from regard.store.examples import ValidationExample, read_examples
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -39,20 +39,9 @@ from regard.train.events import Listener, Message, Stage
 from regard.train.parts import PartExamples, TrainingCorpus, original_training_part
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
-MAX_LINE_BYTES = 2 * limits.DOCUMENT  # bytes of a line of validation.jsonl
 MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
 SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
 MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
-
-
-@dataclass(frozen=True)
-class ValidationExample:
-    """A validation example as raw text."""
-
-    source: str
-    target: str | None
-    label: str | None = None
-    languages: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +82,7 @@ def prepare_data(
     training = TrainingCorpus(run, distilled)
     tokenizers = _make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)
-    examples = _read_examples(folder.examples)
+    examples = read_examples(folder.examples)
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
 
 
@@ -267,25 +256,6 @@ class _ExampleFile:
     def save(self) -> None:
         """Write the collected examples."""
         write_atomic(self.path, "".join(self._lines).encode("utf-8", "surrogatepass"))
-
-
-def _read_examples(path: Path) -> tuple[ValidationExample, ...]:
-    if not path.is_file():
-        return ()
-    try:
-        with path.open("rb") as file:
-            lines = iter(partial(file.readline, MAX_LINE_BYTES + 1), b"")
-            return tuple(_parse_example(json.loads(line.decode("utf-8", "surrogatepass"))) for line in lines)
-    except (ValueError, TypeError, RecursionError) as error:
-        fix = "Remove the file and resume: Regard writes it again from the text."
-        raise DamagedError(f"A validation example is damaged: {error}.", where=str(path), fix=fix) from error
-
-
-def _parse_example(fields: list[Any]) -> ValidationExample:
-    source, target, label, languages = fields
-    if not (isinstance(source, str) and isinstance(target, str | None) and isinstance(languages, list)):
-        raise TypeError("a field has the wrong type")
-    return ValidationExample(source, target, label, languages)
 
 
 def _open_part(path: Path, tokenizers: TokenizerPair, weights: Mapping[str, float] | None = None) -> Shards:

@@ -22,8 +22,8 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
+from regard.store.examples import ValidationExample
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.data import ValidationExample
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast

@@ -1,0 +1,215 @@
+"""The CTranslate2 engine: beam search and scores of an exported model, from token ids to token ids.
+
+Its results are those of `regard.decode` with the same stop rule. CTranslate2 stops a beam search when a number of
+hypotheses is finished (`stop_after`), by default the beam size; it has no exact bound. What it does otherwise:
+
+- It has one maximum length per call. A batch runs with the largest one; texts that reach their own run once more.
+- It renormalises probabilities without the suppressed tokens. Scores therefore come from a second pass (`score`).
+- It cuts inputs at 1,024 tokens and never ends at once, unless told otherwise.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.decode.protocol import Hypothesis, make_hypothesis
+from regard.pipeline.constraints import Constraints
+from regard.pipeline.search import Beam, Search
+from regard.store.export_folder import ExportInfo
+
+Rows = Sequence[Sequence[int]]
+NAME = "ctranslate2"
+EARLY_EXIT_OFF = 1e-6  # added to `patience`: at exactly 1 and without a length penalty another stop rule applies
+
+
+def find_obstacle(search: Search, n_best: int, constraints: Constraints | None) -> str | None:
+    """Return why CTranslate2 cannot run a search as Regard does; None if it can."""
+    if not isinstance(search, Beam):
+        return f"{type(search).__name__} is not a search of CTranslate2"
+    if callable(search.length_penalty):
+        return "CTranslate2 has no such length penalty"
+    if constraints is not None:
+        return "CTranslate2 has no constraints"
+    if n_best > (search.stop_after or search.beam_size):
+        return "CTranslate2 stops before n_best hypotheses are finished"
+    return None
+
+
+class CTranslate2Engine(ABC):
+    """A model that CTranslate2 runs; its tokens are our ids as text."""
+
+    def __init__(
+        self, folder: Path, info: ExportInfo, eos: int, suppressed: Sequence[int], device: torch.device
+    ) -> None:
+        ctranslate2 = import_optional("ctranslate2", NAME, "The engine ctranslate2")
+        self.info, self.eos = info, eos
+        self.version: str = ctranslate2.__version__
+        self._suppressed = [[str(token)] for token in suppressed]
+        options = {"device": device.type, "inter_threads": 1, "intra_threads": torch.get_num_threads()}
+        self._engine = self._open(ctranslate2, str(folder), options | {"device_index": device.index or 0})
+
+    @property
+    def compute_type(self) -> str:
+        """The type that CTranslate2 computes with; it is not the stored one where the device lacks that."""
+        return str(self._engine.compute_type)
+
+    @abstractmethod
+    def _open(self, ctranslate2: Any, folder: str, options: dict[str, Any]) -> Any:
+        """Load the model."""
+
+    @abstractmethod
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
+        """Return the n-best token ids of each source, eos included."""
+
+    @abstractmethod
+    def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
+        """Return the log-probability of each token of each target; targets may end with eos."""
+
+    @abstractmethod
+    def _count_free(self, source: Sequence[int]) -> int | None:
+        """Return how many tokens can be generated for a source; None: any number."""
+
+    def find(
+        self, sources: Rows, max_lengths: Sequence[int], search: Beam, n_best: int = 1, *, with_scores: bool = True
+    ) -> list[list[Hypothesis]]:
+        """Return the n-best hypotheses of each source, best first.
+
+        Args:
+            sources: What the encoder reads, or prompts.
+            max_lengths: Maximum number of generated tokens of each source, eos included.
+            search: The beam size, its length penalty and `stop_after` (None: the beam size).
+            n_best: Number of hypotheses, at most `stop_after`.
+            with_scores: Whether to compute log-probabilities; without them `score` is NaN.
+
+        Raises:
+            RegardError: A source does not fit the exported positions, or a text does not end within them.
+        """
+        limits = [self._limit(source, length) for source, length in zip(sources, max_lengths, strict=True)]
+        outputs = self._find_within(sources, limits, search, n_best)
+        for source, limit, length, rows in zip(sources, limits, max_lengths, outputs, strict=True):
+            if limit < length and len(rows[0]) == limit and rows[0][-1] != self.eos:
+                raise _positions_error(f"A text of {len(source)} tokens does not end within", self.info)
+        count = sum(map(len, outputs))
+        logprobs: list[list[float]] = [[]] * count
+        if with_scores:
+            pairs = [(source, row) for source, rows in zip(sources, outputs, strict=True) for row in rows]
+            logprobs = self.score([source for source, _ in pairs], [row for _, row in pairs])
+        scores = iter(logprobs)
+        return [self._make_hypotheses(rows, [next(scores) for _ in rows], search, with_scores) for rows in outputs]
+
+    def _make_hypotheses(
+        self, rows: list[list[int]], logprobs: list[list[float]], search: Beam, with_scores: bool
+    ) -> list[Hypothesis]:
+        if not with_scores:
+            return [Hypothesis(tuple(row), (), float("nan"), ended=row[-1:] == [self.eos]) for row in rows]
+        hypotheses = [
+            make_hypothesis(row, values, self.eos, search.length_penalty)
+            for row, values in zip(rows, logprobs, strict=True)
+        ]
+        return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+
+    def _limit(self, source: Sequence[int], max_length: int) -> int:
+        free = self._count_free(source)
+        if free is not None and free < 1:
+            raise _positions_error(f"A text has {len(source)} tokens and does not fit into", self.info)
+        return max_length if free is None else min(max_length, free)
+
+    def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[list[int]]]:
+        """Search with the largest limit, and again for the texts that reached their own."""
+        max_limit = max(limits)
+        options: dict[str, Any] = {"return_end_token": True, "suppress_sequences": self._suppressed}
+        if search.beam_size == 1:
+            outputs = self._search(sources, max_limit, 1, options | {"beam_size": 1})
+            return [[row[:limit] for row in rows] for rows, limit in zip(outputs, limits, strict=True)]
+        stop_after = search.stop_after or search.beam_size
+        options |= {"beam_size": search.beam_size, "patience": stop_after / search.beam_size + EARLY_EXIT_OFF}
+        options |= {"length_penalty": search.length_penalty}
+        if min(limits) == max_limit:
+            return self._search(sources, max_limit, n_best, options)
+        # A search that reached its own limit finished fewer than `stop_after` shorter hypotheses.
+        outputs = self._search(sources, max_limit, stop_after, options)
+        late = [index for index, rows in enumerate(outputs) if limits[index] <= max(map(len, rows))]
+        late.sort(key=lambda index: limits[index])
+        for limit, group in groupby(late, key=lambda index: limits[index]):
+            indices = list(group)
+            again = self._search([sources[index] for index in indices], limit, n_best, options)
+            for index, rows in zip(indices, again, strict=True):
+                outputs[index] = rows
+        return [rows[:n_best] for rows in outputs]
+
+
+class TranslationEngine(CTranslate2Engine):
+    """An exported encoder-decoder."""
+
+    def _open(self, ctranslate2: Any, folder: str, options: dict[str, Any]) -> Any:
+        return ctranslate2.Translator(folder, **options)
+
+    def _count_free(self, source: Sequence[int]) -> int | None:
+        limit = self.info.max_positions.get("encoder")
+        return 0 if limit is not None and len(source) > limit else self.info.max_positions.get("decoder")
+
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
+        results = self._engine.translate_batch(
+            _as_text(sources),
+            max_input_length=0,
+            max_decoding_length=max_length,
+            min_decoding_length=0,
+            num_hypotheses=n_best,
+            **options,
+        )
+        return [[[int(token) for token in tokens] for tokens in result.hypotheses] for result in results]
+
+    def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
+        """Return the log-probability of each token of each target; targets may end with eos."""
+        bare = [target[:-1] if target and target[-1] == self.eos else target for target in targets]
+        results = self._engine.score_batch(_as_text(sources), _as_text(bare), max_input_length=0)
+        return [result.log_probs[: len(target)] for result, target in zip(results, targets, strict=True)]
+
+
+class GenerationEngine(CTranslate2Engine):
+    """An exported decoder-only model."""
+
+    def _open(self, ctranslate2: Any, folder: str, options: dict[str, Any]) -> Any:
+        return ctranslate2.Generator(folder, **options)
+
+    def _count_free(self, source: Sequence[int]) -> int | None:
+        limit = self.info.max_positions.get("decoder")
+        return None if limit is None else limit - len(source) + 1  # the model never reads the last new token
+
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
+        results = self._engine.generate_batch(
+            _as_text(sources),
+            max_length=max_length,
+            min_length=0,
+            num_hypotheses=n_best,
+            include_prompt_in_result=False,
+            **options,
+        )
+        return [list(result.sequences_ids) for result in results]
+
+    def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
+        """Return the log-probability of each token of each target; targets may end with eos."""
+        rows = [[*source, *target] for source, target in zip(sources, targets, strict=True)]
+        results = self._engine.score_batch(_as_text(rows), max_input_length=0)
+        return [
+            result.log_probs[len(source) - 1 : len(source) - 1 + len(target)]
+            for result, source, target in zip(results, sources, targets, strict=True)
+        ]
+
+
+def _as_text(rows: Rows) -> list[list[str]]:
+    return [list(map(str, row)) for row in rows]
+
+
+def _positions_error(what: str, info: ExportInfo) -> RegardError:
+    limits = ", ".join(f"{stack} {limit}" for stack, limit in info.max_positions.items() if limit is not None)
+    return RegardError(
+        f"{what} the positions of the export ({limits}).",
+        fix="Split the text, export again with more --max-positions, or use engine='torch'.",
+    )
