@@ -46,7 +46,7 @@ class LimitedObjective(Objective):
 
 def limit_rows(updater: Updater, max_rows: int) -> None:
     updater.objective.__class__ = LimitedObjective
-    updater.objective.max_rows = max_rows  # type: ignore[attr-defined]
+    updater.objective.max_rows = max_rows  # type: ignore[assignment]
 
 
 def test_an_update_is_the_mean_over_all_its_tokens(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:

@@ -79,7 +79,7 @@ def test_without_gradients_there_are_only_sums(rows: int) -> None:
         without_grad = token_loss(*given, 0.1, rows)
     assert not without_grad.total.requires_grad
     with_grad = token_loss(*given, 0.1, rows)
-    assert [value.item() for value in without_grad] == [value.item() for value in with_grad]
+    assert [value.item() for value in without_grad[:3]] == [value.item() for value in with_grad[:3]]
     with mock.patch.object(module, "_Gradients", side_effect=AssertionError), torch.no_grad():
         token_loss(*given, 0.1, rows)  # computes no gradients
 
@@ -131,7 +131,7 @@ def test_of_no_places_the_loss_is_zero_and_so_are_the_gradients(rows: int) -> No
     x = torch.empty(0, WIDTH, requires_grad=True)
     given = (x, torch.empty(0, dtype=torch.int64), weight, bias)
     loss, grads = compute_gradients(token_loss, given, 0.1, rows)
-    assert [value.item() for value in loss] == [0, 0, 0]
+    assert [value.item() for value in loss[:3]] == [0, 0, 0]
     assert grads[0].shape == (0, WIDTH)
     assert not grads[1].any()
     assert not grads[2].any()
@@ -264,5 +264,5 @@ def test_classes_and_tags_against_torch(shape: tuple[int, ...], label_smoothing:
 def test_where_all_labels_are_ignored_nothing_is_learned() -> None:
     logits = torch.randn(3, 4, requires_grad=True)
     loss = class_loss(logits, torch.full((3,), IGNORE_INDEX), label_smoothing=0.1)
-    assert [value.item() for value in loss] == [0, 0, 0]
+    assert [value.item() for value in loss[:3]] == [0, 0, 0]
     assert not torch.autograd.grad(loss.total, logits)[0].any()

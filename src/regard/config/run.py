@@ -24,7 +24,7 @@ from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
-from regard.config.training import Device, Training, Validation
+from regard.config.training import Device, Parallel, Training, Validation
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -311,6 +311,7 @@ class Run(Consistent):
     distillation: Distillation | None = None
     validation: Validation = Validation()
     device: Device = Device()
+    parallel: Parallel = Parallel()
 
     @model_validator(mode="before")
     @classmethod

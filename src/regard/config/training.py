@@ -1,4 +1,4 @@
-"""Settings of training: length, optimizer, schedule, validation and device.
+"""Settings of training: length, optimizer, schedule, validation, device and processes.
 
     [train]
     updates = 8000
@@ -245,3 +245,16 @@ class Device(Frozen):
     """Use the faster CPU code of docs/cpu.md; false uses the reference code (different dropout masks and batches)."""
     allocator: Literal["tuned", "plain"] = "tuned"
     """ "tuned" restarts the command with glibc settings that keep large tensors in the heap (Linux)."""
+
+
+class Parallel(Frozen):
+    """How several processes train one model. One process ignores these settings; a resumed run may change them."""
+
+    mode: Literal["auto", "ddp", "fsdp"] = "auto"
+    """ "ddp": every rank holds the whole model. "fsdp": weights, gradients and optimizer state are sharded. "auto" is
+    "ddp" if the model with its optimizer fits into the memory of a rank, else "fsdp"."""
+    replicas: Size = 1
+    """With "fsdp": groups of ranks that each hold one copy of the model in shards (HSDP). It must divide the ranks."""
+    tensor: Size = 1
+    """Ranks that split every layer's matrices (tensor parallelism) and read the same batches. It must divide the
+    ranks."""

@@ -7,6 +7,7 @@ small_embedding   xavier matrices, zero biases, embeddings with standard deviati
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import assert_never
 
 import torch
@@ -20,18 +21,30 @@ from regard.nn.positions import RelativeBias
 from regard.nn.scores import Additive, Concat, General
 
 Initializer = Callable[[Tensor], object]
+Draw = Callable[[Tensor, Initializer], None]
 
 
-def init_weights(model: nn.Module, settings: config.AnyModel, seed: int | None = None) -> None:
+def init_weights(
+    model: nn.Module, settings: config.AnyModel, seed: int | None = None, draw: Draw | None = None
+) -> None:
     """Initialise every parameter of a model in place; the same seed gives the same weights on the same device.
 
-    Without a seed, torch's default generator provides one.
+    Args:
+        model: The model.
+        settings: Its configuration.
+        seed: Random seed. Default: taken from torch's default generator.
+        draw: Applies a random initialiser to a parameter. Sharded training draws the whole tensor on the CPU and keeps
+            its shard; by default the parameter is initialised where it is.
     """
-    generator = torch.Generator(device=next(model.parameters()).device)
+    generator = torch.Generator(device="cpu" if draw is not None else next(model.parameters()).device)
     if seed is None:  # from torch's default generator, so that `torch.manual_seed` takes effect
         seed = int(torch.randint(2**62, (), device="cpu"))
     generator.manual_seed(seed)
 
+    def random(initializer: Initializer) -> Initializer:
+        return initializer if draw is None else lambda weight: draw(weight, initializer)
+
+    @random
     def xavier(weight: Tensor) -> None:
         if weight.dim() == 3:  # one matrix per head: each has its own fan-in and fan-out
             for matrix in weight:
@@ -40,14 +53,16 @@ def init_weights(model: nn.Module, settings: config.AnyModel, seed: int | None =
             nn.init.xavier_uniform_(weight, generator=generator)
 
     def normal(std: float) -> Initializer:
-        return lambda weight: nn.init.normal_(weight, std=std, generator=generator)
+        return random(lambda weight: nn.init.normal_(weight, std=std, generator=generator))
 
     initial = settings.initial
     with torch.no_grad():
         match initial:
             case config.Xavier():
                 _init_modules(model, matrix=xavier, embedding=xavier)
-                _init_uniform_biases(model, generator)
+                _init_uniform_biases(
+                    model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
+                )
             case config.ScaledResidual(std=std):
                 residuals = {
                     stack: normal(std / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
@@ -99,13 +114,13 @@ def _init_modules(
                 pass
 
 
-def _init_uniform_biases(model: nn.Module, generator: torch.Generator) -> None:
+def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initializer]) -> None:
     """Initialise biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
     for module in model.modules():
         if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
             weight = module.projection.weight if isinstance(module, LMHead) else module.weight
             bound = 1 / math.sqrt(weight.size(1))
-            nn.init.uniform_(module.bias, -bound, bound, generator=generator)
+            uniform(bound)(module.bias)
 
 
 def _count_sublayers(settings: config.AnyModel) -> dict[str, int]:

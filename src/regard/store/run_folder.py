@@ -13,6 +13,7 @@ checkpoints/      step-N: weights, optimizer state and position in the data, sea
 best/             the best model so far; `regard translate` opens it
 average/          the mean of the last checkpoints
 log.txt           the output of `regard train`
+parts.json        parts per batch, after memory ran out on one of several ranks
 trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
 """
 
@@ -50,6 +51,7 @@ class RunFolder:
         self.metrics = path / "metrics.jsonl"
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
+        self.parts = path / "parts.json"
         self.checkpoints = path / "checkpoints"
         self.trackers = path / "trackers.json"
         self.tensorboard = path / "tensorboard"
@@ -80,7 +82,9 @@ class RunFolder:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
         databases = [self.path / f"{self.mlflow.name}{suffix}" for suffix in ("", "-journal", "-wal", "-shm")]
         journals = (self.metrics, self.timing, self.log)
-        files = (self.run, self.accepted, self.corpus, self.examples, self.trackers, *journals, *databases)
+        files = (
+            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.parts, *journals, *databases
+        )  # fmt: skip
         models = (folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old")))
         folders = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards, self.checkpoints, *models)
         tracked = list(_iter_tree(self.tensorboard, self.wandb))
@@ -135,6 +139,18 @@ def _iter_tree(*folders: Path) -> Iterator[Path]:
         yield folder
         for directory, subfolders, files in os.walk(folder):
             yield from (Path(directory) / name for name in (*subfolders, *files))
+
+
+class NoJournal:
+    """The journal of a process that writes none."""
+
+    size = 0
+
+    def write(self, **record: Any) -> None:
+        """Write nothing."""
+
+    def truncate(self, size: int) -> None:
+        """Do nothing."""
 
 
 class Journal:

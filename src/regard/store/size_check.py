@@ -38,11 +38,18 @@ def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
     return count
 
 
-def check_fits_memory(settings: AnyModel, *, where: str) -> int:
-    """Return the bytes of the model's parameters; raise `RegardError` if they exceed the memory of this machine."""
+def check_fits_memory(settings: AnyModel, *, where: str, copies: float = 1.0) -> int:
+    """Return the bytes of the model's parameters; raise `RegardError` if they exceed the memory of this machine.
+
+    Args:
+        settings: The model's configuration.
+        where: Where the settings come from.
+        copies: Copies of the parameters in this machine's memory; less than 1 if it holds shards of them.
+    """
     size = count_parameters(settings, where=where) * BYTES_PER_PARAMETER
-    if size > limits.total_memory():
-        raise _too_large_error(f"{size:,} bytes of memory; this machine has {limits.total_memory():,}", where)
+    if size * copies > limits.total_memory():
+        needed = f"{size * copies:,.0f} bytes of memory; this machine has {limits.total_memory():,}"
+        raise _too_large_error(needed, where)
     return size
 
 

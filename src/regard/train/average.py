@@ -43,7 +43,8 @@ class Ema:
         decay = self.decay
         if step is not None:  # decay (1 - decay^(n-1)) / (1 - decay^n): 0 at the first, then soon the decay itself
             decay *= (1 - self.decay ** (step - 1)) / (1 - self.decay**step)
-        average, current = list(self._average.values()), [parameter.detach() for parameter in self._parameters.values()]
+        average = [_local(tensor) for tensor in self._average.values()]
+        current = [_local(parameter.detach()) for parameter in self._parameters.values()]
         get_ema_multi_avg_fn(decay)(average, current, step)
 
     def weights(self) -> dict[str, Tensor]:
@@ -70,6 +71,12 @@ class Ema:
     def _set_weights(self, weights: Mapping[str, Tensor]) -> None:
         for name, parameter in self._parameters.items():
             parameter.copy_(weights[name])
+
+
+def _local(tensor: Tensor) -> Tensor:
+    """Return this rank's shard of a DTensor, or the tensor itself: one operation cannot mix DTensors and tensors."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
 
 
 def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:

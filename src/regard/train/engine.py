@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.keyed_random import make_key
 from regard.train.objective import Objective
@@ -36,6 +37,16 @@ class UpdateStats:
     has_overflowed: bool = False  # the float16 loss scale was too large; it has been halved
 
 
+class OutOfMemoryError(RegardError):
+    """Memory ran out on one of several ranks: all of them stop, and the next start splits every batch."""
+
+    def __init__(self, rank: int, parts: int) -> None:
+        what = f"Memory ran out on rank {rank}."
+        fix = f"Resume: every rank then computes each batch in {parts} parts. Or reduce data.batch_tokens."
+        super().__init__(what, fix=fix)
+        self.parts = parts
+
+
 class Updater:
     """Computes updates on one device.
 
@@ -47,6 +58,7 @@ class Updater:
         precision: Precision of matrix products.
         warn: Called with a text when memory runs out and batches are split.
         processes: The processes that share the batches of an update.
+        parts: Parts that every batch is split into from the start.
     """
 
     def __init__(
@@ -59,6 +71,7 @@ class Updater:
         precision: Precision = "float32",
         warn: Callable[[str], None] = lambda _: None,
         processes: SingleProcess | None = None,
+        parts: int = 1,
     ) -> None:
         self.objective = objective
         self.optimizers = optimizers
@@ -67,14 +80,16 @@ class Updater:
         self.device = self._parameters[0].device
         self.scaler = GradScaler(self.device.type, precision)
         self._seed, self._clip, self._precision, self._warn = seed, clip, precision, warn
+        self.parts = parts
 
     def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
         """Run forward and backward through all batches; if memory runs out, repeat with smaller parts.
 
         Raises:
             RegardError: If a single row does not fit into memory.
+            OutOfMemoryError: If memory runs out on one of several ranks: it cannot repeat the update alone.
         """
-        parts = 1
+        parts = self.parts
         while True:
             try:
                 return self._accumulate(batches, epoch, parts)
@@ -90,6 +105,8 @@ class Updater:
                     fix="Reduce data.max_length, set train.checkpoint_activations = true, or use a smaller model.",
                 )
             parts = min(2 * parts, rows)
+            if self.processes.world_size > 1:
+                raise OutOfMemoryError(self.processes.rank, parts)
             self._warn(f"Memory ran out: the update is computed again with each batch in {parts} parts.")
 
     def step(self, learning_rate: float) -> None:
@@ -111,6 +128,8 @@ class Updater:
         negative_log_likelihood = torch.zeros((), dtype=torch.float64)
         for number, batch in enumerate(batches, start=1):
             batch_parts = list(cut_rows(batch, parts))
+            if processes.world_size > 1:  # every rank makes the same number of passes
+                batch_parts += [_without_labels(batch_parts[0])] * (parts - len(batch_parts))
             for index, part in enumerate(batch_parts):
                 seed_batch(self._seed, epoch, batch.number, index)
                 with processes.accumulate(is_last=number == len(batches) and index == len(batch_parts) - 1):
@@ -148,6 +167,12 @@ def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
         torch.cuda.manual_seed_all(batch_seed)
     elif torch.backends.mps.is_available():
         torch.mps.manual_seed(batch_seed)
+
+
+def _without_labels(batch: Batch) -> Batch:
+    """Return one row of a batch that adds nothing to the loss or its gradient."""
+    row = next(cut_rows(batch, batch.labels.size(0)))
+    return replace(row, labels=torch.full_like(row.labels, IGNORE_INDEX))
 
 
 def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:

@@ -4,19 +4,23 @@ fit(run, Path("my-model"))        # a new run
 resume(Path("my-model"))          # the same run, from its last checkpoint
 
 Both reuse the finished files of an earlier start: tokenizers, shards, tuned device settings, checkpoints.
+
+With several processes, rank 0 calls one of the two and the other ranks call `follow`: they wait until rank 0 has
+prepared the run, and train with the settings that it sends.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from regard.base import cpu_fast_path, limits
-from regard.base.errors import RegardError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
@@ -36,6 +40,7 @@ from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
 from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.options import FinishedError
+from regard.train.processes import SingleProcess
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
@@ -45,6 +50,7 @@ MISSING = "(not set)"
 TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
+PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
 DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
 
@@ -56,6 +62,7 @@ def fit(
     pause_at: int | None = None,
     file_infos: Mapping[str, FileInfo] | None = None,
     started: float | None = None,
+    processes: SingleProcess | None = None,
 ) -> Finished:
     """Train a new model in a new folder.
 
@@ -66,6 +73,7 @@ def fit(
         pause_at: Save and stop after this update; `resume` continues.
         file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
         started: When the command began (`time.perf_counter()`; default: now); `train.minutes` counts from there.
+        processes: The processes that train the model, of which this is rank 0.
 
     Returns:
         How and where the run ended.
@@ -86,7 +94,7 @@ def fit(
     with handle_signals() as stop_request, run_folder.lock():
         RUN_FILES.save(run, run_folder.run)
         with cpu_fast_path.only_if(run.device.cpu_fast_path):
-            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos)
+            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes)
 
 
 def resume(
@@ -99,6 +107,7 @@ def resume(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
     started: float | None = None,
+    processes: SingleProcess | None = None,
 ) -> Finished:
     """Resume a run exactly from its newest checkpoint.
 
@@ -111,6 +120,7 @@ def resume(
         listeners: Called with every event.
         pause_at: Save and stop after this update.
         started: When the command began (`time.perf_counter()`; default: now), for `train.minutes`.
+        processes: The processes that train the model, of which this is rank 0.
 
     Returns:
         How and where the run ended.
@@ -141,7 +151,39 @@ def resume(
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
-            return _run(new_run, run_folder, listeners, pause_at, stop_request, started)
+            return _run(new_run, run_folder, listeners, pause_at, stop_request, started, processes=processes)
+
+
+def follow(folder: Path, processes: SingleProcess) -> Finished:
+    """Train as a rank other than 0: wait for the settings of rank 0, then make the same updates.
+
+    Raises:
+        RegardError: If rank 0 failed before the first update.
+    """
+    start = processes.decide_patiently(None)
+    if "error" in start:
+        raise RegardError(f"Rank 0 failed: {start['error']}", fix="See its output.")
+    if "reason" in start:
+        return Finished(0, start["reason"], folder, {})
+    run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)
+    if run.device.threads is not None:
+        torch.set_num_threads(run.device.threads)
+    with handle_signals(), cpu_fast_path.only_if(run.device.cpu_fast_path):
+        processes.arrange(run)
+        run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
+        trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, parts=start["parts"])
+        return trainer.train()
+
+
+@contextmanager
+def leading(processes: SingleProcess) -> Iterator[None]:
+    """Tell the ranks that wait in `follow` if rank 0 ends this block before the run has started."""
+    try:
+        yield
+    except BaseException as error:
+        if processes.world_size > 1 and not processes.has_started:
+            processes.decide_patiently({"error": str(error) or type(error).__name__})
+        raise
 
 
 def add_updates(folder: Path, more: int) -> int:
@@ -187,7 +229,10 @@ def _run(
     stop_request: StopRequest,
     started: float,
     file_infos: Mapping[str, FileInfo] | None = None,
+    processes: SingleProcess | None = None,
 ) -> Finished:
+    processes = processes or SingleProcess()
+
     def emit(event: Event) -> None:
         for listener in listeners:
             listener(event)
@@ -195,12 +240,13 @@ def _run(
             raise _StoppedEarlyError
 
     run = resolve_device(run)
+    processes.check(run)
     if run.device.threads is not None:
         torch.set_num_threads(run.device.threads)
     try:
         run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
-        check_fits_memory(run.model, where=str(folder.run))
+        check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
         run = autotune(run, run_data, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
@@ -209,13 +255,36 @@ def _run(
             Message(f"{stop_request.signal_name}: the run stops before its first update; finished preparation is kept.")
         )
         finished = Finished(0, "stop requested", folder.path, {})
+        processes.decide_patiently({"reason": finished.reason})
         emit(finished)
         return finished
-    trainer = Trainer(run, folder, run_data, emit, seconds_used=time.perf_counter() - started)
+    parts = _read_parts(folder) if processes.world_size > 1 else 1
+    processes.has_started = True
+    processes.decide_patiently({"run": to_dict(run), "parts": parts})
+    processes.arrange(run)
+    if processes.world_size > 1:
+        emit(Message(f"Training with {processes}."))
+    seconds_used = time.perf_counter() - started
+    trainer = Trainer(run, folder, run_data, emit, seconds_used=seconds_used, processes=processes, parts=parts)
     if trainer.has_new_settings:  # the user accepted them; recorded first, so that a kill leaves both files or neither
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
+
+
+def _ignore(event: Event) -> None:
+    """Ignore the events of a rank other than 0: rank 0 emits the same ones."""
+
+
+def _read_parts(folder: RunFolder) -> int:
+    """Return the parts per batch that an earlier start chose when memory ran out; 1 if it did not."""
+    try:
+        parts = read_json(folder.parts)["parts"]
+        return parts if type(parts) is int and parts > 0 else 1
+    except FileNotFoundError:
+        return 1
+    except (KeyError, TypeError):
+        raise DamagedError("The file holds no number of parts.", where=str(folder.parts), fix="Remove it.") from None
 
 
 def _is_accepted(run: Run, folder: RunFolder) -> bool:
@@ -297,7 +366,11 @@ def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
 def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
     ignored = {DERIVED_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
-    changed = [difference for difference in differences(before, to_dict(new_run)) if difference[0] not in ignored]
+    changed = [
+        difference
+        for difference in differences(before, to_dict(new_run))
+        if difference[0] not in ignored and not difference[0].startswith(PROCESS_SETTINGS)
+    ]
     token_changes = [
         difference
         for difference in changed

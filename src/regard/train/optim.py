@@ -158,8 +158,8 @@ def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
         case config.AdamW(betas=betas, eps=eps, weight_decay=decay):
             optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
         case config.Adam(betas=betas, eps=eps):
-            parameters = [*decayed.values(), *not_decayed.values()]
-            optimizers = [torch.optim.Adam(parameters, lr=0.0, betas=betas, eps=eps, fused=True)]
+            groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0))
+            optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
         case config.Adafactor(weight_decay=decay):
             optimizers = [torch.optim.Adafactor(_make_param_groups((decayed, decay), (not_decayed, 0.0)), lr=0.0)]
         case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
@@ -181,7 +181,14 @@ def _make_adamw(*groups: tuple[NamedParameters, float], betas: tuple[float, floa
 
 
 def _make_param_groups(*groups: tuple[NamedParameters, float]) -> list[dict[str, Any]]:
-    return [{"params": [*named.values()], "weight_decay": decay} for named, decay in groups if named]
+    """Make one group per weight decay and device mesh: a fused step does not mix DTensors of different meshes."""
+    param_groups: list[dict[str, Any]] = []
+    for named, decay in groups:
+        by_mesh: dict[Any, list[nn.Parameter]] = {}
+        for parameter in named.values():
+            by_mesh.setdefault(getattr(parameter, "device_mesh", None), []).append(parameter)
+        param_groups += [{"params": parameters, "weight_decay": decay} for parameters in by_mesh.values()]
+    return param_groups
 
 
 def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[str, torch.Size]:

@@ -9,13 +9,16 @@ nothing for the others. Words:
     main                         rank 0: it alone locks the run folder, prepares data, decides and writes
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from torch import Tensor, nn
 
+from regard.base.errors import RegardError
 from regard.config.model import AnyModel as ModelSettings
+from regard.config.run import Run
 from regard.models.build import AnyModel, build
 from regard.train.objective import Objective
 
@@ -30,12 +33,20 @@ class SingleProcess:
     data_rank = 0
     data_world_size = 1
     is_sharded = False  # whether weights, gradients and optimizer state are DTensors
+    copies_per_host = 1.0  # copies of the weights in the memory of one machine
+    has_started = False  # whether rank 0 has sent the settings of the run to the other ranks
     loss_factor = 1.0  # the loss is multiplied by it: a group that averages gradients needs its number of data ranks
 
     @property
     def is_main(self) -> bool:
         """Whether this process decides, writes and displays."""
         return self.rank == 0
+
+    def check(self, run: Run) -> None:
+        """Raise `RegardError` if the processes cannot train the run."""
+
+    def arrange(self, run: Run) -> None:
+        """Choose how the processes share the model of a run."""
 
     def build(self, settings: ModelSettings, *, seed: int, device: str) -> AnyModel:
         """Build the model with initial weights that do not depend on the number of processes."""
@@ -52,6 +63,9 @@ class SingleProcess:
         """Return the context of a forward and backward pass; gradients are synchronised in the last of an update."""
         return nullcontext()
 
+    def end_evaluation(self) -> None:
+        """Free what a forward pass without a backward pass leaves: whole weights, which may change before the next."""
+
     def sum(self, values: Sequence[float]) -> list[float]:
         """Return the sums over all data ranks, in float64."""
         return list(values)
@@ -65,6 +79,10 @@ class SingleProcess:
 
     def decide(self, value: Json) -> Json:
         """Return the value of rank 0 on every rank; other ranks may pass anything."""
+        return value
+
+    def decide_patiently(self, value: Json) -> Json:
+        """Return the value of rank 0 on every rank, which may take hours: rank 0 may be preparing data."""
         return value
 
     def gather(self, value: Json) -> list[Json]:
@@ -86,5 +104,18 @@ class SingleProcess:
         """Return whole copies of sharded tensors on rank 0, and an empty dictionary on the other ranks."""
         return dict(tensors)
 
+    def explain(self, error: RuntimeError) -> RegardError | None:  # noqa: ARG002
+        """Return an error for the user if this one means that another process has ended or does not answer."""
+        return None
+
     def close(self) -> None:
         """Leave the group."""
+
+
+def connect_processes() -> SingleProcess:
+    """Return the group of processes that a launcher's environment variables describe, or a single process."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return SingleProcess()
+    from regard.train.distributed import connect  # only here: one process never imports torch.distributed
+
+    return connect()

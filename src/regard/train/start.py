@@ -20,6 +20,7 @@ from regard.train.options import TrainOptions
 
 if TYPE_CHECKING:
     from regard.data.doctor.one_pass import TrainingVerdict
+    from regard.train.processes import SingleProcess
 
 DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
 Paths = AnyPath | Sequence[AnyPath] | None
@@ -165,6 +166,30 @@ def start(
         started: When the command began (`time.perf_counter()`; default: now); `minutes` count from there.
     """
     started = time.perf_counter() if started is None else started
+    from regard.train import fit  # these import torch: only when needed
+    from regard.train.processes import connect_processes
+
+    processes = connect_processes()
+    try:
+        if processes.is_main:
+            with fit.leading(processes):
+                return _start(options, listeners, notes, started, processes)
+        return fit.follow(options.resume or options.out or Path(), processes)
+    except RuntimeError as error:
+        if (explained := processes.explain(error)) is None:
+            raise
+        raise explained from error
+    finally:
+        processes.close()
+
+
+def _start(
+    options: TrainOptions,
+    listeners: Sequence[Listener],
+    notes: Sequence[str],
+    started: float,
+    processes: "SingleProcess",
+) -> Finished:
     from regard.store.run_folder import RunFolder  # these import torch: only when needed
     from regard.train import fit
     from regard.train.event_lines import FileLog
@@ -186,6 +211,7 @@ def start(
             listeners=[*listeners, FileLog(RunFolder(folder).log, header=notes), *trackers],
             pause_at=options.pause_at,
             started=started,
+            processes=processes,
         )
     plan = make_plan(options, listeners, notes=notes, started=started)
     return fit.fit(
@@ -195,6 +221,7 @@ def start(
         pause_at=options.pause_at,
         file_infos=plan.file_infos,
         started=started,
+        processes=processes,
     )
 
 

@@ -5,25 +5,28 @@ depends on is in the settings, the checkpoint or the position in the data, and l
 checkpoint are removed and written again.
 """
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
+from regard.base.errors import RegardError
+from regard.base.files import write_atomic
 from regard.config.run import Run
 from regard.config.training import Rewind, Stop
 from regard.data.batches.loader import Update
 from regard.data.batches.subword_noise import resegmenter
-from regard.models.build import build
-from regard.store.run_folder import Journal, RunFolder
+from regard.store.run_folder import Journal, NoJournal, RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import get_weights, load_into
 from regard.train.autotune import apply_device_settings
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.data import RunData, make_loader
-from regard.train.engine import Updater, UpdateStats
+from regard.train.engine import OutOfMemoryError, Updater, UpdateStats
 from regard.train.events import (
     Finished,
     Listener,
@@ -38,6 +41,7 @@ from regard.train.events import (
 )
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
+from regard.train.processes import SingleProcess
 from regard.train.progress import Progress
 from regard.train.publish import ModelWriter
 from regard.train.schedule import learning_rate
@@ -49,7 +53,7 @@ TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
 
 
 class Trainer:
-    """Trains a model in one process.
+    """Trains a model in one process, or as one of several.
 
     Args:
         run: Settings of the run, fully resolved.
@@ -57,17 +61,28 @@ class Trainer:
         run_data: Tokenizers, shards and validation examples.
         emit: Called with every event.
         seconds_used: Seconds since the start of the command; they count with `train.minutes`.
+        processes: The processes that train this model; only rank 0 writes files and emits events.
+        parts: Parts that every batch is split into, after memory ran out.
     """
 
     def __init__(
-        self, run: Run, folder: RunFolder, run_data: RunData, emit: Listener, *, seconds_used: float = 0.0
+        self,
+        run: Run,
+        folder: RunFolder,
+        run_data: RunData,
+        emit: Listener,
+        *,
+        seconds_used: float = 0.0,
+        processes: SingleProcess | None = None,
+        parts: int = 1,
     ) -> None:
         start = time.perf_counter()
         self.run, self.folder, self.emit = run, folder, emit
+        self.processes = processes = processes or SingleProcess()
         settings = run.train
         self.device = torch.device(run.device.name)
-        size = check_fits_memory(run.model, where=str(folder.run))
-        self.model = build(run.model, seed=run.seed).to(self.device).train()
+        size = check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
+        self.model = processes.build(run.model, seed=run.seed, device=run.device.name).train()
         apply_device_settings(self.model, self.run)
         self.objective = Objective(
             self.model,
@@ -77,22 +92,39 @@ class Trainer:
             should_compile=settings.compile,
         )
         self.updater = Updater(
-            self.objective,
+            processes.shard(self.objective),
             make_optimizers(self.model, settings.optimizer),
             seed=run.seed,
             clip=settings.clip,
             precision=settings.precision,
             warn=lambda text: emit(Message(text, "warning")),
+            processes=processes,
+            parts=parts,
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
         resegment = resegmenter(run_data.tokenizers, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
+        self._share = {"rank": processes.data_rank, "world_size": processes.data_world_size}  # of the batches
         self.loader = make_loader(
-            run, run_data.train, run_data.tokenizers, accumulate=run.accumulate, resegment=resegment
+            run,
+            run_data.train,
+            run_data.tokenizers,
+            accumulate=run.accumulate,
+            resegment=resegment,
+            **self._share,
         )
         self.validator = self._make_validator(run_data)
-        self.checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")), size)
-        folder.checkpoints.mkdir(exist_ok=True)
-        self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)  # they flush the run folder
+        self.checkpoints = Checkpoints(
+            folder.checkpoints,
+            lambda text: emit(Message(text, "warning")),
+            size,
+            processes=processes,
+            parameters=get_weights(self.model),
+        )
+        self.journal: Journal | NoJournal = NoJournal()
+        self.timing: Journal | NoJournal = NoJournal()
+        if processes.is_main:
+            folder.checkpoints.mkdir(exist_ok=True)
+            self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)  # they flush the run folder
         self.progress = Progress()
         self.spike_detector = SpikeDetector(settings.spikes)
         self.model_writer = ModelWriter(run, folder, run_data, self.model)
@@ -101,7 +133,7 @@ class Trainer:
             self._restore(self._newest_checkpoint[1])
         self.budget = (
             None
-            if settings.minutes is None
+            if settings.minutes is None or not processes.is_main
             else TimeBudget(
                 settings.minutes,
                 self.progress.seconds + seconds_used + time.perf_counter() - start,
@@ -119,11 +151,11 @@ class Trainer:
         self._start()
         progress = self.progress
         for update in self.loader.updates(progress.position):
-            updates = self.plan.updates
-            if progress.update >= updates or self._is_patience_over() or progress.finished:
-                return self._finish("finished" if progress.update >= updates else "no improvement")
-            if should_stop() or (pause_at is not None and progress.update >= pause_at):
-                return self._pause("stop requested")
+            reason: StopReason | None = self.processes.decide(self._find_stop_reason(should_stop, pause_at))
+            if reason == "stop requested":
+                return self._pause(reason)
+            if reason is not None:
+                return self._finish(reason)
             updates_before = progress.update
             if not self._update(update):
                 return self._pause("spike")
@@ -138,11 +170,28 @@ class Trainer:
                 self._save()
         raise AssertionError("the data never ends")  # pragma: no cover
 
+    def _find_stop_reason(self, should_stop: Callable[[], bool], pause_at: int | None) -> StopReason | None:
+        """Return why the run ends here, if it does; rank 0's answer counts."""
+        progress, updates = self.progress, self.plan.updates
+        if progress.update >= updates or self._is_patience_over() or progress.finished:
+            return "finished" if progress.update >= updates else "no improvement"
+        if should_stop() or (pause_at is not None and progress.update >= pause_at):
+            return "stop requested"
+        return None
+
     @property
     def has_new_settings(self) -> bool:
-        """Whether the settings differ from those of the checkpoint that the run resumes from."""
+        """Whether the settings differ from those of the checkpoint that the run resumes from.
+
+        Settings of the processes do not count: a run continues with any number of ranks.
+        """
         newest = self._newest_checkpoint
-        return newest is not None and newest[1].state["run"] != self.model_writer.run_dict
+        if newest is None:
+            return False
+        before, now = dict(newest[1].state["run"]), dict(self.model_writer.run_dict)
+        before.pop("parallel", None)
+        now.pop("parallel", None)
+        return before != now
 
     def _start(self) -> None:
         progress = self.progress
@@ -162,7 +211,11 @@ class Trainer:
     def _update(self, update: Update) -> bool:
         """Make one update, or handle its spike; return False to end the run."""
         start, epoch = time.perf_counter(), self._current_epoch()
-        stats = self.updater.compute_gradients(update.batches, epoch)
+        try:
+            stats = self.updater.compute_gradients(update.batches, epoch)
+        except OutOfMemoryError as error:  # the next start splits the batches on every rank
+            write_atomic(self.folder.parts, json.dumps({"parts": error.parts}).encode() + b"\n")
+            raise
         if stats.has_overflowed:  # the float16 scale is still adapting: neither an update nor a spike
             self.updater.discard()
             self.journal.write(**self._skipped_record(update), overflow="the loss scale of float16 was too large")
@@ -219,15 +272,21 @@ class Trainer:
 
     def _replan(self) -> None:
         """With a time budget, plan again at some updates; the checkpoint of this update holds the new plan."""
-        progress, settings, budget = self.progress, self.run.train, self.budget
-        if budget is None:
+        if self.run.train.minutes is None:
             return
+        plan = self.processes.decide(None if self.budget is None else self._make_plan(self.budget))
+        if plan is not None:
+            self.progress.plans.append(UpdatePlan(**plan))
+
+    def _make_plan(self, budget: TimeBudget) -> dict[str, Any] | None:
+        """Return the fields of a new plan and report it; None if the current one still fits."""
+        progress, settings = self.progress, self.run.train
         budget.record("update")
         if progress.update >= self.plan.updates:
-            return  # this was the last update: its schedule is at the end and cannot be stretched
+            return None  # this was the last update: its schedule is at the end and cannot be stretched
         final_validations = 0 if self.validator is None else 1 + (settings.average > 1)
         if not budget.should_plan(self.plan.updates - progress.update, final_validations):
-            return
+            return None
         plan = budget.make_plan(
             self.plan,
             progress.update,
@@ -237,10 +296,10 @@ class Trainer:
             max_updates=settings.max_updates,
         )
         if plan == self.plan:
-            return
-        progress.plans.append(plan)
+            return None
         self.journal.write(update=progress.update, plan={"updates": plan.updates, "stride": plan.stride})
         self.emit(Replanned(progress.update, plan.updates, budget.seconds_left, budget.seconds_per_update))
+        return asdict(plan)
 
     def _handle_spike(self, fault: str, update: Update) -> bool:
         """Apply the spike policy; return False to end the run."""
@@ -298,7 +357,7 @@ class Trainer:
         self.journal.write(update=progress.update, validation=scores.values)
         if is_best:
             progress.best, progress.best_update, progress.best_scores = value, progress.update, scores.values
-            self.model_writer.write_best(self._weights(), progress, scores)
+            self._write_best(self._whole_weights(), scores)
         if self.budget is not None:
             self.budget.record("validation")
         seconds = time.perf_counter() - start
@@ -311,8 +370,14 @@ class Trainer:
         with self.ema.average_parameters():
             return self.validator()
 
-    def _weights(self) -> dict[str, torch.Tensor]:
-        return get_weights(self.model) if self.ema is None else self.ema.weights()
+    def _whole_weights(self) -> dict[str, torch.Tensor]:
+        """Return the weights to publish, or their average; on rank 0 only."""
+        return self.processes.whole_tensors(get_weights(self.model) if self.ema is None else self.ema.weights())
+
+    def _write_best(self, weights: dict[str, torch.Tensor], scores: Scores, averaged: Sequence[int] = ()) -> None:
+        with self.processes.only_main() as is_main:
+            if is_main:
+                self.model_writer.write_best(weights, self.progress, scores, averaged=averaged)
 
     def _finish(self, reason: StopReason) -> Finished:
         """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""
@@ -321,7 +386,7 @@ class Trainer:
             if self._should_average and progress.update not in self.checkpoints.steps():
                 self._save()
             if not self._average() and progress.best is None:
-                self.model_writer.write_best(self._weights(), progress, Scores())
+                self._write_best(self._whole_weights(), Scores())
             progress.finished = True
             self._save()
         finished = Finished(progress.update, reason, self.folder.path, progress.best_scores)
@@ -346,10 +411,13 @@ class Trainer:
         progress, metric = self.progress, self.run.validation.metric
         self.journal.write(update=progress.update, averaged=steps, validation=scores.values)
         is_best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
-        self.model_writer.write_average(weights, progress, scores, steps)
+        weights = self.processes.whole_tensors(weights)
+        with self.processes.only_main() as is_main:
+            if is_main:
+                self.model_writer.write_average(weights, progress, scores, steps)
         if is_best:
             progress.best, progress.best_scores = scores.values.get(metric), scores.values
-            self.model_writer.write_best(weights, progress, scores, averaged=steps)
+            self._write_best(weights, scores, averaged=steps)
         self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures))
         first, last = steps[0], steps[-1]
         verdict = "better than each of them: it is the best model" if is_best else "not better than the best model"
@@ -443,9 +511,9 @@ class Trainer:
     def _make_validator(self, run_data: RunData) -> Validator | None:
         if run_data.validation is None:
             return None
-        loader = make_loader(self.run, run_data.validation, run_data.tokenizers)
+        loader = make_loader(self.run, run_data.validation, run_data.tokenizers, **self._share)
         next(loader.iter_epoch())  # raises now, not after hours, if there is no validation data
-        return Validator(
+        validator = Validator(
             self.objective,
             loader,
             run_data.examples,
@@ -454,7 +522,20 @@ class Trainer:
             self.run.validation,
             precision=self.run.train.precision,
             seed=self.run.seed,
+            processes=self.processes,
         )
+        if self.processes.is_sharded and validator.generates:
+            self._check_copy_fits()
+        return validator
+
+    def _check_copy_fits(self) -> None:
+        """Raise an error unless rank 0 has room for a whole copy of a sharded model, with which it generates text."""
+        try:
+            check_fits_memory(self.run.model, where="validation", copies=self.processes.copies_per_host + 1)
+        except RegardError as error:
+            what = f"Validation generates text with a whole copy of the model on rank 0. {error.what}"
+            fix = "Set validation.sentences = 0 and validation.samples = 0: the loss is computed in shards."
+            raise RegardError(what, where="validation", fix=fix) from error
 
     def _report_start(self) -> None:
         for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):

@@ -17,16 +17,19 @@ from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.classification import make_confusion_matrix
 from regard.measure.entities import count_entities, has_entities
 from regard.measure.likelihood import bits_per_byte, perplexity
+from regard.models.build import AnyModel, build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.examples import ValidationExample
+from regard.store.weights import get_weights, load_into
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast
+from regard.train.processes import SingleProcess
 
 HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "f1", "bleu", "chrf"})
 PROMPT_CHARACTERS = 40  # characters of the prompt of a sample continuation
@@ -67,8 +70,9 @@ class Validator:
         *,
         precision: Precision,
         seed: int,
+        processes: SingleProcess | None = None,
     ) -> None:
-        self._objective = objective
+        self._objective, self._processes = objective, processes or SingleProcess()
         self.loader = loader
         self._examples, self._tokenizers = examples, tokenizers
         self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
@@ -86,7 +90,9 @@ class Validator:
             outputs = self._score_outputs()
         finally:
             objective.train(was_training)
-        return Scores({**values, **outputs.values}, outputs.samples, outputs.signatures)
+            self._processes.end_evaluation()
+        values = self._processes.decide_patiently({**values, **outputs.values})  # equal decisions need equal bits
+        return Scores(values, outputs.samples, outputs.signatures)
 
     def estimate_updates(self, update_tokens: int) -> float:
         """Estimate the cost of a validation, in training updates.
@@ -98,17 +104,18 @@ class Validator:
         return (tokens / 3 + generated) / update_tokens
 
     def _score_loss(self) -> dict[str, float]:
-        negative_log_likelihood, correct, count = 0.0, 0, 0
+        negative_log_likelihood, correct, count = 0.0, 0.0, 0.0
         for batch in self.loader.iter_epoch(0):
             with autocast(next(self._objective.model.parameters()).device.type, self._precision):
                 loss_sums = self._objective(batch)
             negative_log_likelihood += float(loss_sums.negative_log_likelihood)
             correct += int(loss_sums.correct)
             count += batch.label_count
+        negative_log_likelihood, correct, count = self._processes.sum([negative_log_likelihood, correct, count])
         loss = negative_log_likelihood / max(count, 1)
         values = {
             "loss": loss,
-            "perplexity": perplexity(negative_log_likelihood, count),
+            "perplexity": perplexity(negative_log_likelihood, int(count)),
             "accuracy": correct / max(count, 1),
         }
         if self._model_settings.task in ("translate", "continue"):
@@ -132,9 +139,23 @@ class Validator:
                 is_labelled = right != IGNORE_INDEX
                 predicted.append(names[left[is_labelled]].tolist())
                 expected.append(names[right[is_labelled]].tolist())
+        if self._processes.world_size > 1:
+            predicted, expected, negative_log_likelihood = self._gather_labels(
+                predicted, expected, negative_log_likelihood
+            )
         matrix = make_confusion_matrix(list(chain.from_iterable(predicted)), list(chain.from_iterable(expected)))
         f1 = count_entities(predicted, expected).f1 if has_entities(names.tolist()) else matrix.macro_f1
         return {"loss": negative_log_likelihood / matrix.total, "accuracy": matrix.accuracy, "f1": f1}
+
+    def _gather_labels(
+        self, predicted: list[list[str]], expected: list[list[str]], negative_log_likelihood: float
+    ) -> tuple[list[list[str]], list[list[str]], float]:
+        """Return the labels and the likelihood of all data ranks."""
+        processes = self._processes
+        shares = processes.gather([predicted, expected, negative_log_likelihood])
+        shares = shares[:: processes.world_size // processes.data_world_size]  # tensor-parallel ranks repeat theirs
+        all_predicted = [labels for share in shares for labels in share[0]]
+        return all_predicted, [labels for share in shares for labels in share[1]], sum(share[2] for share in shares)
 
     def _count_target_bytes(self) -> int:
         """Count the bytes of the target text, once."""
@@ -145,22 +166,42 @@ class Validator:
         return self._target_bytes
 
     def _score_outputs(self) -> Scores:
-        model, settings, tokenizers = self._objective.model, self._model_settings, self._tokenizers
+        """Score what the model generates. Ranks with whole models share the translations; else rank 0 has a copy."""
+        processes = self._processes
+        if not processes.is_sharded or not self.generates:
+            return self._score_model_outputs(self._objective.model, processes)
+        weights = processes.whole_tensors(get_weights(self._objective.model))
+        with processes.only_main() as is_main:
+            if not is_main:
+                return Scores()
+            model = build(self._model_settings).eval()
+            load_into(model, weights, where="the model")
+            return self._score_model_outputs(model, SingleProcess())
+
+    @property
+    def generates(self) -> bool:
+        """Whether a validation generates text, for scores or samples."""
+        return self._model_settings.task in ("translate", "continue") and bool(
+            self._settings.sentences or self._settings.samples
+        )
+
+    def _score_model_outputs(self, model: AnyModel, processes: SingleProcess) -> Scores:
+        settings, tokenizers = self._model_settings, self._tokenizers
         if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
             return (
-                self._score_translations(Translator(model, tokenizers, settings))
+                self._score_translations(Translator(model, tokenizers, settings), processes)
                 if settings.task == "translate"
                 else Scores()
             )
         if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
             return (
                 self._sample_continuations(TextGenerator(model, tokenizers, settings))
-                if settings.task == "continue"
+                if settings.task == "continue" and processes.is_main
                 else Scores()
             )
         return Scores()
 
-    def _score_translations(self, translator: Translator) -> Scores:
+    def _score_translations(self, translator: Translator, processes: SingleProcess) -> Scores:
         if self._pairs is None:
             count = max(self._settings.sentences, self._settings.samples)
             self._pairs = list(islice(filter(self._fits_batch, self._examples), count))
@@ -168,12 +209,14 @@ class Validator:
         if not pairs:
             return Scores()
         has_language_tags = bool(self._tokenizers.source.specials.languages)
+        share = pairs[processes.rank :: processes.world_size]
         translations = translator.translate(
-            [pair.source for pair in pairs],
+            [pair.source for pair in share],
             Beam(self._settings.beam),
-            target_language=[pair.languages[-1] for pair in pairs] if has_language_tags else None,
+            target_language=[pair.languages[-1] for pair in share] if has_language_tags else None,
         )
-        outputs = [translation.text for translation in translations]
+        texts = processes.gather([translation.text for translation in translations])  # by rank
+        outputs = [texts[index % processes.world_size][index // processes.world_size] for index in range(len(pairs))]
         references = [pair.target or "" for pair in pairs]
         samples = tuple(
             SampleOutput(pair.source, output, pair.target or "")

@@ -113,12 +113,18 @@ class Loader:
             position = DataPosition(position.epoch + 1, 0, position.fingerprint)
 
     def iter_epoch(self, number: int = 0) -> Iterator[Batch]:
-        """Yield all batches of an epoch on one rank, for validation."""
+        """Yield this rank's share of the batches of an epoch, for validation: batch b goes to rank b mod world_size.
+
+        All ranks get equally many batches; the last may be empty.
+        """
         index = None
         for index, window, batch_samples in self.order.batches(number):
-            yield self._make_batch(index, window, batch_samples)
+            if index % self.world_size == self.rank:
+                yield self._make_batch(index, window, batch_samples)
         if index is None:
             raise self._no_batch_error()
+        if index % self.world_size < self.rank:
+            yield self._empty_batch
 
     def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
         """Yield the target tokens of every sample of an epoch; a packed document is yielded whole, not row by row."""

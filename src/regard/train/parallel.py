@@ -1,0 +1,167 @@
+"""How ranks share a model: replicas x shards x tensor, chosen from the settings and refused where it would be wrong.
+
+    replicas   hold the same weights and read different batches         DDP; with shards: HSDP
+    shards     hold a part of each tensor and read different batches    FSDP2
+    tensor     hold a part of each layer's matrices, same batches       tensor parallelism
+
+Plain values: no process group is needed to choose a layout.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regard.base import limits
+from regard.base.errors import RegardError
+from regard.config.run import Run
+from regard.store.size_check import count_parameters
+
+TRAINING_BYTES = 16  # per parameter, in float32: weight, gradient and two moments of Adam
+MEMORY_SHARE = 0.6  # of a device's memory for them in "ddp"; activations need the rest
+SPLITTABLE_POSITIONS = ("sinusoidal", "learned", "rotary", "none")
+SPLITTABLE_SCORES = ("scaled_dot", "dot")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The number of ranks in each dimension; their product is the number of ranks."""
+
+    replicas: int = 1
+    shards: int = 1
+    tensor: int = 1
+
+    @property
+    def world_size(self) -> int:
+        """All ranks."""
+        return self.replicas * self.shards * self.tensor
+
+    @property
+    def data_world_size(self) -> int:
+        """Ranks that read different batches."""
+        return self.replicas * self.shards
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether weights are DTensors."""
+        return self.shards > 1 or self.tensor > 1
+
+    def __str__(self) -> str:
+        name = "DDP" if not self.is_sharded else "HSDP" if self.replicas > 1 else "FSDP2"
+        parts = [f"{name} on {self.data_world_size} ranks"] if self.data_world_size > 1 else []
+        return " + ".join([*parts, *([f"tensor parallelism on {self.tensor} ranks"] if self.tensor > 1 else [])])
+
+
+def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) -> Layout:
+    """Choose how ranks share the model of a run.
+
+    Args:
+        run: The settings; `run.parallel` says what the user wants.
+        world_size: Number of ranks.
+        ranks_per_host: Ranks that share the memory of one machine, on a CPU. Default: all.
+
+    Raises:
+        RegardError: If the ranks do not divide as the settings say, or the model, the optimizer or the precision does
+            not work with this layout; the error gives the reason.
+    """
+    if world_size == 1:
+        return Layout()
+    settings = run.parallel
+    for name, size in (("tensor", settings.tensor), ("replicas x tensor", settings.replicas * settings.tensor)):
+        if world_size % size:
+            what = f"{world_size} ranks do not divide into groups of {size} ({name})."
+            fix = "Start another number of ranks, or change parallel.tensor and parallel.replicas."
+            raise RegardError(what, where="parallel", fix=fix)
+    data_ranks = world_size // settings.tensor
+    mode = settings.mode
+    if mode == "auto":
+        wants_shards = settings.tensor > 1 or settings.replicas > 1
+        mode = "fsdp" if wants_shards or not _fits_whole(run, ranks_per_host or world_size) else "ddp"
+    if mode == "ddp" and settings.replicas not in (1, data_ranks):
+        what = f"parallel.mode is 'ddp', which has one replica per rank, but parallel.replicas is {settings.replicas}."
+        raise RegardError(what, where="parallel.replicas", fix="Remove it, or set parallel.mode = 'fsdp'.")
+    if settings.tensor > 1 and data_ranks > 1 and (mode == "ddp" or settings.replicas > 1):
+        what = "Tensor parallelism is combined with one dimension of shards only: replicas beside it are not tested."
+        raise RegardError(what, where="parallel", fix="Set parallel.mode = 'fsdp' and parallel.replicas = 1.")
+    if mode == "ddp":
+        layout = Layout(replicas=data_ranks, tensor=settings.tensor)
+    else:
+        layout = Layout(settings.replicas, data_ranks // settings.replicas, settings.tensor)
+    if layout.is_sharded:
+        _raise_first(_find_sharding_faults(run))
+    if layout.tensor > 1:
+        _raise_first(_find_tensor_faults(run, layout.tensor))
+    return layout
+
+
+def _fits_whole(run: Run, ranks_per_host: int) -> bool:
+    device = torch.device("cpu" if run.device.name == "auto" else run.device.name)
+    if device.type == "cuda":
+        memory = torch.cuda.get_device_properties(device).total_memory
+    else:
+        memory = limits.total_memory() // ranks_per_host
+    return count_parameters(run.model) * TRAINING_BYTES <= MEMORY_SHARE * memory
+
+
+Fault = tuple[str, str, str]  # where, what, fix
+
+
+def _raise_first(faults: Iterator[Fault]) -> None:
+    for where, what, fix in faults:
+        raise RegardError(what, where=where, fix=fix)
+
+
+def _find_sharding_faults(run: Run) -> Iterator[Fault]:
+    ddp = "or parallel.mode = 'ddp', where every optimizer and precision works."
+    match run.train.optimizer.kind:
+        case "adafactor":
+            what = "Adafactor does not train sharded weights: torch's implementation fails on DTensors (in-place pow)."
+            yield "train.optimizer", what, f"Use adamw or adam, {ddp}"
+        case "muon":
+            what = (
+                "Muon does not train sharded weights: it orthogonalizes whole matrices, which took 8 times as long as "
+                "AdamW on shards and differed from one rank by 5e-5 after 10 updates."
+            )
+            yield "train.optimizer", what, f"Use adamw or adam, {ddp}"
+        case _:
+            pass
+    if run.train.precision == "float16":
+        what = "float16 does not train sharded weights: ranks would have to agree on every overflow of the loss scale."
+        yield "train.precision", what, f"Use bfloat16 or float32, {ddp}"
+    if run.train.compile:
+        what = "torch.compile is not tested with sharded weights."
+        yield "train.compile", what, f"Set train.compile = false, {ddp}"
+
+
+def _find_tensor_faults(run: Run, ranks: int) -> Iterator[Fault]:
+    off = "or set parallel.tensor = 1."
+    stacks: dict[str, Any] = {
+        name: getattr(run.model, name) for name in ("encoder", "decoder") if hasattr(run.model, name)
+    }
+    for name, stack in stacks.items():
+        where = f"model.{name}"
+        if stack.position.kind not in SPLITTABLE_POSITIONS:
+            what = f"Tensor parallelism does not split positions of kind '{stack.position.kind}': their bias has a row "
+            what += "for every head, and each rank has some of the heads."
+            yield f"{where}.position", what, f"Use sinusoidal, learned or rotary positions, {off}"
+        attentions = {"attention": stack.attention} | ({"cross": stack.cross} if hasattr(stack, "cross") else {})
+        for part, attention in attentions.items():
+            if attention.score.kind not in SPLITTABLE_SCORES:
+                what = f"Tensor parallelism does not split the score '{attention.score.kind}': it has weights per head."
+                yield f"{where}.{part}.score", what, f"Use scaled_dot or dot, {off}"
+            if attention.query_key_norm is not None:
+                what = "Tensor parallelism does not split query_key_norm: all heads share its weights."
+                yield f"{where}.{part}.query_key_norm", what, f"Remove it, {off}"
+            if attention.heads % ranks or attention.groups % ranks:
+                what = f"{attention.heads} query heads and {attention.groups} key and value heads do not divide among "
+                what += f"{ranks} ranks."
+                yield f"{where}.{part}", what, f"Choose numbers of heads that {ranks} divides, {off}"
+        if stack.feedforward.hidden % ranks:
+            what = f"A hidden layer of {stack.feedforward.hidden} does not divide among {ranks} ranks."
+            yield f"{where}.feedforward.hidden", what, f"Choose a size that {ranks} divides, {off}"
+        for kind in ("attention", "feedforward"):
+            if getattr(stack.dropout, kind):
+                what = f"Tensor parallelism does not support dropout.{kind}: each rank would draw the numbers of one "
+                what += "rank for its own part, which moved weights by 3e-2 in 10 updates."
+                yield f"{where}.dropout.{kind}", what, f"Use dropout.sublayer and dropout.embedding, {off}"
