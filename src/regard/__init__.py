@@ -13,19 +13,30 @@ if _TYPE_CHECKING:
     from regard.base.errors import RegardError
     from regard.config.codec import preset
     from regard.config.exportable import exportable_to
+    from regard.exchange.export import export_model
+    from regard.exchange.imported import import_model
     from regard.look.build import look_into
     from regard.models.build import build
     from regard.models.cost import cost
     from regard.nn.record import Record
     from regard.pipeline.classifier import Classifier
+    from regard.pipeline.embedder import Embedder
     from regard.pipeline.fill_mask import FillMask
     from regard.pipeline.generator import TextGenerator
-    from regard.pipeline.load import load, load_classifier, load_fill_mask, load_generator, load_translator
+    from regard.pipeline.load import (
+        load,
+        load_classifier,
+        load_embedder,
+        load_fill_mask,
+        load_generator,
+        load_translator,
+    )
     from regard.pipeline.translator import Translator
     from regard.train.start import resume, train
 
 __all__ = [
     "Classifier",
+    "Embedder",
     "FillMask",
     "Record",
     "RegardError",
@@ -33,9 +44,12 @@ __all__ = [
     "Translator",
     "build",
     "cost",
+    "export_model",
     "exportable_to",
+    "import_model",
     "load",
     "load_classifier",
+    "load_embedder",
     "load_fill_mask",
     "load_generator",
     "load_translator",
@@ -46,6 +60,7 @@ __all__ = [
 ]
 _MODULES = {
     "Classifier": "pipeline.classifier",
+    "Embedder": "pipeline.embedder",
     "FillMask": "pipeline.fill_mask",
     "Record": "nn.record",
     "RegardError": "base.errors",
@@ -53,9 +68,12 @@ _MODULES = {
     "Translator": "pipeline.translator",
     "build": "models.build",
     "cost": "models.cost",
+    "export_model": "exchange.export",
     "exportable_to": "config.exportable",
+    "import_model": "exchange.imported",
     "load": "pipeline.load",
     "load_classifier": "pipeline.load",
+    "load_embedder": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",

@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.exchange.decoder_only import gpt2, llama, qwen2, qwen3
 from regard.exchange.encoder_decoder import bart, marian, mbart, pegasus, t5
-from regard.exchange.encoder_only import Head, bert
+from regard.exchange.encoder_only import Head, bert, esm
 from regard.exchange.mapping import Sinusoid, WeightMap
 from tests.exchange.models import (
     HEADS,
@@ -361,12 +361,49 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
     return Case(weight_map, settings, make_theirs)
 
 
+def _esm(head: Head) -> Case:
+    weight_map = esm(head, attentions=2 * HEADS, key_dim=WIDTH // HEADS, theta=5000.0)
+
+    def make_theirs() -> nn.Module:
+        settings = {
+            "vocab_size": VOCABULARY,
+            "hidden_size": WIDTH,
+            "intermediate_size": HIDDEN,
+            "num_hidden_layers": 2,
+            "num_attention_heads": HEADS,
+            "max_position_embeddings": POSITIONS,
+            "position_embedding_type": "rotary",
+            "rope_theta": 5000.0,
+            "layer_norm_eps": 1e-4,
+            "token_dropout": False,
+            "emb_layer_norm_before": False,
+            "num_labels": len(LABELS),
+            "pad_token_id": PAD,
+            "mask_token_id": 2,
+        }
+        pooling = {"add_pooling_layer": False} if head == "none" else {}
+        module = make_hugging_face_model(weight_map.architecture, "EsmConfig", settings, **pooling)
+        for parameter in module.base_model.contact_head.parameters():  # for proteins; frozen as zeros
+            parameter.requires_grad_(False).zero_()
+        return module
+
+    encoder = make_stack(
+        "pre",
+        norm={"kind": "layer", "eps": 1e-4},
+        position={"kind": "rotary", "theta": 5000.0},
+        feedforward={"kind": "plain", "hidden": HIDDEN, "activation": "gelu"},
+    )
+    settings = _bert(head, types=0).settings | {"encoder": encoder}
+    return Case(weight_map, settings, make_theirs)
+
+
 def _iter_encoder_only() -> Iterator[tuple[str, Case]]:
     heads: tuple[Head, ...] = ("mlm", "classes", "tags", "none")
     for head in heads:
         yield from ((f"bert-{head}-{types=}", _bert(head, types=types)) for types in (0, 1))
         yield from ((f"bert-{head}-{layout}", _bert(head, layout=layout)) for layout in LAYOUTS)
         yield from ((f"bert-{head}-{activation}", _bert(head, activation)) for activation in ACTIVATIONS)
+        yield f"esm-{head}", _esm(head)
 
 
 CASES = dict([*_iter_encoder_decoders(), *_iter_decoder_only(), *_iter_encoder_only()])

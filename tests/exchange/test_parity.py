@@ -48,7 +48,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
     return _make_pair(request.param)
 
 
-def _compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
+def compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
     """Return their output, ours, and the mask of valid positions."""
     tokens, valid = make_batch(20, seed=1)
     inputs = {"input_ids": tokens, "attention_mask": valid.long()}
@@ -68,13 +68,13 @@ def _compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor,
 def test_same_outputs(pair: Pair) -> None:
     assert type(pair.theirs).__name__ == pair.weight_map.architecture
     with torch.no_grad():
-        assert max_difference(*_compute_outputs(pair.theirs, pair.ours)) < TOLERANCE
+        assert max_difference(*compute_outputs(pair.theirs, pair.ours)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["gpt2-gelu", "mbart-relu", "llama-both-biases", "bert-classes-gelu"])
 def test_same_gradients(name: str) -> None:
     pair = _make_pair(name)
-    outputs = _compute_outputs(pair.theirs, pair.ours)
+    outputs = compute_outputs(pair.theirs, pair.ours)
     assert max_gradient_difference(pair.weight_map, pair.theirs, pair.ours, *outputs) < TOLERANCE
 
 

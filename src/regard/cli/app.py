@@ -11,10 +11,12 @@ from regard.base.errors import ConfigError, RegardError
 from regard.cli import (
     check,
     demo,
+    embed,
     evaluate,
     export,
     fill,
     generate,
+    import_model,
     info,
     label,
     look,
@@ -45,8 +47,8 @@ app = typer.Typer(
 )
 
 
-def _add(panel: str, module: Any, function: Any) -> None:
-    app.command(cls=HelpCommand, epilog=getattr(module, "EXAMPLES", None), rich_help_panel=panel)(function)
+def _add(panel: str, module: Any, function: Any, name: str | None = None) -> None:
+    app.command(name, cls=HelpCommand, epilog=getattr(module, "EXAMPLES", None), rich_help_panel=panel)(function)
 
 
 _add("Start", demo, demo.demo)
@@ -61,10 +63,12 @@ _add("Use", translate, translate.translate)
 _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)
+_add("Use", embed, embed.embed)
 _add("Inspect", look, look.look)
 _add("Measure", evaluate, evaluate.evaluate)
 _add("Measure", score, score.score)
 _add("Exchange", export, export.export)
+_add("Exchange", import_model, import_model.import_model, "import")
 
 
 def main() -> None:

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
 AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
-COMMANDS = {"Translator": "translate", "TextGenerator": "generate", "FillMask": "fill", "Classifier": "label"}
+COMMANDS = {
+    "Translator": "translate",
+    "TextGenerator": "generate",
+    "FillMask": "fill",
+    "Classifier": "label",
+    "Embedder": "embed",
+}
 
 
 def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torch") -> AnyPipeline:

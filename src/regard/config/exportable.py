@@ -82,6 +82,7 @@ PEGASUS = replace(MARIAN, placement="pre")
 BART = replace(MARIAN, input_norm=True, positions=("learned+2", *POSITION_TABLES))
 MBART = replace(BART, placement="pre")
 BERT = replace(BART, positions=("learned+0", *POSITION_TABLES), eps=None)
+ESM = replace(BERT, placement="pre", input_norm=False, positions=("rotary/halves",), feedforwards=("plain gelu",))
 GPT2 = replace(BERT, placement="pre", input_norm=False)
 LLAMA = replace(
     GPT2,
@@ -118,13 +119,18 @@ DECODER_ONLY_MODELS = {
     "Qwen2ForCausalLM": QWEN2,
     "Qwen3ForCausalLM": QWEN3,
 }
-ENCODER_ONLY_MODELS = {
-    MLMHead: "BertForMaskedLM",
-    Classes: "BertForSequenceClassification",
-    Tags: "BertForTokenClassification",
-    NoHead: "BertModel",
+ENCODER_ONLY_MODELS = {"Bert": BERT, "Esm": ESM}
+ENCODER_ONLY_HEADS = {
+    MLMHead: "ForMaskedLM",
+    Classes: "ForSequenceClassification",
+    Tags: "ForTokenClassification",
+    NoHead: "Model",
 }
-ARCHITECTURES = {**ENCODER_DECODERS, **DECODER_ONLY_MODELS, **dict.fromkeys(ENCODER_ONLY_MODELS.values(), BERT)}
+ARCHITECTURES = {
+    **ENCODER_DECODERS,
+    **DECODER_ONLY_MODELS,
+    **{name + head: rules for name, rules in ENCODER_ONLY_MODELS.items() for head in ENCODER_ONLY_HEADS.values()},
+}
 """The supported Hugging Face architectures and their rules."""
 
 
@@ -140,7 +146,11 @@ def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
                 name: _find_decoder_only_obstacles(rules, model) for name, rules in DECODER_ONLY_MODELS.items()
             }
         case EncoderOnly():
-            obstacles_by_name = {ENCODER_ONLY_MODELS[type(model.head)]: _find_encoder_only_obstacles(BERT, model)}
+            suffix = ENCODER_ONLY_HEADS[type(model.head)]
+            obstacles_by_name = {
+                name + suffix: _find_encoder_only_obstacles(name, rules, model)
+                for name, rules in ENCODER_ONLY_MODELS.items()
+            }
         case _:
             assert_never(model)
     verdicts = [Verdict("ctranslate2", tuple(_find_ctranslate2_obstacles(model)))]
@@ -196,7 +206,7 @@ def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -
         yield "head.bias is not supported"
 
 
-def _find_encoder_only_obstacles(rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
+def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
     yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
     if not isinstance(model.source, Tokens):
         yield f"source is {model.source.kind} (it requires tokens)"
@@ -209,6 +219,8 @@ def _find_encoder_only_obstacles(rules: ArchitectureRules, model: EncoderOnly) -
             yield "it requires the same activation in feed-forward and head"
         if not model.head.tied:
             yield "head.tied is false"  # untied, it has a second bias that its output does not use
+        if name == "Esm" and isinstance(model.source, Tokens) and model.source.types:
+            yield "source.types is not 0 (the export adds the first type to tokens, but here they are the output too)"
 
 
 def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, width: int) -> Iterator[str]:

@@ -205,6 +205,8 @@ class DecoderOnly(Model):
     prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
     """Optional input before the tokens."""
     tokens: Tokens
+    starts_with_bos: bool = True
+    """Begin every text with bos. Regard trains such models; some imported models were trained without it."""
     decoder: Stack
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 

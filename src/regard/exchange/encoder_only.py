@@ -1,10 +1,14 @@
-"""Weight maps for encoder-only models of Hugging Face: BERT, one architecture for each head."""
+"""Weight maps for encoder-only models of Hugging Face: BERT and ESM, one architecture for each head."""
 
+from dataclasses import replace
+from math import inf
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from regard.exchange.mapping import (
+    ROUNDING_TOLERANCE,
     SOURCE_EMBEDDING,
     WEIGHT,
     WEIGHT_AND_BIAS,
@@ -113,3 +117,69 @@ def _make_next_sentence_constants(head: Head, prefix: str) -> Constants:
     modules = (*(() if head == "classes" else (f"{prefix}pooler.dense",)), "cls.seq_relationship")
     reason = "part of the next-sentence task, which this head does not use."
     return tuple(Constant(f"{module}.{field}", reason) for module in modules for field in WEIGHT_AND_BIAS)
+
+
+# ESM: a BERT with pre-norm, rotary positions and no token types.
+
+ESM_LAYER = {
+    **BERT_LAYER,
+    "attention_residual.norm": "attention.LayerNorm",
+    "feedforward_residual.norm": "LayerNorm",
+}
+ESM_STACK = {
+    **add_prefix("encoder.layers.{i}", "encoder.layer.{i}", ESM_LAYER),
+    "encoder.final_norm": "encoder.emb_layer_norm_after",
+}
+ESM_ARCHITECTURES: dict[Head, str] = {head: name.replace("Bert", "Esm") for head, name in BERT_ARCHITECTURES.items()}
+ESM_HEADS: dict[Head, dict[str, str]] = {
+    "mlm": {"head.dense": "lm_head.dense", "head.norm": "lm_head.layer_norm"},
+    "classes": {"head.dense": "classifier.dense", "head.classes": "classifier.out_proj"},
+    "tags": {"head.tags": "classifier"},
+    "none": {},
+}
+
+
+def esm(head: Head, *, attentions: int, key_dim: int, theta: float) -> WeightMap:
+    """Map the ESM architecture with this head.
+
+    Args:
+        head: `mlm` must have tied embeddings; `none` maps an `EsmModel` with `add_pooling_layer=False`.
+        attentions: Number of attention heads in all layers: the width of a head for proteins that it always has.
+        key_dim: d_k of a head.
+        theta: Base of the rotary frequencies.
+    """
+    prefix = "" if head == "none" else "esm."
+    embedding = Rule(SOURCE_EMBEDDING, f"{prefix}embeddings.word_embeddings.weight")
+    if head == "mlm":
+        embedding = replace(
+            embedding, our_copies=("head.lm_head.projection.weight",), their_copies=("lm_head.decoder.weight",)
+        )
+    bias = (Rule("head.lm_head.bias", "lm_head.bias"),) if head == "mlm" else ()
+    stack = {our: f"{prefix}{their}" for our, their in ESM_STACK.items()}
+
+    def make_frequencies(ours: Tensors) -> Tensor:
+        exponents = torch.arange(0, key_dim, 2, dtype=torch.float32) / key_dim
+        return (1.0 / theta**exponents).to(ours[SOURCE_EMBEDDING].dtype)
+
+    def make_contacts(ours: Tensors) -> Tensor:
+        return ours[SOURCE_EMBEDDING].new_zeros(1, attentions)
+
+    def make_contact_bias(ours: Tensors) -> Tensor:
+        return ours[SOURCE_EMBEDDING].new_zeros(1)
+
+    contact_reason, pooler_reason = "part of a head for proteins, which Regard does not have.", "a pooler, not used."
+    rotary_reason = "the rotary frequencies; they follow from theta."
+    contacts = f"{prefix}contact_head.regression"
+    return WeightMap(
+        ESM_ARCHITECTURES[head],
+        (embedding, *bias, *make_rules(stack | ESM_HEADS[head], WEIGHT_AND_BIAS)),
+        (
+            Constant(f"{prefix}rotary_embeddings.inv_freq", rotary_reason, make_frequencies, ROUNDING_TOLERANCE),
+            Constant(f"{prefix}encoder.layer.{{i}}.attention.self.rotary_embeddings.inv_freq", rotary_reason),
+            Constant(f"{contacts}.weight", contact_reason, make_contacts, inf),
+            Constant(f"{contacts}.bias", contact_reason, make_contact_bias, inf),
+            Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., which older files contain."),
+            Constant(f"{prefix}embeddings.position_embeddings.weight", "not used by rotary positions."),
+            *(Constant(f"{prefix}pooler.dense.{field}", pooler_reason) for field in WEIGHT_AND_BIAS),
+        ),
+    )

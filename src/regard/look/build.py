@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.base.version import __version__
 from regard.look.ablation import ablate, count_heads, strongest, switch_off
@@ -37,6 +38,7 @@ from regard.look.reading import Reading, ReadOptions, read_text
 from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
+from regard.pipeline.embedder import Embedder
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
 
@@ -84,6 +86,8 @@ def look_into(
         name = Path(model).absolute().name if name is None else name
     else:
         pipeline = model
+    if isinstance(pipeline, Embedder):
+        raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
     reading = read_text(pipeline, text, ReadOptions(search, n_best, max_length, target_language, seed))
     record = LookRecord(half=_record_bytes(pipeline, reading) > MAX_RECORD_BYTES)
     reading.passage.replay(record)

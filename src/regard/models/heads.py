@@ -76,17 +76,28 @@ class ClassHead(nn.Module):
 
     def pool_states(self, x: Tensor, valid: Tensor | None) -> Tensor:
         """Return the pooled vector of each sequence, (B, D)."""
-        if self.pool == "first":
-            return x[:, 0]
-        if self.pool == "last":
-            if valid is None:
-                return x[:, -1]
-            index = torch.arange(x.size(1), device=x.device)
-            last = torch.where(valid, index, 0).argmax(dim=1)  # (B)
-            return x[torch.arange(x.size(0), device=x.device), last]
+        return pool_states(x, valid, self.pool)
+
+
+def pool_states(x: Tensor, valid: Tensor | None, pool: str) -> Tensor:
+    """Return one vector for each sequence of hidden states: (B, T, D) -> (B, D).
+
+    Args:
+        x: The hidden states.
+        valid: False for padding; None: no padding.
+        pool: "first" or "last" valid vector, or "mean" of the valid ones.
+    """
+    if pool == "first":
+        return x[:, 0]
+    if pool == "last":
         if valid is None:
-            return x.mean(dim=1)
-        return (x * valid[..., None]).sum(dim=1) / valid.sum(dim=1, keepdim=True).clamp(min=1)
+            return x[:, -1]
+        index = torch.arange(x.size(1), device=x.device)
+        last = torch.where(valid, index, 0).argmax(dim=1)  # (B)
+        return x[torch.arange(x.size(0), device=x.device), last]
+    if valid is None:
+        return x.mean(dim=1)
+    return (x * valid[..., None]).sum(dim=1) / valid.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 class TagHead(nn.Module):

@@ -146,6 +146,14 @@ def _encode_language_tags(
     return [[specials.language_id(language)] for language in target_languages]
 
 
+def add_bos(settings: settings_of.DecoderOnly, tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    """Return what a decoder-only model reads: [bos] + text, or the text alone if it was trained without bos.
+
+    An empty text always begins with bos: the model must read something.
+    """
+    return [tokenizer.specials.bos, *ids] if settings.starts_with_bos or not ids else ids
+
+
 def add_special_tokens(tokenizer: Tokenizer, *texts: Sequence[int]) -> list[int]:
     """Build the row of an encoder: [cls] + text + [sep], and another text + [sep] for a pair."""
     specials = tokenizer.specials

@@ -18,7 +18,7 @@ from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.constraints import Constraints
-from regard.pipeline.encoding import Pipeline, as_list, check_list
+from regard.pipeline.encoding import Pipeline, add_bos, as_list, check_list
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Sampling, Search, SearchInput, make_generator, stream_text
 from regard.store.model_folder import check_vocabulary_sizes
@@ -257,7 +257,7 @@ class TextGenerator(Pipeline):
         if max_new_tokens < 1:
             raise RegardError(f"max_new_tokens must be at least 1, got {max_new_tokens}.", fix="Use 1 or more.")
         tokenizer = self.tokenizers.source
-        prompt_ids = [[tokenizer.specials.bos, *ids] for ids in tokenizer.encode_ids(list(prompts))]
+        prompt_ids = [add_bos(self.settings, tokenizer, ids) for ids in tokenizer.encode_ids(list(prompts))]
         for ids in prompt_ids:
             self._check_length(len(ids), max_new_tokens)
         return prompt_ids

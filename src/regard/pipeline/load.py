@@ -18,6 +18,7 @@ from regard.nn.device import check_device
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.ctranslate2 import NAME as CTRANSLATE2
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTranslate2Translator
+from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
@@ -26,7 +27,7 @@ from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model
 from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
-AnyPipeline = Translator | TextGenerator | FillMask | Classifier
+AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
@@ -35,6 +36,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "fill": FillMask,
     "classify": Classifier,
     "tag": Classifier,
+    "embed": Embedder,
 }
 
 
@@ -55,6 +57,10 @@ def load(
     folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["classify", "tag"], engine: Engine = "torch"
 ) -> Classifier: ...
 @overload
+def load(
+    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["embed"], engine: Engine = "torch"
+) -> Embedder: ...
+@overload
 def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: None = None, engine: Engine = "torch") -> AnyPipeline: ...
 
 
@@ -67,13 +73,13 @@ def load(
         folder: A model folder, a run folder (its best model is loaded), or an export to CTranslate2.
         device: Device of the model's parameters.
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
-            `load_generator`, `load_fill_mask` and `load_classifier`.
+            `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder can "embed".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
 
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
-        `FillMask` (masked language model) or `Classifier` (classification, tagging).
+        `FillMask` (masked language model), `Classifier` (classification, tagging) or `Embedder` (no head).
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -87,9 +93,10 @@ def load(
     check_device(device)
     path = Path(folder)
     export = _find_export(path, engine)
-    pipeline = _load_torch(path, device) if export is None else _load_export(export, path, device)
-    if task is not None and pipeline.settings.task != task:
-        raise _wrong_task(f"This model's task is '{pipeline.settings.task}', not '{task}'.", pipeline, folder)
+    pipeline = _load_torch(path, device, task) if export is None else _load_export(export, path, device)
+    actual_task = "embed" if isinstance(pipeline, Embedder) else pipeline.settings.task
+    if task is not None and actual_task != task:
+        raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)
     return pipeline
 
 
@@ -113,6 +120,11 @@ def load_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> Classifier:
     return _load_as(Classifier, folder, device)
 
 
+def load_embedder(folder: AnyPath, device: AnyDevice = "cpu") -> Embedder:
+    """Load an encoder of any task to embed texts; another kind of model is an error."""
+    return load(folder, device, task="embed")
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -122,14 +134,16 @@ def _load_as(
     return pipeline
 
 
-def _load_torch(folder: Path, device: AnyDevice) -> AnyPipeline:
+def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipeline:
     stored = read_model(folder)
     model, settings, tokenizers = stored.model.to(device), stored.settings, stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
         return Translator(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
         return TextGenerator(model, tokenizers, settings)
-    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and settings.task != "embed":
+    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
+        if "embed" in (task, settings.task):
+            return Embedder(model, tokenizers, settings, read_pooling(stored.path))
         pipeline_class = FillMask if settings.task == "fill" else Classifier
         return pipeline_class(model, tokenizers, settings)
     raise RegardError(
@@ -187,6 +201,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         TextGenerator: load_generator,
         FillMask: load_fill_mask,
         Classifier: load_classifier,
+        Embedder: load_embedder,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

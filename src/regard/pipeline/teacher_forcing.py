@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
-from regard.pipeline.encoding import TargetLanguage, check_length, encode_sources
+from regard.pipeline.encoding import TargetLanguage, add_bos, check_length, encode_sources
 from regard.text.tokenizer_pair import TokenizerPair
 
 WINDOW = 1024  # tokens per window, unless the model has learned fewer positions
@@ -54,7 +54,7 @@ def encode_windows(
     specials = tokenizers.source.specials
     rows = []
     for number, ids in enumerate(tokenizers.source.encode_ids(list(texts))):
-        tokens = [specials.bos, *ids, specials.eos]
+        tokens = [*add_bos(settings, tokenizers.source, ids), specials.eos]
         start = scored_end = 0  # tokens before `scored_end` have been scored
         while scored_end < len(tokens) - 1:
             labels = tokens[start + 1 : start + 1 + size]

@@ -46,6 +46,7 @@ def write_model(
     card: str,
     *,
     replace: bool = False,
+    files: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a model folder atomically.
 
@@ -56,6 +57,7 @@ def write_model(
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
+        files: Further files by name, such as the origin of an imported model.
 
     Raises:
         RegardError: If the folder exists and `replace` is not set, or a vocabulary size does not match.
@@ -66,6 +68,8 @@ def write_model(
         save_tensors(weights, folder / WEIGHTS)
         tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
+        for name, content in (files or {}).items():
+            (folder / name).write_bytes(content)
 
 
 def read_model(path: Path) -> StoredModel:

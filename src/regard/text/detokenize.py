@@ -14,6 +14,7 @@ from regard.text import pretokenize
 from regard.text.specials import SpecialIds
 
 _WHITESPACE = (b" ", b"\t", b"\n", b"\r")
+_CLOSING = (b".", b"?", b"!", b",")  # WordPiece decoders write no space before them
 
 
 class TokenBytes:
@@ -37,14 +38,21 @@ class TokenBytes:
             self.bytes[token] = text.encode()
         for token in self.control:
             self.bytes[token] = b""
-        self.bytes[specials.unk] = vocabulary[specials.unk].encode()
         self.unk = specials.unk
-        self.control -= {self.unk}  # unk stands for unknown text
+        if self.unk not in (specials.pad, specials.bos, specials.eos):  # unless it shares the token of another role
+            self.bytes[self.unk] = vocabulary[self.unk].encode()
+            self.control -= {self.unk}  # unk stands for unknown text
 
         has_leading_space, has_trailing_space = join_style not in ("words", "marks_after"), join_style == "marks_after"
         self.is_start = [
             join_style == "words" or (has_leading_space and entry.startswith(_WHITESPACE)) for entry in self.bytes
         ]
+        if join_style == "wordpiece":
+            is_clean = bool(decoder and decoder.get("cleanup"))
+            self.is_start = [
+                not token.startswith(pretokenize.CONTINUATION) and not (is_clean and entry in _CLOSING)
+                for token, entry in zip(vocabulary, self.bytes, strict=True)
+            ]
         self.is_end = [has_trailing_space and entry.endswith(b" ") for entry in self.bytes]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -97,8 +105,8 @@ class StreamingDecoder:
         if not content or token_bytes.join_style in ("bytes", "characters"):
             return text
         is_first, self._is_start = self._is_start, False
-        if token_bytes.join_style == "words":
-            return text if is_first else f" {text}"
+        if token_bytes.join_style in ("words", "wordpiece"):
+            return text if is_first or not token_bytes.is_start[token] else f" {text}"
         if token_bytes.join_style == "marks_before":
             return text.removeprefix(" ") if is_first else text
         text = self._pending_space + text
@@ -121,5 +129,7 @@ def _encode_token(token: str, join_style: pretokenize.JoinStyle) -> bytes:
             )
         case "marks_before" | "marks_after":
             return token.replace(pretokenize.SPACE_MARK, " ").encode()
+        case "wordpiece":
+            return token.removeprefix(pretokenize.CONTINUATION).encode()
         case "characters" | "words":
             return token.encode()

@@ -34,7 +34,13 @@ DECODER_PATTERNS = _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
 MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
-JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words"]
+_NORMALIZER_ARGUMENTS = {  # by type: keys of the file and arguments of the class
+    "BertNormalizer": {name: name for name in ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")},
+    "Strip": {"strip_left": "left", "strip_right": "right"},
+}
+CONTINUATION = "##"  # of the tokens inside a word in WordPiece
+
+JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words", "wordpiece"]
 
 
 def make_normalizer(settings: AnyTokenizer) -> normalizers.Normalizer | None:
@@ -87,11 +93,30 @@ def make_decoder(settings: AnyTokenizer) -> decoders.Decoder | None:
             assert_never(settings)
 
 
+MARKS_BEFORE_DECODER: dict[str, Any] = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": SPACE_MARK}, "content": " "},
+        {"type": "Fuse"},
+        {"type": "Replace", "pattern": {"Regex": _FIRST_SPACE}, "content": ""},
+    ],
+}
+"""The `decoder` of a file whose tokens have the space mark before a word."""
+
+
 def read_user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
     """Return the `normalizer` of a file without the space marks."""
     steps = [] if normalizer_json is None else normalizer_json["normalizers"]
-    names = [step["type"] for step in steps if step["type"] not in ("Prepend", "Replace")]
-    return normalizers.Sequence([getattr(normalizers, name)() for name in names]) if names else None
+    steps = [step for step in steps if step["type"] not in ("Prepend", "Replace")]
+    if not steps:
+        return None
+    return normalizers.Sequence([_make_step(step) for step in steps])
+
+
+def _make_step(step: dict[str, Any]) -> normalizers.Normalizer:
+    names = _NORMALIZER_ARGUMENTS.get(step["type"], {})
+    arguments = {ours: step[theirs] for theirs, ours in names.items() if theirs in step}
+    return getattr(normalizers, step["type"])(**arguments)
 
 
 def read_join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
@@ -103,6 +128,8 @@ def read_join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
             return "bytes"
         case {"type": "Fuse"}:
             return "characters"
+        case {"type": "WordPiece", "prefix": prefix} if prefix == CONTINUATION:
+            return "wordpiece"
         case {"type": "Sequence", "decoders": [{"type": "Replace"}, {"type": "Fuse"}, {"pattern": {"Regex": pattern}}]}:
             styles: dict[str, JoinStyle] = {_FIRST_SPACE: "marks_before", _LAST_SPACE: "marks_after"}
             return styles.get(pattern)

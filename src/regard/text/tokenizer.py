@@ -171,6 +171,11 @@ class Tokenizer:
         return TokenBytes(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
 
     @property
+    def document(self) -> dict[str, Any]:
+        """The parsed file; do not change it."""
+        return self._document
+
+    @property
     def model(self) -> dict[str, Any]:
         """The `model` of the file: the merges of BPE, the scores of a unigram model."""
         return dict(self._document["model"])

@@ -24,19 +24,24 @@ PRE_TOKENIZERS = (
 )
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
 MAX_PATTERN_LENGTH = 2000  # characters
+# fmt: off
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA3_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN2_PATTERN = LLAMA3_PATTERN.replace(r"\p{N}{1,3}", r"\p{N}")  # also Qwen3
+# fmt: on
 # No check can tell in general whether a pattern backtracks for ever or makes the library panic: `[\s\S]+[\s\S]+(?!)`
 # nests no repetitions and has no references. So only these patterns are accepted.
-KNOWN_PATTERNS = frozenset({
-    # GPT-2, as Hugging Face and as tiktoken write it
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    # Llama 3
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-    # Qwen2 and Qwen3
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-})  # fmt: skip
+KNOWN_PATTERNS = frozenset(
+    {
+        GPT2_PATTERN,
+        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",  # as tiktoken writes it
+        LLAMA3_PATTERN,
+        QWEN2_PATTERN,
+    }
+)  # fmt: skip
 
 
 def check_tokenizer_json(document: Any) -> None:

@@ -1,0 +1,32 @@
+"""`regard import`: read a model of another program."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer  # noqa: TID251
+
+from regard.cli.options import OUTPUT_PANEL, option
+
+EXAMPLES = """
+regard import all-MiniLM-L6-v2 --out minilm
+regard import SmolLM2.gguf --out smollm
+"""
+
+
+def import_model(
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="Hugging Face folder (safetensors), or a GGUF file (Llama).")
+    ],
+    out: Annotated[Path, option("New model folder.", metavar="FOLDER", panel=OUTPUT_PANEL)],
+    replace: Annotated[bool, option("Replace an older folder.", "--replace", panel=OUTPUT_PANEL)] = False,
+) -> None:
+    """Import a model that another program wrote.
+
+    Reads safetensors and GGUF only: files that could execute code are refused. A model with a part that Regard does
+    not have is refused as well.
+    """
+    from regard.exchange.imported import import_model as read_and_write  # imports torch: only when needed
+
+    model = read_and_write(source, out, replace=replace)
+    count = sum(tensor.numel() for tensor in model.weights.values())
+    typer.echo(f"{out}: {model.origin.architecture}, {count:,} parameters, task '{model.settings.task}'.")

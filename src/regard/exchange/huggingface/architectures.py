@@ -1,0 +1,42 @@
+"""All supported architectures by name, and the choice of one for a model."""
+
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.config.exportable import exportable_to
+from regard.config.model import AnyModel
+from regard.exchange.huggingface.architecture import Architecture
+from regard.exchange.huggingface.decoder_only import DECODER_ONLY_MODELS
+from regard.exchange.huggingface.encoder_decoder import ENCODER_DECODERS
+from regard.exchange.huggingface.encoder_only import ENCODER_ONLY_MODELS
+
+AnyArchitecture = Architecture[Any]
+_ALL: tuple[AnyArchitecture, ...] = (*ENCODER_DECODERS, *DECODER_ONLY_MODELS, *ENCODER_ONLY_MODELS)
+ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
+PREFIX = "huggingface:"  # of the targets in `exportable_to`
+
+
+def choose_architecture(settings: AnyModel, name: str | None = None, *, where: str) -> AnyArchitecture:
+    """Return the first architecture that can represent a model, or the one with this name.
+
+    Raises:
+        RegardError: No architecture can; the error lists every obstacle.
+    """
+    verdicts = {
+        verdict.target.removeprefix(PREFIX): verdict
+        for verdict in exportable_to(settings)
+        if verdict.target.startswith(PREFIX)
+    }
+    if name is not None and name not in verdicts:
+        fix = f"Use one of: {', '.join(verdicts)}."
+        raise RegardError(f"'{name}' is not an architecture for this kind of model.", where=where, fix=fix)
+    candidates = list(verdicts) if name is None else [name]
+    for candidate in candidates:
+        if verdicts[candidate].is_exact:
+            return ARCHITECTURES[candidate]
+    reasons = "\n".join(f"  - {candidate}: {'; '.join(verdicts[candidate].obstacles)}" for candidate in candidates)
+    raise RegardError(
+        f"No Hugging Face architecture can represent this model exactly:\n{reasons}",
+        where=where,
+        fix="Train a model with the settings that `regard train` chooses by itself, or export to another target.",
+    )

@@ -1,0 +1,288 @@
+"""Read a Hugging Face folder as a Regard model: config, safetensors and tokenizer. Pickles are never opened."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.base import limits
+from regard.base.errors import RegardError
+from regard.base.files import read_json, read_regular_file
+from regard.config.codec import MODEL_FILES
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitecture
+from regard.exchange.huggingface.config_reader import ConfigReader
+from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, rewrite
+from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
+from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
+from regard.exchange.imported import ImportedModel
+from regard.exchange.mapping import to_ours
+from regard.exchange.origin import Origin
+from regard.models.build import build
+from regard.store.size_check import check_fits_memory
+from regard.store.weights import describe_mismatch, load_tensors
+from regard.text.specials import ROLES
+from regard.text.tokenizer_pair import TokenizerPair
+
+INDEX = "model.safetensors.index.json"
+SPECIAL_TOKENS_MAP = "special_tokens_map.json"
+SYNONYMS = {"BertForPreTraining": "BertForMaskedLM"}  # their next-sentence head is left out
+POOLING = "1_Pooling/config.json"  # of sentence-transformers
+POOLING_MODES = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_lasttoken": "last",
+}
+MAX_SHARDS = 1_000
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The small files of a folder."""
+
+    path: Path
+    config: Json
+    generation: Json
+    tokenizer_config: Json
+    special_tokens: Json
+
+    @classmethod
+    def read(cls, path: Path) -> "_Folder":
+        names = (GENERATION_CONFIG, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP)
+        return cls(path, _read_object(path / CONFIG), *(_read_optional(path / name) for name in names))
+
+
+def read_folder(path: Path) -> ImportedModel:
+    """Read a Hugging Face folder.
+
+    Raises:
+        RegardError: The architecture, a setting or the tokenizer is not one that Regard supports, a file is damaged,
+            or the weights are a pickle.
+    """
+    folder = _Folder.read(path)
+    config = ConfigReader(folder.config, str(path / CONFIG))
+    architecture = find_architecture(config)
+    tensors = read_weights(path)
+    table = architecture.read_config(config, tensors) | _read_our_settings(config)
+    settings = MODEL_FILES.parse(table, where=str(path / CONFIG))
+    max_positions = _read_max_positions(config, settings)
+    weights = convert_tensors(architecture, settings, tensors, max_positions, where=str(path))
+    settings, tokenizers = _read_tokenizers(folder, settings)
+    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
+    origin = Origin("huggingface", architecture.name, dtype, max_positions)
+    return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path))
+
+
+def find_architecture(config: ConfigReader) -> AnyArchitecture:
+    """Return the architecture that a config names."""
+    names = config.config.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
+    name = SYNONYMS.get(name, name) if isinstance(name, str) else None
+    if name not in ARCHITECTURES:
+        raise config.error(
+            f"The architecture {str(name)[:60]!r} is not supported.", f"Use: {', '.join(ARCHITECTURES)}."
+        )
+    architecture = ARCHITECTURES[name]
+    if config.config.get("model_type") != architecture.model_type:
+        raise config.error(f"'model_type' is not '{architecture.model_type}', as {name} has it.")
+    return architecture
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a folder: one safetensors file, or several with an index."""
+    if (path / WEIGHTS).is_file():
+        return load_tensors(path / WEIGHTS)
+    if not (path / INDEX).is_file():
+        pickles = sorted(file.name for pattern in ("*.bin", "*.pt", "*.h5", "*.msgpack") for file in path.glob(pattern))
+        what = f"The folder has no {WEIGHTS}" + (f", only {', '.join(pickles[:3])}." if pickles else ".")
+        fix = "Get the weights as safetensors: other formats may execute code when they are read."
+        raise RegardError(what, where=str(path), fix=fix)
+    files = _read_object(path / INDEX).get("weight_map")
+    names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
+    if not names or len(names) > MAX_SHARDS or any(Path(name).name != name for name in names):
+        fix = "Restore an intact copy."
+        raise RegardError("'weight_map' must name files of this folder.", where=str(path / INDEX), fix=fix)
+    tensors: dict[str, Tensor] = {}
+    for name in names:
+        tensors |= load_tensors(path / name)
+    return tensors
+
+
+def convert_tensors(
+    architecture: AnyArchitecture,
+    settings: AnyModel,
+    tensors: Mapping[str, Tensor],
+    max_positions: int,
+    *,
+    where: str,
+) -> dict[str, Tensor]:
+    """Return our parameters in float32; names and shapes are checked against the settings."""
+    check_fits_memory(settings, where=where)
+    floating = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    ours = to_ours(architecture.make_weight_map(settings, max_positions), floating)
+    with torch.device("meta"):
+        parameters = {name: parameter.shape for name, parameter in build(settings).named_parameters()}
+    weights = {name: tensor for name, tensor in ours.items() if name in parameters}  # without copies of tied ones
+    if mismatch := describe_mismatch(parameters, weights):
+        fix = "Use the weights that belong to this config."
+        raise RegardError(f"The weights do not fit the config: {mismatch}.", where=where, fix=fix)
+    return weights
+
+
+def _read_our_settings(config: ConfigReader) -> Json:
+    """Read the settings of Regard in a config that Regard exported."""
+    ours = config.table(OUR_SETTINGS).config
+    return {name: ours[name] for name in ("languages", "max_length_ratio") if name in ours}
+
+
+def _read_max_positions(config: ConfigReader, settings: AnyModel) -> int:
+    stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
+    return stack.max_positions or config.integer("max_position_embeddings", 1024)
+
+
+def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, TokenizerPair]:
+    """Read the tokenizers; the template of a language model says whether its texts begin with bos."""
+    sizes = [settings.source.vocabulary] if hasattr(settings, "source") else [settings.tokens.vocabulary]  # type: ignore[union-attr]
+    source = _read_tokenizer(folder, folder.path, sizes[0], settings)
+    if isinstance(settings, DecoderOnly):
+        settings = settings.model_copy(update={"starts_with_bos": bool(source.inserted.before)})
+    _check_template(source, settings, where=str(folder.path / TOKENIZER_FILE))
+    if not isinstance(settings, EncoderDecoder) or not (folder.path / TARGET_FOLDER / TOKENIZER_FILE).is_file():
+        return settings, TokenizerPair.joint(source.tokenizer)
+    target_path = folder.path / TARGET_FOLDER
+    size = settings.target_tokens.vocabulary
+    target_folder = _Folder(
+        target_path, folder.config, folder.generation, _read_optional(target_path / TOKENIZER_CONFIG), {}
+    )
+    target = _read_tokenizer(target_folder, target_path, size, settings)
+    return settings, TokenizerPair(source.tokenizer, target.tokenizer)
+
+
+def _read_tokenizer(folder: _Folder, path: Path, size: int, settings: AnyModel) -> ForeignTokenizer:
+    file = path / TOKENIZER_FILE
+    if not file.is_file():
+        raise RegardError(
+            f"The folder has no {TOKENIZER_FILE}.",
+            where=str(path),
+            fix="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
+        )
+    document = read_json(file)
+    return rewrite(document, _find_roles(folder, document, settings), size, where=str(file))
+
+
+def _find_roles(folder: _Folder, document: Any, settings: AnyModel) -> dict[str, int]:
+    """Find the id of each role: in the template of a file by Regard, by name in tokenizer files, by id in configs."""
+    ids = _list_ids(document)
+    roles: dict[str, int] = {}
+    for role in ROLES:
+        for table in (folder.config, folder.generation):
+            number = table.get(f"{role}_token_id")
+            number = number[0] if isinstance(number, list) and number else number
+            if type(number) is int:
+                roles[role] = number
+        for table in (folder.special_tokens, folder.tokenizer_config):
+            entry = table.get(f"{role}_token")
+            text = entry.get("content") if isinstance(entry, dict) else entry
+            if isinstance(text, str) and text in ids:
+                roles[role] = ids[text]
+    if isinstance(settings, EncoderDecoder):
+        for table in (folder.config, folder.generation):
+            if type(number := table.get("decoder_start_token_id")) is int:
+                roles["bos"] = number
+    return roles
+
+
+def _list_ids(document: Any) -> dict[str, int]:
+    """Return the id of each token text, as far as the file is well-formed; `rewrite` checks it."""
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        return {}
+    vocabulary = document["model"].get("vocab")
+    ids = dict(vocabulary) if isinstance(vocabulary, dict) else {}
+    if isinstance(vocabulary, list):
+        ids = {entry[0]: n for n, entry in enumerate(vocabulary) if isinstance(entry, list) and len(entry) == 2}
+    added = document.get("added_tokens")
+    for token in added if isinstance(added, list) else ():
+        if isinstance(token, dict):
+            ids[str(token.get("content"))] = token.get("id", -1)
+    return {text: number for text, number in ids.items() if isinstance(text, str) and type(number) is int}
+
+
+def _check_template(foreign: ForeignTokenizer, settings: AnyModel, *, where: str) -> None:
+    """Refuse a template that inserts other special tokens than Regard does."""
+    specials, inserted = foreign.tokenizer.specials, foreign.inserted
+    expected: tuple[tuple[int, ...], tuple[int, ...]] = ((specials.cls,), (specials.sep,))
+    if isinstance(settings, EncoderDecoder):
+        expected = ((), (specials.eos,))
+    elif isinstance(settings, DecoderOnly):
+        expected = ((specials.bos,) if settings.starts_with_bos else (), ())
+    if (inserted.before, inserted.after) == expected:
+        return
+    names = foreign.tokenizer.vocabulary
+
+    def show(before: tuple[int, ...], after: tuple[int, ...]) -> str:
+        return " ".join(
+            [*(names[n] for n in before if n < len(names)), "TEXT", *(names[n] for n in after if n < len(names))]
+        )
+
+    raise RegardError(
+        f"The model reads '{show(inserted.before, inserted.after)}', but Regard gives it '{show(*expected)}'.",
+        where=where,
+        fix="Use a model whose tokenizer inserts these special tokens.",
+    )
+
+
+def _read_card(path: Path) -> str:
+    try:
+        return read_regular_file(path / "README.md", limits.DOCUMENT).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _read_pooling(path: Path) -> Json | None:
+    """Read how sentence-transformers pools the hidden states; None if the folder does not say."""
+    document = _read_optional(path / POOLING)
+    pools = [pool for key, pool in POOLING_MODES.items() if document.get(key) is True]
+    unknown = [key for key, value in document.items() if key.startswith("pooling_mode") and value is True]
+    if document.get("pooling_mode") in ("mean", "cls", "lasttoken"):  # newer files
+        pools = [{"mean": "mean", "cls": "first", "lasttoken": "last"}[document["pooling_mode"]]]
+    elif not pools and not unknown:
+        return None
+    elif len(unknown) != 1 or not pools:
+        fix = f"Use a model with one of: {', '.join(POOLING_MODES)}."
+        raise RegardError("This pooling is not supported.", where=str(path / POOLING), fix=fix)
+    try:
+        modules = read_json(path / "modules.json")
+    except FileNotFoundError:
+        modules = []
+    kinds = (
+        [str(module.get("type")) for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
+    )
+    limit = _read_optional(path / "sentence_bert_config.json").get("max_seq_length")
+    return {
+        "pool": pools[0],
+        "normalize": any(kind.endswith(".Normalize") for kind in kinds),
+        "max_length": limit if type(limit) is int and limit > 2 else None,
+    }
+
+
+def _read_object(path: Path) -> Json:
+    try:
+        document = read_json(path)
+    except FileNotFoundError:
+        what = f"There is no {path.name}: this is not a Hugging Face folder."
+        raise RegardError(what, where=str(path.parent), fix="Give a folder with config.json and safetensors.") from None
+    if not isinstance(document, dict):
+        raise RegardError("The file is not a JSON object.", where=str(path), fix="Restore an intact copy.")
+    return document
+
+
+def _read_optional(path: Path) -> Json:
+    try:
+        document = read_json(path)
+    except FileNotFoundError:
+        return {}
+    return document if isinstance(document, dict) else {}

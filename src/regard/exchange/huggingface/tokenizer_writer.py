@@ -1,0 +1,74 @@
+"""Tokenizer files for Hugging Face: `tokenizer.json` with a template, and `tokenizer_config.json`.
+
+Our `tokenizer.json` inserts no special tokens, because Regard adds them itself. The exported file has a template that
+inserts what the model reads: eos after a source, bos before a prompt, cls and sep around the text of an encoder.
+
+In `transformers`, "<pad>" inside a text would become the special token. `split_special_tokens` switches that off, so
+texts give the same ids as in Regard. Language tags must remain readable there, because the user writes them before
+the source: they are exported as ordinary added tokens.
+"""
+
+import copy
+import json
+from typing import Any
+
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.text.specials import LANGUAGE_PREFIX, ROLES
+from regard.text.tokenizer import Tokenizer
+
+TOKENIZER_FILE, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+Document = dict[str, Any]
+
+
+def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModel) -> bytes:
+    """Return `tokenizer.json` with the template of the model's family."""
+    document = copy.deepcopy(tokenizer.document)
+    document["post_processor"] |= make_template(settings)
+    tags = {
+        token
+        for name, entry in document["post_processor"]["special_tokens"].items()
+        if name.startswith(LANGUAGE_PREFIX)
+        for token in entry["tokens"]
+    }
+    for token in document["added_tokens"]:
+        if token["content"] in tags:
+            token |= {"special": False, "rstrip": True}  # "<2de> Hello" has no space before "Hello"
+    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def make_template(settings: AnyModel) -> Document:
+    """Return the parts `single` and `pair` of the post-processor.
+
+    Names of special tokens are roles, which the table `special_tokens` of the file defines.
+    """
+    match settings:
+        case EncoderDecoder():
+            single, pair = "A eos", "A B eos"
+        case DecoderOnly():
+            single, pair = ("bos A", "bos A B") if settings.starts_with_bos else ("A", "A B")
+        case _:
+            single, pair = "cls A sep", "cls A sep B sep"
+    return {
+        "single": [_make_template_part(name) for name in single.split()],
+        "pair": [_make_template_part(n) for n in pair.split()],
+    }
+
+
+def _make_template_part(name: str) -> Document:
+    kind = "Sequence" if name in ("A", "B") else "SpecialToken"
+    return {kind: {"id": name, "type_id": 0}}
+
+
+def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> Document:
+    """Return `tokenizer_config.json`: the class, the special tokens by role, and the maximum length."""
+    names = tokenizer.vocabulary
+    roles = {f"{role}_token": names[getattr(tokenizer.specials, role)] for role in ROLES}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **roles,
+        "model_max_length": max_positions,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "padding_side": "left" if isinstance(settings, DecoderOnly) else "right",
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,
+    }

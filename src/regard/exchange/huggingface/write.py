@@ -1,0 +1,180 @@
+"""Write a model as a Hugging Face folder, which `Auto*` classes of `transformers` load without remote code.
+
+config.json              architecture and sizes
+generation_config.json   special tokens and the default search of Regard (models that generate)
+model.safetensors        weights, tables of positions included
+tokenizer.json           tokenizer with a template; a second one in target/ if the sides have their own
+tokenizer_config.json    special tokens by role
+README.md                model card with front matter for the hub
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
+from regard.exchange.export import ExportOptions, ExportReport
+from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
+from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
+from regard.exchange.huggingface.card import make_card
+from regard.exchange.huggingface.tokenizer_writer import (
+    TOKENIZER_CONFIG,
+    TOKENIZER_FILE,
+    make_tokenizer_config,
+    make_tokenizer_json,
+)
+from regard.exchange.mapping import SOURCE_EMBEDDING, to_theirs
+from regard.exchange.origin import Origin, read_origin
+from regard.pipeline.generator import DEFAULT_FILTERS
+from regard.pipeline.translator import DEFAULT_SEARCH
+from regard.store.model_folder import CARD, StoredModel, read_model
+from regard.store.weights import save_tensors
+from regard.text.tokenizer import Tokenizer
+
+CONFIG, GENERATION_CONFIG, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
+TARGET_FOLDER = "target"  # the tokenizer of the target, if it has its own
+MAX_NEW_TOKENS = {"translate": 256, "continue": 200}  # at most; `generate` of transformers stops after 20 by itself
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+OUR_SETTINGS = "regard"  # a key of config.json
+TYPE_EMBEDDING = "source.types.weight"
+
+
+def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
+    """Write the Hugging Face folder of a model.
+
+    Raises:
+        RegardError: No architecture can represent the model; the error says why.
+    """
+    stored = read_model(model)
+    origin = read_origin(stored.path)
+    name = options.architecture or (origin.architecture if origin is not None else None)
+    architecture = choose_architecture(stored.settings, name, where=str(model))
+    max_positions = resolve_max_positions(stored.settings, options.max_positions, origin)
+    dtype = options.dtype or "float32"
+    tensors = convert_weights(stored, architecture, max_positions)
+    tensors = {name: tensor.to(DTYPES[dtype]) for name, tensor in tensors.items()}
+    save_tensors(tensors, folder / WEIGHTS)
+    _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype))
+    if isinstance(stored.settings, EncoderDecoder | DecoderOnly):
+        _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, max_positions))
+    _write_tokenizer(folder, stored.tokenizers.source, stored.settings, max_positions)
+    if isinstance(stored.settings, EncoderDecoder) and not stored.tokenizers.is_joint:
+        (folder / TARGET_FOLDER).mkdir()
+        _write_tokenizer(folder / TARGET_FOLDER, stored.tokenizers.target, stored.settings, max_positions)
+    notes = tuple(_list_notes(stored, architecture, max_positions))
+    card = (stored.path / CARD).read_text(encoding="utf-8")
+    text = make_card(stored.settings, architecture, stored.tokenizers, card, options.license, notes)
+    (folder / CARD).write_text(text, encoding="utf-8")
+    size = (folder / WEIGHTS).stat().st_size / 1e6
+    return ExportReport(f"{architecture.name} in {dtype}, {size:.1f} MB of weights", notes)
+
+
+def resolve_max_positions(settings: AnyModel, chosen: int | None, origin: Origin | None) -> int:
+    """Return the number of positions of an export: the user's, the learned, or the imported number, or the default."""
+    stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
+    if stack.max_positions is not None:
+        return int(stack.max_positions)
+    return chosen or (origin.max_positions if origin is not None else DEFAULT_POSITIONS)
+
+
+def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_positions: int) -> dict[str, Tensor]:
+    """Return their tensors without second names of tied ones, as `save_pretrained` writes them."""
+    weights = {name: tensor.detach() for name, tensor in stored.model.state_dict().items()}
+    if architecture.model_type == "esm" and TYPE_EMBEDDING in weights:
+        # It has no token types. Regard reads all tokens with type 0, so the sum is what the encoder gets.
+        weights[SOURCE_EMBEDDING] = weights[SOURCE_EMBEDDING] + weights.pop(TYPE_EMBEDDING)[0]
+    weight_map = architecture.make_weight_map(stored.settings, max_positions)
+    tensors = to_theirs(weight_map, weights)
+    copies = weight_map.their_copies - ({"lm_head.weight"} if architecture.model_type == "t5" else set())
+    return {name: tensor for name, tensor in tensors.items() if name not in copies}  # T5 declares itself untied
+
+
+def make_config(stored: StoredModel, architecture: AnyArchitecture, max_positions: int, dtype: str) -> dict[str, Any]:
+    """Return config.json."""
+    config = architecture.write_config(stored.settings, max_positions)
+    ids = _list_special_ids(stored.settings, stored.tokenizers.target)
+    if architecture.model_type == "esm":
+        ids["mask_token_id"] = stored.tokenizers.source.specials.mask
+    return {
+        "architectures": [architecture.name],
+        "model_type": architecture.model_type,
+        "torch_dtype": dtype,  # before transformers 5
+        "dtype": dtype,
+        **config,
+        **ids,
+        OUR_SETTINGS: _list_our_settings(stored.settings),
+    }
+
+
+def _list_our_settings(settings: AnyModel) -> dict[str, Any]:
+    """Return settings of Regard that no key of theirs holds; `transformers` ignores them."""
+    ours: dict[str, Any] = {"languages": list(settings.languages)}
+    if isinstance(settings, EncoderDecoder):
+        ours["max_length_ratio"] = settings.max_length_ratio
+    return ours
+
+
+def make_generation_config(stored: StoredModel, max_positions: int) -> dict[str, Any]:
+    """Return generation_config.json: the default search of Regard, and the tokens that it never generates."""
+    settings, specials = stored.settings, stored.tokenizers.target.specials
+    max_new_tokens = min(MAX_NEW_TOKENS.get(settings.task, 256), max_positions - 1)
+    search: dict[str, Any] = {
+        "num_beams": DEFAULT_SEARCH.beam_size,
+        "early_stopping": "never",  # stops when no open hypothesis can win any more, as Regard does
+        "length_penalty": 1.0,
+        "do_sample": False,
+    }
+    if isinstance(settings, DecoderOnly):
+        search = {
+            "do_sample": True,
+            "temperature": DEFAULT_FILTERS.temperature,
+            "top_p": DEFAULT_FILTERS.top_p,
+            "top_k": 0,  # theirs is 50
+        }
+    return {
+        **_list_special_ids(settings, stored.tokenizers.target),
+        "suppress_tokens": specials.not_text,
+        "max_new_tokens": max(1, max_new_tokens),
+        **search,
+    }
+
+
+def _list_special_ids(settings: AnyModel, tokenizer: Tokenizer) -> dict[str, Any]:
+    specials = tokenizer.specials
+    ids: dict[str, Any] = {
+        "pad_token_id": specials.pad,
+        "bos_token_id": specials.bos,
+        "eos_token_id": specials.eos,
+    }
+    if isinstance(settings, EncoderDecoder):
+        ids |= {"decoder_start_token_id": specials.bos, "forced_eos_token_id": None}
+    return ids
+
+
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> None:
+    (folder / TOKENIZER_FILE).write_bytes(make_tokenizer_json(tokenizer, settings))
+    _write_json(folder / TOKENIZER_CONFIG, make_tokenizer_config(tokenizer, settings, max_positions))
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> None:
+    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_positions: int) -> list[str]:
+    """List what differs from the model in Regard."""
+    settings, specials = stored.settings, stored.tokenizers.source.specials
+    notes = []
+    stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
+    if stack.position.kind == "sinusoidal":
+        notes.append(f"The table of positions has {max_positions} rows; longer texts are errors (--max-positions).")
+    if isinstance(settings, EncoderDecoder) and specials.languages:
+        tags = ", ".join(f"<2{language}>" for language in specials.languages)
+        notes.append(f"A source begins with the tag of the target language: {tags}.")
+    if isinstance(settings, EncoderDecoder) and not stored.tokenizers.is_joint:
+        notes.append(f"The target has its own tokenizer, in the folder {TARGET_FOLDER}/.")
+    if architecture.model_type == "esm" and isinstance(settings.source, Tokens) and settings.source.types:  # type: ignore[union-attr]
+        notes.append("The first token type is part of the token embeddings; the others are left out, as in Regard.")
+    return notes

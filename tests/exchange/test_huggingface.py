@@ -1,0 +1,146 @@
+"""Hugging Face folders: Auto classes load an export with equal logits, ids and greedy texts; an import is exact."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard.base.errors import RegardError
+from regard.config.model import AnyModel as Settings
+from regard.config.model import DecoderOnly, EncoderDecoder
+from regard.exchange.export import ExportOptions, export_model
+from regard.exchange.huggingface.architectures import ARCHITECTURES
+from regard.exchange.huggingface.tokenizer_writer import make_tokenizer_config, make_tokenizer_json
+from regard.exchange.imported import import_model
+from regard.pipeline.encoding import add_special_tokens
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.load import load
+from regard.pipeline.search import Beam
+from regard.pipeline.translator import Translator
+from regard.store.model_folder import read_model
+from regard.text.tokenizer import Tokenizer
+from tests.exchange.cases import CASES
+from tests.exchange.folders import FOLDER_CASES, load_theirs, make_tokenizers, write_case
+from tests.exchange.models import POSITIONS, TOLERANCE, max_difference, parse_settings
+from tests.exchange.test_parity import compute_outputs
+
+TEXTS = ["a bad dog.", "hello, you", "e", "what <pad> is </s> <unk>"]
+OPTIONS = ExportOptions(max_positions=POSITIONS)
+
+
+@pytest.mark.parametrize("name", FOLDER_CASES)
+def test_export_and_import(name: str, tmp_path: Path) -> None:
+    ours, settings = write_case(name, tmp_path / "ours")
+    folder, _ = export_model(tmp_path / "ours", "huggingface", options=OPTIONS)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    architecture = ARCHITECTURES[config["architectures"][0]]
+    theirs = load_theirs(folder, architecture.auto_class)
+    assert type(theirs).__name__ == CASES[name].weight_map.architecture
+    with torch.no_grad():
+        assert max_difference(*compute_outputs(theirs, ours.eval())) < TOLERANCE
+    _assert_same_ids(folder, settings)
+    if isinstance(settings, EncoderDecoder | DecoderOnly):
+        _assert_same_texts(tmp_path / "ours", folder, theirs)
+
+    import_model(folder, tmp_path / "back")
+    again, _ = export_model(tmp_path / "back", "huggingface", tmp_path / "again")
+    for file in folder.iterdir():
+        if file.name != "manifest.json" and file.is_file():
+            assert (again / file.name).read_bytes() == file.read_bytes(), file.name
+    imported = read_model(tmp_path / "back").settings
+    assert imported.languages == ("en", "de")
+
+
+def _assert_same_ids(folder: Path, settings: Settings) -> None:
+    """Compare what the exported tokenizer gives with what Regard reads, special tokens in the text included."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = make_tokenizers(settings).source
+    assert transformers.AutoTokenizer.from_pretrained(folder)(TEXTS)["input_ids"] == _encode(tokenizer, settings)
+
+
+def _encode(tokenizer: Tokenizer, settings: Settings) -> list[list[int]]:
+    specials, texts = tokenizer.specials, tokenizer.encode_ids(TEXTS)
+    if isinstance(settings, EncoderDecoder):
+        return [[*ids, specials.eos] for ids in texts]
+    if isinstance(settings, DecoderOnly):
+        return [[specials.bos, *ids] for ids in texts]
+    return [add_special_tokens(tokenizer, ids) for ids in texts]
+
+
+def _assert_same_texts(ours: Path, folder: Path, theirs: Any) -> None:
+    """Compare greedy texts, generated with the files of the folder alone."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    has_target = (folder / "target").is_dir()
+    target = transformers.AutoTokenizer.from_pretrained(folder, subfolder="target") if has_target else tokenizer
+    pipeline = load(ours)
+    texts = TEXTS[:3]
+    batch = tokenizer(texts, padding=True, return_tensors="pt")
+    generated = theirs.generate(**batch, max_new_tokens=12, num_beams=1, do_sample=False)
+    if isinstance(pipeline, Translator):
+        expected = [result.text for result in pipeline.translate(texts, Beam(1), max_length=12)]
+    else:
+        assert isinstance(pipeline, TextGenerator)
+        generated = generated[:, batch["input_ids"].size(1) :]
+        expected = [result.text for result in pipeline.generate(texts, 12, Beam(1))]
+    assert target.batch_decode(generated, skip_special_tokens=True) == expected
+
+
+@pytest.mark.parametrize("name", FOLDER_CASES)
+def test_their_tensors_survive(name: str, tmp_path: Path) -> None:
+    """Their folder, imported and exported again, has the same bytes in every tensor."""
+    theirs: Any = CASES[name].make_theirs()
+    settings = parse_settings(CASES[name].settings)
+    theirs.save_pretrained(tmp_path / "theirs")
+    tokenizers = make_tokenizers(settings)
+    for path, tokenizer in ((tmp_path / "theirs", tokenizers.source), (tmp_path / "theirs/target", tokenizers.target)):
+        if path.name == "target" and tokenizers.is_joint:
+            continue
+        path.mkdir(exist_ok=True)
+        (path / "tokenizer.json").write_bytes(make_tokenizer_json(tokenizer, settings))
+        document = make_tokenizer_config(tokenizer, settings, POSITIONS)
+        (path / "tokenizer_config.json").write_text(json.dumps(document), encoding="utf-8")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    folder, _ = export_model(tmp_path / "ours", "huggingface")
+    before, after = (load_file(path / "model.safetensors") for path in (tmp_path / "theirs", folder))
+    assert {*after} - {*before} <= {"lm_head.weight"}  # T5 declares itself untied, so Regard writes both
+    assert not {*before} - {*after}
+    assert [key for key in before if not torch.equal(before[key], after[key])] == []
+    model = load_theirs(folder, ARCHITECTURES[type(theirs).__name__].auto_class)
+    with torch.no_grad():
+        ours = read_model(tmp_path / "ours").model
+        assert max_difference(*compute_outputs(model, ours)) < TOLERANCE
+
+
+def test_low_precision_survives(tmp_path: Path) -> None:
+    write_case("llama-tied", tmp_path / "ours")
+    folder, _ = export_model(tmp_path / "ours", "huggingface", options=ExportOptions(dtype="bfloat16"))
+    before = load_file(folder / "model.safetensors")
+    assert {tensor.dtype for tensor in before.values()} == {torch.bfloat16}
+    import_model(folder, tmp_path / "back")
+    again, _ = export_model(tmp_path / "back", "huggingface", options=ExportOptions(dtype="bfloat16"))
+    assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
+def test_card_has_front_matter(tmp_path: Path) -> None:
+    write_case("pegasus-gelu", tmp_path / "ours")
+    folder, report = export_model(tmp_path / "ours", "huggingface", options=ExportOptions(license="cc-by-4.0"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    front_matter = card.split("---\n")[1].splitlines()
+    assert front_matter[:4] == ["language:", '- "en"', '- "de"', 'license: "cc-by-4.0"']
+    assert "pipeline_tag: translation" in front_matter
+    assert "positions has 1024 rows" in report.notes[0]
+
+
+def test_a_model_without_architecture_is_refused(tmp_path: Path) -> None:
+    write_case("pegasus-gelu", tmp_path / "ours")
+    with pytest.raises(RegardError, match=r"MarianMTModel: encoder.placement is pre"):
+        export_model(tmp_path / "ours", "huggingface", options=ExportOptions(architecture="MarianMTModel"))
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]  # nothing is left behind
+    with pytest.raises(RegardError, match="There is no export target 'onyx'"):
+        export_model(tmp_path / "ours", "onyx")
+    with pytest.raises(RegardError, match="would change the model folder"):
+        export_model(tmp_path / "ours", "huggingface", tmp_path / "ours")
