@@ -176,8 +176,10 @@ def _read_tokenizer(folder: _Folder, path: Path, size: int, settings: AnyModel) 
 
 def _find_roles(folder: _Folder, document: Any, settings: AnyModel) -> dict[str, int]:
     """Find the id of each role: in the template of a file by Regard, by name in tokenizer files, by id in configs."""
+    if (roles := _read_role_table(document)) is not None:
+        return roles
     ids = _list_ids(document)
-    roles: dict[str, int] = {}
+    roles = {}
     for role in ROLES:
         for table in (folder.config, folder.generation):
             number = table.get(f"{role}_token_id")
@@ -194,6 +196,16 @@ def _find_roles(folder: _Folder, document: Any, settings: AnyModel) -> dict[str,
             if type(number := table.get("decoder_start_token_id")) is int:
                 roles["bos"] = number
     return roles
+
+
+def _read_role_table(document: Any) -> dict[str, int] | None:
+    """Read the roles of a file that Regard exported; None if another program wrote it."""
+    try:
+        table = document["post_processor"]["special_tokens"]
+        roles = {role: table[role]["ids"][0] for role in ROLES}
+    except (KeyError, TypeError, IndexError):
+        return None
+    return roles if all(type(number) is int for number in roles.values()) else None
 
 
 def _list_ids(document: Any) -> dict[str, int]:
