@@ -32,6 +32,10 @@ class RegardError(Exception):
         return _escape_unprintable("\n".join(lines))
 
 
+class RetryError(RegardError):
+    """An error that need not come again: a launcher may start the ranks of a run once more."""
+
+
 def _escape_unprintable(text: str) -> str:
     r"""Escape control characters and other unprintable ones: file names may come from an untrusted source.
 

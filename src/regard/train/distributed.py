@@ -32,7 +32,7 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 )
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RetryError
 from regard.config.model import AnyModel as ModelSettings
 from regard.config.run import Run
 from regard.models.build import AnyModel, build
@@ -275,7 +275,7 @@ class ProcessGroup(SingleProcess):
         if not isinstance(error, dist.DistError) and not any(sign in text.lower() for sign in LOST_RANK_SIGNS):
             return None
         what = f"Rank {self.rank} has lost another rank: it has ended, or has not answered in time."
-        return RegardError(what, fix="See its output; then resume the run.")
+        return RetryError(what, fix="See its output; then resume the run.")
 
     def close(self) -> None:
         """Leave the group."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RetryError
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.keyed_random import make_key
@@ -37,7 +37,7 @@ class UpdateStats:
     has_overflowed: bool = False  # the float16 loss scale was too large; it has been halved
 
 
-class OutOfMemoryError(RegardError):
+class OutOfMemoryError(RetryError):
     """Memory ran out on one of several ranks: all of them stop, and the next start splits every batch."""
 
     def __init__(self, rank: int, parts: int) -> None:

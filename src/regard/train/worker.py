@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RetryError
 from regard.base.files import write_atomic
 
 FOLDER_VARIABLE, ATTEMPT_VARIABLE = "REGARD_LAUNCH", "REGARD_ATTEMPT"
@@ -65,8 +65,10 @@ class Worker:
             return 1
         try:
             code = function()
-        except RegardError as error:  # the next attempt would meet it again
-            self._report("end", {"code": 1, "error": str(error), "is_final": True, "time": time.time()})
+        except RegardError as error:  # the next attempt would meet it again, unless the error says otherwise
+            is_final = not isinstance(error, RetryError)
+            end = {"code": 1, "error": str(error), "traceback": "", "is_final": is_final, "time": time.time()}
+            self._report("end", end)
             return 1
         except Exception as error:  # of another rank in most cases; the launcher finds out whose
             summary = f"{type(error).__name__}: {error}"

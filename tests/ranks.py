@@ -1,0 +1,179 @@
+"""Compare training on several ranks with training on one: every mode and model family, losses and weights.
+
+    python -m tests.ranks                       # all modes and families, 20 updates each
+    python -m tests.ranks ddp2 fsdp3            # some modes
+    python -m tests.ranks --updates 5           # shorter
+
+Every run has accumulation (5 batches per update, which no number of ranks divides: some ranks get empty batches),
+clipping, dropout, recomputed activations and an exponential moving average. Prints the largest absolute difference of
+any loss and of any weight, average included, and exits with code 1 if one exceeds its limit.
+
+Key biases count only with rotary positions. Elsewhere a key bias adds the same number to all scores of a query, which
+softmax ignores: its gradient is zero but for rounding, Adam divides this noise by its own size, and the bias takes a
+random walk on any number of ranks, without any effect on the model.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights, load_tensors, save_tensors
+from regard.train.data import prepare_data
+from regard.train.fit import _resolve
+from regard.train.processes import SingleProcess, connect_processes
+from regard.train.trainer import Trainer
+from tests.train.runs import TASKS, make_small_run, write_corpus
+from tests.train.workers import run_workers
+
+UPDATES = 20
+UNDETERMINED = ".key.bias"
+LIMITS = {"float32": 1e-5, "bfloat16": 1e-3}
+MODES: dict[str, tuple[int, dict[str, Any]]] = {  # ranks, and settings of [parallel]
+    "ddp2": (2, {"mode": "ddp"}),
+    "fsdp2": (2, {"mode": "fsdp"}),
+    "fsdp3": (3, {"mode": "fsdp"}),
+    "hsdp2x2": (4, {"mode": "fsdp", "replicas": 2}),
+    "tensor2": (2, {"tensor": 2}),
+    "fsdp2+tensor2": (4, {"mode": "fsdp", "tensor": 2}),
+}
+_STACK = {"layers": 2, "attention.heads": 4, "attention.key_value_heads": 2}
+CHANGES: dict[str, Any] = {
+    "train.update_tokens": 5 * 128,
+    "train.clip": 0.5,
+    "train.checkpoint_activations": True,
+    "train.spikes": {"kind": "skip", "max_spikes": 0},
+}
+FAMILY_CHANGES: dict[str, dict[str, Any]] = {
+    "translate": {f"model.{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in _STACK.items()},
+    "continue": {f"model.decoder.{name}": value for name, value in _STACK.items()}
+    | {"model.decoder.position": {"kind": "rotary"}, "model.decoder.feedforward": {"kind": "gated", "hidden": 24}},
+    "fill": {f"model.encoder.{name}": value for name, value in _STACK.items()}
+    | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.placement": "post"},
+}
+
+
+def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TASKS) -> None:
+    """Write the run files and the data of all families into a folder."""
+    files = write_corpus(folder / "corpus")
+    for task in tasks:
+        changes = CHANGES | FAMILY_CHANGES[task] | {"train.precision": precision}
+        run = make_small_run(task, files, changes)
+        run_folder = RunFolder(folder / task)
+        run_folder.path.mkdir(exist_ok=True)
+        run = _resolve(run, prepare_data(run, run_folder, lambda _: None))
+        RUN_FILES.save(run, run_folder.run)
+
+
+def train_cases(folder: str, cases: Sequence[tuple[str, str]], updates: int) -> dict[str, Any]:
+    """Train every case (mode, task) on this rank; rank 0 saves weights and averages. Return the losses by case."""
+    torch.set_num_threads(1)
+    processes = connect_processes()
+    results: dict[str, Any] = {}
+    try:
+        for mode, task in cases:
+            results[f"{mode}/{task}"] = _train_case(Path(folder), mode, task, updates, processes)
+    finally:
+        processes.close()
+    return results
+
+
+def _train_case(folder: Path, mode: str, task: str, updates: int, processes: SingleProcess) -> dict[str, Any]:
+    changes = {f"parallel.{name}": value for name, value in MODES[mode][1].items()} if mode in MODES else {}
+    run: Run = RUN_FILES.change(RUN_FILES.load(folder / task / "run.toml"), changes)
+    start = time.process_time()
+    processes.arrange(run)
+    data = prepare_data(run, RunFolder(folder / task), lambda _: None)
+    run_folder = RunFolder(folder / f"{mode}-{task}")
+    run_folder.path.mkdir(exist_ok=True)
+    trainer = Trainer(run, run_folder, data, lambda _: None, processes=processes)
+    losses, norms = [], []
+    for update in islice(trainer.loader.updates(), updates):
+        epoch = trainer._current_epoch()
+        stats = trainer.updater.compute_gradients(update.batches, epoch)
+        trainer.progress.update += 1
+        trainer.progress.position = update.next_position
+        trainer.updater.step(0.01)
+        assert trainer.ema is not None
+        trainer.ema.update(trainer.progress.update)
+        losses.append(stats.loss)
+        norms.append(stats.gradient_norm)
+    assert trainer.ema is not None
+    weights = processes.whole_tensors(get_weights(trainer.model))
+    average = processes.whole_tensors(trainer.ema.weights())
+    if processes.is_main:
+        tensors = weights | {f"ema/{name}": tensor for name, tensor in average.items()}
+        save_tensors(tensors, folder / f"{mode}-{task}.safetensors")
+    return {"losses": losses, "norms": norms, "seconds": time.process_time() - start}
+
+
+def compare(
+    folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the largest differences of any loss and of any weight to one rank."""
+    ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, "one"))
+    assert ours.keys() == reference.keys()
+    names = [name for name in reference if task == "continue" or not name.endswith(UNDETERMINED)]
+    weight = max(float((ours[name] - reference[name]).abs().max()) for name in names)
+    losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"one/{task}"]["losses"], strict=True)
+    return max(abs(one - other) for one, other in losses), weight
+
+
+def prove(
+    folder: Path, modes: Sequence[str], tasks: Sequence[str], updates: int, precision: str = "float32"
+) -> list[tuple[str, str, float, float, float]]:
+    """Train all cases; return for each: mode, task, difference of losses, of weights, and CPU seconds of rank 0."""
+    prepare(folder, precision, tasks)
+
+    def run(world_size: int, cases: list[tuple[str, str]]) -> dict[str, Any]:
+        args = {"folder": str(folder), "cases": cases, "updates": updates}
+        timeout = 120 + 60.0 * len(cases) * world_size
+        results = run_workers("tests.ranks:train_cases", world_size, args, folder=folder / "ranks", timeout=timeout)
+        return dict(results[0])
+
+    expected = run(1, [("one", task) for task in tasks])
+    rows = []
+    for world_size in sorted({MODES[mode][0] for mode in modes}):
+        group = [mode for mode in modes if MODES[mode][0] == world_size]
+        results = run(world_size, [(mode, task) for mode in group for task in tasks])
+        for mode in group:
+            for task in tasks:
+                loss, weight = compare(folder, mode, task, results, expected)
+                rows.append((mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"]))
+    return rows
+
+
+def main() -> None:
+    """Print a table of differences."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ranks", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("modes", nargs="*", metavar="MODE", default=list(MODES), help=f"of {', '.join(MODES)}")
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--task", action="append", choices=TASKS)
+    parser.add_argument("--precision", action="append", choices=LIMITS)
+    options = parser.parse_args()
+    has_failed = False
+    for precision in options.precision or LIMITS:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = prove(Path(folder), options.modes, options.task or TASKS, options.updates, precision)
+        sys.stdout.write(f"\n{precision}, {options.updates} updates, limit {LIMITS[precision]:.0e}\n")
+        sys.stdout.write(f"{'mode':15} {'task':10} {'loss':>9} {'weight':>9} {'CPU s':>7}\n")
+        for mode, task, loss, weight, seconds in rows:
+            is_wrong = not max(loss, weight) <= LIMITS[precision]
+            has_failed = has_failed or is_wrong
+            mark = "  EXCEEDED" if is_wrong else ""
+            sys.stdout.write(f"{mode:15} {task:10} {loss:9.1e} {weight:9.1e} {seconds:7.1f}{mark}\n")
+        sys.stdout.flush()
+    sys.exit(has_failed)
+
+
+if __name__ == "__main__":
+    main()
