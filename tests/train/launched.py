@@ -9,7 +9,7 @@ import sys
 import time
 from functools import partial
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RetryError
 from regard.train.signals import handle_signals
 from regard.train.worker import Worker, report_path
 
@@ -23,16 +23,20 @@ def act(worker: Worker, action: str) -> int:
     match action:
         case "kill" if is_first_attempt and is_last_rank:
             os.kill(os.getpid(), signal.SIGKILL)
+        case "stop" if is_first_attempt and is_last_rank:
+            os.kill(os.getpid(), signal.SIGSTOP)
         case "refuse" if is_last_rank:
             raise RegardError("There are too few sentences.", where="train.en", fix="Add some.")
         case "crash" if is_last_rank:
             raise ValueError("a defect")
+        case "lost" if is_first_attempt and not is_last_rank:
+            raise RetryError("Rank 0 has lost another rank.")
         case "late" if is_last_rank:
             assert worker.folder is not None
             while not report_path(worker.folder, worker.attempt, 0, "end").exists():
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
-        case "kill" | "refuse" | "crash" if is_first_attempt or action == "crash":
+        case "kill" | "stop" | "refuse" | "crash" if is_first_attempt or action == "crash":
             time.sleep(SECONDS)  # as if in a collective with the other rank
         case "environment":
             names = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME")

@@ -64,6 +64,19 @@ def test_after_a_kill_all_ranks_start_again() -> None:
     assert time.monotonic() - began < 20, "rank 0 slept on"
 
 
+def test_a_rank_that_was_stopped_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.train.launch.STOPPED_SECONDS", 1.0)
+    report: list[str] = []
+    assert _launch("stop", report) == 0
+    assert report == ["Rank 1 was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."]
+
+
+def test_a_rank_that_has_lost_another_is_started_again() -> None:
+    report: list[str] = []
+    assert _launch("lost", report) == 0
+    assert report[0].startswith("Rank 0 failed: Rank 0 has lost another rank.")
+
+
 def test_an_error_that_would_come_again_ends_the_run_and_names_its_rank() -> None:
     report: list[str] = []
     with pytest.raises(

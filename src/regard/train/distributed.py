@@ -5,7 +5,8 @@
 
     RANK, WORLD_SIZE, LOCAL_RANK       as torchrun sets them
     MASTER_ADDR, MASTER_PORT           the TCP store, or
-    REGARD_STORE                       a file: the store is at <REGARD_STORE>-<TORCHELASTIC_RESTART_COUNT>
+    REGARD_STORE                       a file: the store is at <REGARD_STORE>-<TORCHELASTIC_RESTART_COUNT>; or
+                                       tcp://HOST:PORT, a store that the launcher of the first host serves
     REGARD_TIMEOUT                     seconds that a rank waits for the others in an update (600)
 """
 
@@ -20,7 +21,7 @@ from typing import cast
 import torch
 import torch.distributed as dist  # noqa: TID251
 from torch import Tensor, nn
-from torch._C._distributed_c10d import FileStore
+from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: TID251
 from torch.distributed.fsdp import FSDPModule, fully_shard  # noqa: TID251
 from torch.distributed.tensor import DTensor  # noqa: TID251
@@ -33,6 +34,7 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.base.errors import RegardError, RetryError
+from regard.base.formatting import pluralize
 from regard.config.model import AnyModel as ModelSettings
 from regard.config.run import Run
 from regard.models.build import AnyModel, build
@@ -59,11 +61,23 @@ def connect() -> "ProcessGroup":
     if torch.cuda.is_available():
         backend = "cpu:gloo,cuda:nccl"
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
-    store = None
-    if path := os.environ.get("REGARD_STORE"):
-        store = FileStore(f"{path}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", world_size)
+    store = _open_store(world_size, timeout)
     dist.init_process_group(backend, store=store, rank=rank, world_size=world_size, timeout=timeout)
     return ProcessGroup()
+
+
+def _open_store(world_size: int, timeout: timedelta) -> Store | None:
+    """Open the store of our launcher, with keys of its own for each attempt; None: the one that torchrun names."""
+    place = os.environ.get("REGARD_STORE")
+    if place is None:
+        return None
+    if place.startswith("tcp://"):
+        host, _, port = place.removeprefix("tcp://").rpartition(":")
+        server = TCPStore(host, int(port), is_master=False, timeout=timeout)
+        return PrefixStore(f"ranks-{os.environ['MASTER_PORT']}", server)  # a new number in every attempt, on all hosts
+    store = FileStore(f"{place}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", world_size)
+    store.set_timeout(timeout)
+    return store
 
 
 def make_mesh(layout: Layout, device_type: str) -> DeviceMesh:
@@ -106,7 +120,13 @@ class ProcessGroup(SingleProcess):
 
     def check(self, run: Run) -> None:
         """Raise an error if these ranks cannot train the run."""
-        choose_layout(run, self.world_size, self.ranks_per_host)
+        ranks = choose_layout(run, self.world_size, self.ranks_per_host).data_world_size
+        if ranks > run.accumulate:
+            what = f"An update has {pluralize(run.accumulate, 'batch', 'batches')} (train.update_tokens / "
+            what += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
+            size = run.train.update_tokens // ranks
+            fix = f"Start at most {run.accumulate}, make the batches smaller (--set data.batch_tokens={size}), or "
+            raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
 
     def arrange(self, run: Run) -> None:
         """Choose the layout of a run and make its device mesh.

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from regard.base import cpu_fast_path, limits
-from regard.base.errors import DamagedError, RegardError
+from regard.base.errors import DamagedError, RegardError, RetryError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
@@ -162,7 +162,7 @@ def follow(folder: Path, processes: SingleProcess) -> Finished:
     """
     start = processes.decide_patiently(None)
     if "error" in start:
-        raise RegardError(f"Rank 0 failed: {start['error']}", fix="See its output.")
+        raise RetryError(f"Rank 0 failed: {start['error']}", fix="See its output.")
     if "reason" in start:
         return Finished(0, start["reason"], folder, {})
     run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)

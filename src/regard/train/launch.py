@@ -6,12 +6,15 @@ Each rank is a process of its own. The agent watches the ranks: when one ends wi
 others and starts all of them again, and they resume from the last checkpoint.
 """
 
+import contextlib
 import json
 import logging
 import os
 import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +33,7 @@ from regard.train.rendezvous import Hosts, explain_missing_hosts, prepare_rendez
 from regard.train.worker import ATTEMPT_VARIABLE, FOLDER_VARIABLE, RELAYED_SIGTERM, STOP_MARK, report_path
 
 MAX_RESTARTS = 3  # of all ranks, after one of them has failed
+STOPPED_SECONDS = 10.0  # a rank that was stopped for longer is killed
 Report = Callable[[str], None]
 
 
@@ -50,6 +54,7 @@ def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, 
         with (
             launcher.relay_signals(),
             launcher.read_log(),
+            launcher.watch_ranks(),
             prepare_rendezvous(Path(name), ranks, hosts, MAX_RESTARTS, launcher) as config,
         ):
             try:
@@ -168,7 +173,9 @@ class _Launcher(LogsSpecs):
         if not errors:
             return _Failure("A rank on another host failed.")
         rank = min(errors, key=lambda rank: float(errors[rank]["time"]))
-        return _Failure(f"Rank {rank} failed: {errors[rank]['error']}.", f"\n{errors[rank]['traceback']}")
+        return _Failure(
+            f"Rank {rank} failed: {errors[rank]['error'].removesuffix('.')}.", f"\n{errors[rank]['traceback']}"
+        )
 
     def _last_lines(self, rank: int) -> str:
         """What a rank without the terminal wrote last, for example an error of a library."""
@@ -183,6 +190,28 @@ class _Launcher(LogsSpecs):
             return json.loads(report_path(self.folder, self.attempt, rank, kind).read_bytes())
         except FileNotFoundError:
             return None
+
+    @contextmanager
+    def watch_ranks(self) -> Iterator[None]:
+        """Kill a rank that has been stopped (SIGSTOP) for a while: the others might wait for it for days."""
+        is_over = threading.Event()
+
+        def watch() -> None:
+            stopped_since: dict[int, float] = {}
+            while not is_over.wait(1.0):
+                for process in filter(None, (self._read(rank, "pid") for rank in self.ranks)):
+                    if not _is_stopped(process):
+                        stopped_since.pop(process, None)
+                    elif time.monotonic() - stopped_since.setdefault(process, time.monotonic()) > STOPPED_SECONDS:
+                        _kill(process, signal.SIGKILL)
+
+        thread = threading.Thread(target=watch, name="watch the ranks", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
     @contextmanager
     def read_log(self) -> Iterator[None]:
@@ -223,9 +252,20 @@ class _Launcher(LogsSpecs):
         for rank in self.ranks:
             process = self._read(rank, "pid")
             if process is not None and self._read(rank, "end") is None:
-                try:
-                    os.killpg(process, relayed)
-                except ProcessLookupError:
-                    continue  # it has just ended
+                _kill(process, relayed)
         if is_second or self.attempt < 0:
             raise _EndedError(128 + signum)
+
+
+def _kill(process: int, signum: int) -> None:
+    """Send a signal to a rank and the processes that it started."""
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.killpg(process, signum)
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a process was stopped by a signal, where the system tells it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
