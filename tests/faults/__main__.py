@@ -1,6 +1,6 @@
 """Inject faults and report violations: one line per proof, "0 of N" if there are none.
 
-    python -m tests.faults               # all, about seven minutes of CPU time
+    python -m tests.faults               # all, about fifteen minutes of CPU time
     python -m tests.faults R5 R6         # some
     python -m tests.faults --quick       # what CI runs
 
@@ -14,7 +14,7 @@ import time
 
 import torch
 
-from tests.faults import damage, full_disk, kills, outcomes, random_kills, signals
+from tests.faults import damage, full_disk, kills, outcomes, random_kills, ranks, signals
 from tests.faults.syscalls import explain_unavailable
 from tests.faults.verdict import Proof
 
@@ -22,6 +22,7 @@ PROOFS: dict[str, Proof] = {
     "R1": kills.prove,
     "R2": random_kills.prove,
     "R3": signals.prove,
+    "R4": ranks.prove,
     "R5": full_disk.prove,
     "R6": damage.prove,
     "R8": outcomes.prove,

@@ -1,0 +1,283 @@
+"""R4: SIGKILL and SIGSTOP to one of two ranks of `regard train --ranks 2`, some before the process group exists.
+
+The other ranks end in time, no process stays behind, nothing listens beyond 127.0.0.1, and the run that the launcher
+starts again ends with the files of an undisturbed one. The command itself gets Ctrl-C once and twice, and SIGTERM.
+"""
+
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.config.codec import RUN_FILES
+from regard.train.launch import MAX_RESTARTS
+from tests.faults.frozen import make_scratch_folder
+from tests.faults.verdict import Verdict
+from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
+
+RANKS = 2
+TIMEOUT = 15.0  # seconds that a rank waits for the others in a collective
+AFTER_KILL, AFTER_STOP = 10.0, TIMEOUT + 40.0  # seconds until all ranks of the attempt are gone
+LIMIT = 600.0  # seconds for anything else to happen
+UPDATES = 40
+SAVED, AT_ONCE = 75, 130
+SIGNALS = {  # the signals to the command, and the allowed exit codes
+    "SIGTERM": ((signal.SIGTERM,), {SAVED}),
+    "Ctrl-C": ((signal.SIGINT,), {SAVED}),
+    "Ctrl-C twice": ((signal.SIGINT, signal.SIGINT), {SAVED, AT_ONCE}),
+}
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Command:
+    """`regard train --ranks 2` as a user starts it, and its ranks."""
+
+    scratch: Path
+    arguments: list[str]
+    process: subprocess.Popen[bytes] = field(init=False)
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._temporary = self.scratch / "temporary"
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._temporary.mkdir()
+        environment = {
+            **os.environ,
+            "TMPDIR": str(self._temporary),
+            "REGARD_TIMEOUT": str(TIMEOUT),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))),
+        }
+        with (self.scratch / "output.txt").open("ab") as output:
+            self.process = subprocess.Popen(  # noqa: S603 - our own command
+                [sys.executable, "-m", "regard", "train", *self.arguments, "--ranks", str(RANKS)],
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def find_ranks(self, attempt: int) -> dict[int, int]:
+        """Return the process ids of the ranks of an attempt that run."""
+        mark, ids = f"REGARD_LAUNCH={self._temporary}/", {}
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                variables = path.read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue  # it has just ended
+            values = dict(variable.split("=", 1) for variable in variables if "=" in variable)
+            is_rank = any(variable.startswith(mark) for variable in variables) and "RANK" in values
+            if (
+                is_rank
+                and values.get("REGARD_ATTEMPT") == str(attempt)
+                and _get_parent(path.parent) == self.process.pid
+            ):
+                ids[int(values["RANK"])] = int(path.parent.name)
+        return ids
+
+    def count_strays(self) -> int:
+        """Count the processes of this command that still run, the command itself excluded."""
+        mark = f"TMPDIR={self._temporary}".encode()
+        count = 0
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                count += mark in path.read_bytes().split(b"\0") and int(path.parent.name) != self.process.pid
+            except OSError:
+                continue
+        return count
+
+    def has_group(self, attempt: int) -> bool:
+        """Whether the ranks of an attempt have begun to form the process group."""
+        return any(self._temporary.glob(f"regard-ranks-*/store-{attempt}"))
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = LIMIT) -> bool:
+        """Wait for a condition; return whether it came true before the command ended."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if condition():
+                return True
+            if self.process.poll() is not None:
+                return False
+            time.sleep(0.01)
+        return False
+
+    def finish(self) -> int | None:
+        """Wait for the end; return the exit code, or None if it did not come and the command was killed."""
+        try:
+            return self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return None
+
+
+def _get_parent(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def list_listeners(processes: list[int]) -> list[str]:
+    """Return the addresses on which these processes listen (TCP)."""
+    output = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout  # noqa: S607
+    lines = [line.split() for line in output.splitlines()]
+    return [line[3] for line in lines if any(f"pid={process}," in line[-1] for process in processes)]
+
+
+@dataclass
+class Ranks:
+    """Runs of two ranks that are interrupted and must end as an undisturbed one."""
+
+    scratch: Path
+    verdict: Verdict
+    rng: random.Random = field(default_factory=lambda: random.Random(4))
+    seconds: dict[str, list[float]] = field(default_factory=dict)  # until all ranks were gone, by fault
+    lost: list[float] = field(default_factory=list)  # seconds of a disturbed run beyond the undisturbed one, per fault
+    listeners: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        changes = {"train.updates": UPDATES, "validation.every": 20, "device.allocator": "plain"}
+        run = make_small_run("translate", write_corpus(self.scratch / "corpus"), changes)
+        self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
+        RUN_FILES.save(run, self.run_file)
+        command = self.start()
+        code = command.finish()
+        self.undisturbed = time.monotonic() - command.began
+        if code != 0:
+            raise AssertionError(f"The undisturbed run ended with {code}:\n{(self.scratch / 'output.txt').read_text()}")
+        self.expected = compute_fingerprints(self.life)
+        shutil.rmtree(self.life)
+
+    def start(self) -> Command:
+        """Start the run, or resume it if it has begun."""
+        has_begun = (self.life / "run.toml").is_file()
+        return Command(
+            self.scratch, ["--resume", str(self.life)] if has_begun else [str(self.run_file), "--out", str(self.life)]
+        )
+
+    def count_updates(self) -> int:
+        """Return the number of lines of metrics.jsonl: about the update that the run has reached."""
+        try:
+            return (self.life / "metrics.jsonl").read_bytes().count(b"\n")
+        except FileNotFoundError:
+            return 0
+
+    def hurt(self, faults: list[tuple[str, bool]]) -> None:
+        """Inject faults into one run, one per attempt: the signal, and whether it comes before the process group."""
+        command = self.start()
+        for attempt, (name, is_early) in enumerate(faults):
+            rank = self.rng.randrange(RANKS)
+            if not self._reach(command, attempt, is_early):
+                self.verdict.require(f"attempt {attempt} was not reached", False)
+                break
+            ranks = command.find_ranks(attempt)
+            if len(ranks) < RANKS or (is_early and command.has_group(attempt)):
+                self.verdict.require(f"{name} came too late: {ranks}", False)
+                continue
+            self.listeners.update(list_listeners([command.process.pid, *ranks.values()]))
+            struck = time.monotonic()
+            os.kill(ranks[rank], signal.Signals[name])
+            others = {other: process for other, process in ranks.items() if other != rank or name == "SIGSTOP"}
+            limit = AFTER_KILL if name == "SIGKILL" else AFTER_STOP
+            while any(_is_alive(process) for process in others.values()) and time.monotonic() < struck + limit + 5:
+                time.sleep(0.01)
+            seconds = time.monotonic() - struck
+            label = f"{name} to rank {rank} {'before the process group' if is_early else 'in training'}"
+            self.seconds.setdefault(name, []).append(seconds)
+            broken = [] if seconds <= limit else [f"ranks were gone after {seconds:.1f} s"]
+            self.verdict.add_fault(label, broken)
+        code = command.finish()
+        self.lost.append((time.monotonic() - command.began - self.undisturbed) / len(faults))
+        self._check_end(f"{len(faults)} faults", command, code, {0})
+
+    def _reach(self, command: Command, attempt: int, is_early: bool) -> bool:
+        if not command.wait_until(lambda: len(command.find_ranks(attempt)) == RANKS):
+            return False
+        if is_early:
+            time.sleep(self.rng.uniform(0, 0.5))
+            return True
+        target = self.rng.randint(1, UPDATES - 8)
+        return command.wait_until(lambda: command.has_group(attempt) and self.count_updates() >= target)
+
+    def signal(self, name: str) -> None:
+        """Send signals to the command in training; then resume it to its end."""
+        signals, codes = SIGNALS[name]
+        command = self.start()
+        target = self.rng.randint(1, UPDATES - 8)
+        self.verdict.require(
+            f"{name}: training was not reached", command.wait_until(lambda: self.count_updates() >= target)
+        )
+        for number in signals:
+            os.kill(command.process.pid, number)
+            time.sleep(self.rng.uniform(0, 0.05))
+        struck = time.monotonic()
+        code = command.finish()
+        self.seconds.setdefault(name, []).append(time.monotonic() - struck)
+        strays = command.count_strays()
+        self.verdict.add_fault(
+            name,
+            [*([] if code in codes else [f"it ended with {code}"]), *([f"{strays} processes stay"] if strays else [])],
+        )
+        command = self.start()
+        self._check_end(name, command, command.finish(), {0})
+
+    def _check_end(self, what: str, command: Command, code: int | None, codes: set[int]) -> None:
+        """Check exit code, processes and files, then remove the run."""
+        self.verdict.require(f"{what}: the run ended with {code}\n{self._read_output()}", code in codes)
+        strays = command.count_strays()
+        self.verdict.require(f"{what}: {strays} processes stay", not strays)
+        if code in codes:
+            now = compute_fingerprints(self.life)
+            differing = [
+                name for name in sorted(self.expected.keys() | now.keys()) if self.expected.get(name) != now.get(name)
+            ]
+            self.verdict.require(f"{what}: other files at the end: {', '.join(differing)}", not differing)
+        shutil.rmtree(self.life, ignore_errors=True)
+
+    def _read_output(self) -> str:
+        return "\n".join((self.scratch / "output.txt").read_text(errors="replace").splitlines()[-30:])
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def prove(quick: bool = False) -> Verdict:
+    """20 faults, 5 of them before the process group exists, and 3 signals; or, quick, one kill and one Ctrl-C."""
+    verdict = Verdict("R4", "faults of one rank were not noticed in time, left a process or another end")
+    with make_scratch_folder() as folder:
+        ranks = Ranks(folder, verdict)
+        faults = [("SIGKILL", False)] if quick else _plan_faults(ranks.rng)
+        for first in range(0, len(faults), MAX_RESTARTS):
+            ranks.hurt(faults[first : first + MAX_RESTARTS])
+        for name in ["Ctrl-C"] if quick else SIGNALS:
+            ranks.signal(name)
+        exposed = [address for address in ranks.listeners if not address.startswith(("127.0.0.1:", "[::1]:"))]
+        verdict.require(f"they listen on {', '.join(exposed)}", not exposed)
+    verdict.notes += [
+        *(f"{name}: gone after at most {max(seconds):.1f} s" for name, seconds in ranks.seconds.items()),
+        f"a fault cost {statistics.median(ranks.lost):.1f} s of {ranks.undisturbed:.1f} s (median)",
+        f"{len(ranks.listeners)} listeners, all on 127.0.0.1" if not exposed else "",
+    ]
+    return verdict
+
+
+def _plan_faults(rng: random.Random) -> list[tuple[str, bool]]:
+    early = [("SIGKILL", True)] * 3 + [("SIGSTOP", True)] * 2
+    later = [("SIGKILL", False)] * 9 + [("SIGSTOP", False)] * 6
+    faults = early + later
+    rng.shuffle(faults)
+    return faults
