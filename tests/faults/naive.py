@@ -6,11 +6,11 @@ it has its name.
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.base.files import seal
+from regard.base.files import FileEntry, seal
 from regard.store.weights import save_tensors
 from regard.train.checkpoint import STATE_FILE, TENSOR_FILES, Checkpoint, Checkpoints
 
@@ -33,7 +33,9 @@ class NaiveCheckpoints(Checkpoints):
 
 
 @contextmanager
-def rename_before_sealing(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def rename_before_sealing(
+    path: Path, *, replace: bool = False, entries: Mapping[str, FileEntry] | None = None
+) -> Iterator[Path]:
     """Create a folder as `create_folder` does, but rename it before its manifest is written."""
     temporary_path = path.with_name(f"{path.name}.tmp")
     shutil.rmtree(temporary_path, ignore_errors=True)
@@ -42,4 +44,4 @@ def rename_before_sealing(path: Path, *, replace: bool = False) -> Iterator[Path
     if replace:
         shutil.rmtree(path, ignore_errors=True)
     temporary_path.rename(path)
-    seal(path)
+    seal(path, entries)

@@ -69,7 +69,7 @@ def fork_traced(options: list[str]) -> Traced | None:
         tracer = subprocess.Popen(  # noqa: S603 - the program that STRACE found
             [str(STRACE), "-q", "-s", "256", "-p", str(child), "-o", log.name, *options]
         )
-        while not _is_traced(child):
+        while not is_traced(child):
             if tracer.poll() is not None:
                 os.kill(child, signal.SIGKILL)
                 raise OSError("strace may not trace here")
@@ -77,14 +77,16 @@ def fork_traced(options: list[str]) -> Traced | None:
         os.kill(child, signal.SIGCONT)
         _, status = os.waitpid(child, 0)
         tracer.wait()
-        return Traced(os.waitstatus_to_exitcode(status), _parse_calls(log.read()))
+        return Traced(os.waitstatus_to_exitcode(status), parse_calls(log.read()))
 
 
-def _is_traced(process: int) -> bool:
+def is_traced(process: int) -> bool:
+    """Whether strace is attached to a process."""
     return "TracerPid:\t0\n" not in Path(f"/proc/{process}/status").read_text()
 
 
-def _parse_calls(log: str) -> list[Call]:
+def parse_calls(log: str) -> list[Call]:
+    """Return the calls of a log that strace wrote."""
     counts: Counter[str] = Counter()
     calls = []
     for line in log.split("\n"):

@@ -1,13 +1,15 @@
 """What the ranks of `test_sharded_checkpoint.py` do: save small models that are sharded by hand, and load them."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist  # noqa: TID251
@@ -22,13 +24,15 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
     parallelize_module,
 )
 
+from regard.base.errors import RegardError
 from regard.store.weights import get_weights, load_into
-from regard.train.average import Ema
+from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.processes import Json, SingleProcess
 
 SAVED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 4: ("hsdp", "fsdp+tensor")}  # how so many ranks save
 LOADED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 3: ("fsdp",), 4: ("hsdp", "fsdp+tensor")}  # and load
+SHARD_FLUSH = "regard.train.sharded_checkpoint._ShardFile.flush"
 Hashes = dict[str, str]
 
 
@@ -104,6 +108,10 @@ def hash_tensors(checkpoint: Checkpoint) -> Hashes:
     return {f"{group}/{name}": hash_tensor(tensor) for group, named in groups.items() for name, tensor in named.items()}
 
 
+def hash_named(tensors: Mapping[str, Tensor]) -> Hashes:
+    return {name: hash_tensor(tensor) for name, tensor in tensors.items()}
+
+
 def hash_tensor(tensor: Tensor) -> str:
     whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
     return hashlib.sha256(repr((whole.dtype, whole.shape)).encode() + whole.numpy().tobytes()).hexdigest()
@@ -137,6 +145,8 @@ def save_and_load(folder: str) -> dict[str, Any]:
                     checkpoint = make_state(mode, step)
                     make_checkpoints(place / mode, checkpoint.weights, mode).save(step, checkpoint)
                     results[f"saved by {mode}"] = hash_tensors(checkpoint)
+            if is_member and ranks == 2:
+                results["survivor"] = survive(place / "survivor")
     for ranks, modes in LOADED.items():
         with group_of(ranks, place / f"load-{ranks}") as is_member:
             for mode in modes if is_member else ():
@@ -160,3 +170,43 @@ def load(folder: Path, mode: str) -> Hashes:
     load_into(model, loaded.weights, where="the checkpoint")
     ema.load(loaded.ema)
     return hash_tensors(Checkpoint(get_weights(model), loaded.optimizer, ema.weights(), {}))
+
+
+def survive(folder: Path) -> dict[str, Any]:
+    """Damage and lose checkpoints of two ranks, fill their disk; return what this rank sees."""
+    states, warnings, results = [make_state("fsdp", step) for step in (1, 2, 3)], list[str](), dict[str, Any]()
+    group = Group(is_sharded=True)
+    checkpoints = Checkpoints(folder, warnings.append, processes=group, parameters=states[0].weights)
+    for step, state in enumerate(states, 1):
+        checkpoints.save(step, state)
+    results["average"] = hash_named(average_checkpoints(map(checkpoints.load_weights, (1, 2, 3))))
+    whole = [{name: tensor.full_tensor() for name, tensor in state.weights.items()} for state in states]  # type: ignore[attr-defined]
+    results["average of whole tensors"] = hash_named(average_checkpoints(whole))
+    checkpoints.rotate({1})
+    results["rotated"] = checkpoints.steps()
+    shard = sorted(checkpoints.path(3).glob("*.safetensors"))[1]
+    content = shard.read_bytes()
+    for name in ("flipped", "missing"):
+        group.gather(None)
+        if group.is_main:
+            shard.unlink() if name == "missing" else shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        group.gather(None)
+        newest = checkpoints.load_newest()
+        assert newest is not None
+        results[name] = [newest[0], hash_tensors(newest[1]) == hash_tensors(states[0]), list(warnings)]
+        warnings.clear()
+    checkpoints.set_aside_after(1)
+    results["set aside"] = checkpoints.steps()
+    results["full"] = []
+    for rank, function in ((0, SHARD_FLUSH), (1, SHARD_FLUSH), (0, "regard.base.files.seal")):
+        with mock.patch(function, raise_full_disk) if group.rank == rank else nullcontext():
+            try:
+                checkpoints.save(4, states[1])
+            except RegardError as error:
+                results["full"].append([error.what, error.where])
+    results["left"] = sorted(path.name for path in folder.iterdir())
+    return results
+
+
+def raise_full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

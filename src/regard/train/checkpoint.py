@@ -197,8 +197,8 @@ class Checkpoints:
         """Create the tensor to load: sharded like its parameter, whose name ends its own, or whole."""
         parameter = self._parameters.get(name.rsplit("/", 1)[-1])
         if self._processes.is_sharded and parameter is not None and parameter.shape == shape:
-            return torch.empty_like(parameter.detach(), dtype=dtype)
-        return torch.empty(shape, dtype=dtype)
+            return torch.zeros_like(parameter.detach(), dtype=dtype)
+        return torch.zeros(shape, dtype=dtype)
 
     @contextmanager
     def _agree(self) -> Iterator[None]:

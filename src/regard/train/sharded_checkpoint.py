@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -76,9 +75,13 @@ def load_tensors(files: Sequence[Path], allocate: Allocate, is_wanted: Callable[
         for name, entry in metadata.state_dict_metadata.items()
         if isinstance(entry, TensorStorageMetadata) and is_wanted(name)
     }
-    with _raise_cause(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "torch.distributed is disabled")  # in one process
-        load(tensors, storage_reader=reader)
+    try:
+        with _raise_cause(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")  # in one process
+            load(tensors, storage_reader=reader)
+    except (SafetensorError, OSError) as error:  # removed or replaced since it was verified
+        what, where = f"A file cannot be read: {error}", str(files[0].parent)
+        raise DamagedError(what, where=where, fix="Restore an intact copy of the folder.") from error
     return tensors
 
 
@@ -113,12 +116,13 @@ class _Reader(HuggingFaceStorageReader):
 
 
 def _has_hole(entry: TensorStorageMetadata) -> bool:
-    """Whether the parts of a tensor have fewer or more elements than the tensor."""
-    return sum(math.prod(chunk.sizes) for chunk in entry.chunks) != math.prod(entry.size)
+    """Whether the parts of a tensor have fewer or more elements or dimensions than the tensor."""
+    dimensions = {len(entry.size), *(len(size) for chunk in entry.chunks for size in (chunk.offsets, chunk.sizes))}
+    return len(dimensions) > 1 or sum(math.prod(chunk.sizes) for chunk in entry.chunks) != math.prod(entry.size)
 
 
 class _Storage(FileSystem):
-    """The file system of torch's storage: lists given files only, and hashes the files it writes."""
+    """The file system below torch's storage: lists given files only, and hashes the files it writes."""
 
     def __init__(self, files: Sequence[Path] = ()) -> None:
         self._files = files
@@ -168,6 +172,4 @@ def _raise_cause() -> Iterator[None]:
         yield
     except CheckpointException as error:
         cause, _ = error.failures[min(error.failures)]
-        if isinstance(cause, SafetensorError):
-            raise OSError(os.EX_IOERR, f"the file cannot be read: {cause}") from error
         raise cause from error
