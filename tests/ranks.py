@@ -18,25 +18,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
+from regard.data.batches.loader import Update
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.train.data import prepare_data
-from regard.train.fit import _resolve
+from regard.train.fit import _resolve, fit, follow, resume
 from regard.train.processes import SingleProcess, connect_processes
 from regard.train.trainer import Trainer
-from tests.train.runs import TASKS, make_small_run, write_corpus
+from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
 from tests.train.workers import run_workers
 
 UPDATES = 20
+TIME_LIMIT = 1200.0  # seconds of a group of ranks; a machine may be busy
 UNDETERMINED = ".key.bias"
+WORLDS = (1, 2, 1, 3)  # numbers of ranks, one after the other
 LIMITS = {"float32": 1e-5, "bfloat16": 1e-3}
 MODES: dict[str, tuple[int, dict[str, Any]]] = {  # ranks, and settings of [parallel]
     "ddp2": (2, {"mode": "ddp"}),
@@ -76,7 +77,6 @@ def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TAS
 
 def train_cases(folder: str, cases: Sequence[tuple[str, str]], updates: int) -> dict[str, Any]:
     """Train every case (mode, task) on this rank; rank 0 saves weights and averages. Return the losses by case."""
-    torch.set_num_threads(1)
     processes = connect_processes()
     results: dict[str, Any] = {}
     try:
@@ -116,6 +116,10 @@ def _train_case(folder: Path, mode: str, task: str, updates: int, processes: Sin
     return {"losses": losses, "norms": norms, "seconds": time.process_time() - start}
 
 
+def _run(function: str, world_size: int, args: dict[str, Any], folder: Path) -> list[Any]:
+    return run_workers(f"tests.ranks:{function}", world_size, args, folder=folder / "ranks", timeout=TIME_LIMIT)
+
+
 def compare(
     folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any]
 ) -> tuple[float, float]:
@@ -136,11 +140,9 @@ def prove(
 
     def run(world_size: int, cases: list[tuple[str, str]]) -> dict[str, Any]:
         args = {"folder": str(folder), "cases": cases, "updates": updates}
-        timeout = 120 + 60.0 * len(cases) * world_size
-        results = run_workers("tests.ranks:train_cases", world_size, args, folder=folder / "ranks", timeout=timeout)
-        return dict(results[0])
+        return dict(_run("train_cases", world_size, args, folder)[0])
 
-    expected = run(1, [("one", task) for task in tasks])
+    expected = train_cases(str(folder), [("one", task) for task in tasks], updates)
     rows = []
     for world_size in sorted({MODES[mode][0] for mode in modes}):
         group = [mode for mode in modes if MODES[mode][0] == world_size]
@@ -150,6 +152,63 @@ def prove(
                 loss, weight = compare(folder, mode, task, results, expected)
                 rows.append((mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"]))
     return rows
+
+
+def continue_run(folder: str, pause_at: int) -> list[tuple[int, list[int]]]:
+    """Start or resume a run on this rank until an update; return the samples that the rank read, by update."""
+    seen: list[tuple[int, list[int]]] = []
+    make_update = Trainer._update
+
+    def record(self: Trainer, update: Update) -> bool:
+        samples = [batch.samples.tolist() for batch in update.batches if batch.number is not None]
+        seen.append((self.progress.update + 1, list(chain.from_iterable(samples))))
+        return make_update(self, update)
+
+    Trainer._update = record  # type: ignore[method-assign]
+    processes = connect_processes()
+    run_folder = Path(folder) / "run"
+    try:
+        if not processes.is_main:
+            follow(run_folder, processes)
+        elif run_folder.exists():
+            resume(run_folder, pause_at=pause_at, processes=processes)
+        else:
+            fit(RUN_FILES.load(Path(folder) / "run.toml"), run_folder, pause_at=pause_at, processes=processes)
+    finally:
+        processes.close()
+        Trainer._update = make_update  # type: ignore[method-assign]
+    return seen
+
+
+def change_ranks(folder: Path, task: str, worlds: Sequence[int], updates: int) -> tuple[list[str], float, float]:
+    """Train a run with a number of ranks that changes, and the same run on one rank.
+
+    Returns:
+        Updates that repeated or missed a sample, and the largest differences of losses and of the final weights.
+    """
+    files = write_corpus(folder / "corpus")
+    changes = CHANGES | FAMILY_CHANGES[task] | {"train.updates": updates, "parallel.mode": "fsdp"}
+    samples: dict[str, dict[int, list[int]]] = {}
+    for name, plan in (("one", [1]), ("changing", worlds)):
+        (folder / name).mkdir()
+        RUN_FILES.save(make_small_run(task, files, changes), folder / name / "run.toml")
+        samples[name] = {}
+        for number, world_size in enumerate(plan, start=1):
+            args = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
+            results = [continue_run(**args)] if world_size == 1 else _run("continue_run", world_size, args, folder)
+            for update, seen in chain.from_iterable(results):
+                samples[name].setdefault(update, []).extend(seen)
+    faults = [
+        f"update {update}"
+        for update in range(1, updates + 1)
+        if sorted(samples["one"][update]) != sorted(samples["changing"].get(update, []))
+    ]
+    runs = [folder / name / "run" for name in ("one", "changing")]
+    ours, reference = ([line["loss"] for line in read_metrics(path) if "loss" in line] for path in runs)
+    loss = max(abs(one - other) for one, other in zip(ours, reference, strict=True))
+    weights = [load_tensors(path / "average" / "model.safetensors") for path in runs]
+    names = [name for name in weights[0] if task == "continue" or not name.endswith(UNDETERMINED)]
+    return faults, loss, max(float((weights[0][name] - weights[1][name]).abs().max()) for name in names)
 
 
 def main() -> None:
@@ -172,7 +231,13 @@ def main() -> None:
             mark = "  EXCEEDED" if is_wrong else ""
             sys.stdout.write(f"{mode:15} {task:10} {loss:9.1e} {weight:9.1e} {seconds:7.1f}{mark}\n")
         sys.stdout.flush()
-    sys.exit(has_failed)
+    with tempfile.TemporaryDirectory() as folder:
+        faults, loss, weight = change_ranks(Path(folder), "translate", WORLDS, 20)
+    is_wrong = bool(faults) or not max(loss, weight) <= LIMITS["float32"]
+    worlds = " -> ".join(map(str, WORLDS))
+    wrong = f"{len(faults)} updates repeat or miss a sample"
+    sys.stdout.write(f"\nranks {worlds}: {wrong}; loss {loss:.1e}, weight {weight:.1e}\n")
+    sys.exit(has_failed or is_wrong)
 
 
 if __name__ == "__main__":
