@@ -14,7 +14,18 @@ import time
 
 import torch
 
-from tests.faults import damage, full_disk, kills, outcomes, random_kills, ranks, signals
+from tests.faults import (
+    damage,
+    full_disk,
+    kills,
+    outcomes,
+    random_kills,
+    rank_damage,
+    rank_kills,
+    ranks,
+    resharding,
+    signals,
+)
 from tests.faults.syscalls import explain_unavailable
 from tests.faults.verdict import Proof
 
@@ -25,9 +36,13 @@ PROOFS: dict[str, Proof] = {
     "R4": ranks.prove,
     "R5": full_disk.prove,
     "R6": damage.prove,
+    "R7": resharding.prove,
     "R8": outcomes.prove,
+    "R1x2": rank_kills.prove,  # on two ranks
+    "R6x2": rank_damage.prove,
 }
-TRACING = ("R1", "R5")  # need strace
+TRACING = ("R1", "R5", "R1x2")  # need strace
+ON_RANKS = ("R7", "R6x2")  # tests/train/test_sharded_checkpoint.py is their short version
 MAX_SHOWN = 20  # violations printed per proof
 
 

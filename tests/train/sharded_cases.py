@@ -25,30 +25,28 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 )
 
 from regard.base.errors import RegardError
+from regard.config.run import Run
 from regard.store.weights import get_weights, load_into
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
-from regard.train.processes import Json, SingleProcess
+from regard.train.distributed import ProcessGroup
+from regard.train.fit import fit, follow, resume
+from regard.train.parallel import Layout
+from tests.faults.frozen import make_smallest_run
 
 SAVED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 4: ("hsdp", "fsdp+tensor")}  # how so many ranks save
 LOADED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 3: ("fsdp",), 4: ("hsdp", "fsdp+tensor")}  # and load
 SHARD_FLUSH = "regard.train.sharded_checkpoint._ShardFile.flush"
+FSDP = {"parallel.mode": "fsdp"}
 Hashes = dict[str, str]
 
 
-class Group(SingleProcess):
-    """All ranks of the process group that is current."""
-
-    def __init__(self, *, is_sharded: bool) -> None:
-        self.rank, self.world_size, self.is_sharded = dist.get_rank(), dist.get_world_size(), is_sharded
-
-    def gather(self, value: Json) -> list[Json]:
-        values: list[Json] = [None] * self.world_size
-        dist.all_gather_object(values, value)
-        return values
-
-    def decide(self, value: Json) -> Json:
-        return self.gather(value)[0]
+def make_group(mode: str = "fsdp") -> ProcessGroup:
+    """Return all ranks of the current process group."""
+    group = ProcessGroup()
+    ranks = group.world_size
+    group.layout = Layout(replicas=ranks) if mode == "ddp" else Layout(shards=ranks)
+    return group
 
 
 class Small(nn.Module):
@@ -124,7 +122,7 @@ def group_of(ranks: int, store: Path) -> Iterator[bool]:
     files = FileStore(f"{store}-all", everybody)
     if rank < ranks:
         dist.init_process_group(
-            "gloo", store=FileStore(str(store), ranks), rank=rank, world_size=ranks, timeout=timedelta(seconds=30)
+            "gloo", store=FileStore(str(store), ranks), rank=rank, world_size=ranks, timeout=timedelta(seconds=100)
         )
         yield True
         dist.barrier()
@@ -132,7 +130,7 @@ def group_of(ranks: int, store: Path) -> Iterator[bool]:
         files.set(f"{rank}", "done")
     else:
         yield False
-    files.wait([f"{number}" for number in range(ranks)], timedelta(seconds=60))
+    files.wait([f"{number}" for number in range(ranks)], timedelta(seconds=200))
 
 
 def save_and_load(folder: str) -> dict[str, Any]:
@@ -147,6 +145,9 @@ def save_and_load(folder: str) -> dict[str, Any]:
                     results[f"saved by {mode}"] = hash_tensors(checkpoint)
             if is_member and ranks == 2:
                 results["survivor"] = survive(place / "survivor")
+                for name, pause in (("whole", None), ("paused", 5)):
+                    train(make_smallest_run(place / "data", **FSDP), place / name, pause_at=pause)
+                train(None, place / "paused")
     for ranks, modes in LOADED.items():
         with group_of(ranks, place / f"load-{ranks}") as is_member:
             for mode in modes if is_member else ():
@@ -156,7 +157,7 @@ def save_and_load(folder: str) -> dict[str, Any]:
 
 
 def make_checkpoints(folder: Path, parameters: Mapping[str, Tensor], mode: str) -> Checkpoints:
-    return Checkpoints(folder, print, processes=Group(is_sharded=mode != "ddp"), parameters=parameters)
+    return Checkpoints(folder, print, processes=make_group(mode), parameters=parameters)
 
 
 def load(folder: Path, mode: str) -> Hashes:
@@ -175,7 +176,7 @@ def load(folder: Path, mode: str) -> Hashes:
 def survive(folder: Path) -> dict[str, Any]:
     """Damage and lose checkpoints of two ranks, fill their disk; return what this rank sees."""
     states, warnings, results = [make_state("fsdp", step) for step in (1, 2, 3)], list[str](), dict[str, Any]()
-    group = Group(is_sharded=True)
+    group = make_group()
     checkpoints = Checkpoints(folder, warnings.append, processes=group, parameters=states[0].weights)
     for step, state in enumerate(states, 1):
         checkpoints.save(step, state)
@@ -210,3 +211,14 @@ def survive(folder: Path) -> dict[str, Any]:
 
 def raise_full_disk(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def train(run: Run | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None) -> None:
+    """Start a run on the ranks of the current group, or resume it if there are no settings."""
+    group = ProcessGroup()
+    if not group.is_main:
+        follow(folder, group)
+    elif run is None:
+        resume(folder, pause_at=pause_at, changes=changes, processes=group)
+    else:
+        fit(run, folder, pause_at=pause_at, processes=group)

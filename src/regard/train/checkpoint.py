@@ -212,8 +212,7 @@ class Checkpoints:
         if caught is not None:
             raise caught
         if errors:
-            kind = DamagedError if errors[0]["is_damaged"] else RegardError
-            raise kind(errors[0]["what"], where=errors[0]["where"], fix=errors[0]["fix"])
+            raise _restore(errors[0])
 
     def load_newest(self, steps: Iterable[int] | None = None) -> tuple[int, Checkpoint] | None:
         """Load the newest intact checkpoint (of `steps`, or of all), warn of damaged ones; None without any."""
@@ -277,12 +276,19 @@ class Checkpoints:
                 self.remove(step)
 
 
-def _describe(error: Exception | None) -> dict[str, Any] | None:
+def _describe(error: Exception | None) -> dict[str, str | None] | None:
     """Return what other ranks need to raise the same error."""
     if error is None:
         return None
-    if isinstance(error, RegardError):
-        is_damaged = isinstance(error, DamagedError)
-        return {"is_damaged": is_damaged, "what": error.what, "where": error.where, "fix": error.fix}
-    what = f"Another rank has failed: {type(error).__name__}: {error}"
-    return {"is_damaged": False, "what": what, "where": None, "fix": "See the error of that rank."}
+    if not isinstance(error, RegardError):
+        return {"kind": "other", "what": f"Another rank has failed: {type(error).__name__}: {error}"}
+    kind = "damaged" if isinstance(error, DamagedError) else "refused"
+    return {"kind": kind, "what": error.what, "where": error.where, "fix": error.fix}
+
+
+def _restore(error: dict[str, Any]) -> Exception:
+    """Return an error of another rank; one that is not on purpose stays so, and the run may be tried again."""
+    if error["kind"] == "other":
+        return RuntimeError(error["what"])
+    kind = DamagedError if error["kind"] == "damaged" else RegardError
+    return kind(error["what"], where=error["where"], fix=error["fix"])

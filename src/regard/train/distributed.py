@@ -261,13 +261,20 @@ class ProcessGroup(SingleProcess):
 
     def gather(self, value: Json) -> list[Json]:
         """Return the values of all ranks, sent as JSON."""
+        return self._gather(value, None)
+
+    def gather_patiently(self, value: Json) -> list[Json]:
+        """Return the values of all ranks, for which the others wait as long as `wait` does."""
+        return self._gather(value, self._patient_group)
+
+    def _gather(self, value: Json, group: dist.ProcessGroup | None) -> list[Json]:
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         sizes = [torch.zeros((), dtype=torch.int64) for _ in range(self.world_size)]
-        dist.all_gather(sizes, torch.tensor(content.numel()), group=self._patient_group)
+        dist.all_gather(sizes, torch.tensor(content.numel()), group=group)
         max_size = max(int(size) for size in sizes)
         padded = nn.functional.pad(content, (0, max_size - content.numel()))
         contents = [torch.empty_like(padded) for _ in range(self.world_size)]
-        dist.all_gather(contents, padded, group=self._patient_group)
+        dist.all_gather(contents, padded, group=group)
         return [json.loads(tensor[: int(size)].numpy().tobytes()) for size, tensor in zip(sizes, contents, strict=True)]
 
     def wait(self) -> None:

@@ -89,6 +89,10 @@ class SingleProcess:
         """Return the values of all ranks, by rank, on every rank."""
         return [value]
 
+    def gather_patiently(self, value: Json) -> list[Json]:
+        """Return the values of all ranks, which may take hours: a rank may be translating."""
+        return [value]
+
     def wait(self) -> None:
         """Wait for all processes, for hours if needed: rank 0 may be preparing data."""
 

@@ -152,7 +152,7 @@ class Validator:
     ) -> tuple[list[list[str]], list[list[str]], float]:
         """Return the labels and the likelihood of all data ranks."""
         processes = self._processes
-        shares = processes.gather([predicted, expected, negative_log_likelihood])
+        shares = processes.gather_patiently([predicted, expected, negative_log_likelihood])
         shares = shares[:: processes.world_size // processes.data_world_size]  # tensor-parallel ranks repeat theirs
         all_predicted = [labels for share in shares for labels in share[0]]
         return all_predicted, [labels for share in shares for labels in share[1]], sum(share[2] for share in shares)
@@ -215,7 +215,7 @@ class Validator:
             Beam(self._settings.beam),
             target_language=[pair.languages[-1] for pair in share] if has_language_tags else None,
         )
-        texts = processes.gather([translation.text for translation in translations])  # by rank
+        texts = processes.gather_patiently([translation.text for translation in translations])  # by rank
         outputs = [texts[index % processes.world_size][index // processes.world_size] for index in range(len(pairs))]
         references = [pair.target or "" for pair in pairs]
         samples = tuple(
