@@ -4,6 +4,7 @@ Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped o
 loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the code of the ranks.
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -92,6 +93,7 @@ def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) ->
 
 def _launch(options: TrainCommandOptions) -> int:
     """Start the ranks and wait for their end; this process trains nothing."""
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # before torch is imported: gloo warns about host names
     from regard.train.launch import launch  # these import torch.distributed: only when needed
     from regard.train.rendezvous import Hosts, check_ranks
 

@@ -24,7 +24,9 @@ from torch.distributed.launcher.api import LaunchConfig  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.train.distributed import TIMEOUT as DEFAULT_TIMEOUT
 
+HEARTBEAT = 5  # seconds between the heartbeats of an agent
 JOIN_SECONDS = 900  # to wait for the other hosts
 USER_VARIABLES = {"OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}  # kept if the user has set them
 SIOCGIFADDR = 0x8915  # Linux: the address of a network interface
@@ -89,6 +91,9 @@ def prepare_rendezvous(
         config.run_id = "regard"  # the same on every host
         config.rdzv_endpoint = f"{hosts.address}:{hosts.port}"
         config.rdzv_configs |= {"store_type": "tcp", "is_host": False}
+        # A host may be silent for as long as a rank may: the agent alone would give it up after 15 seconds.
+        timeout = int(float(os.environ.get("REGARD_TIMEOUT", DEFAULT_TIMEOUT))) + HEARTBEAT
+        config.rdzv_configs |= {"read_timeout": timeout, "keep_alive_max_attempt": timeout // HEARTBEAT}
         config.local_addr = _find_local_address(hosts)
         variables |= {"REGARD_STORE": f"tcp://{hosts.address}:{hosts.port}"}
         interface = find_interface(config.local_addr)
