@@ -98,6 +98,7 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, chunked_pass: "ChunkedPass") -> LossSums:  # noqa: ARG004
         gradients = chunked_pass.gradients = _Gradients(chunked_pass, needs_weight_grad=ctx.needs_input_grad[1])
         sums = chunked_pass.compute()
+        chunked_pass.gradients = None  # a reference cycle would keep them alive until Python looks for cycles
         ctx.save_for_backward(gradients.grad_x, gradients.grad_weight, gradients.grad_bias)
         ctx.mark_non_differentiable(sums.negative_log_likelihood, sums.correct)
         return sums
