@@ -21,6 +21,7 @@ from regard.cli import (
     label,
     look,
     model,
+    plan,
     prepare,
     score,
     settings,
@@ -57,6 +58,7 @@ _add("Data", check, check.check)
 app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel="Data")
 _add("Data", prepare, prepare.prepare)
 _add("Train", train, train.train)
+_add("Train", plan, plan.plan)
 _add("Train", settings, settings.settings)
 app.add_typer(model.app, name="model", rich_help_panel="Train")
 _add("Use", translate, translate.translate)

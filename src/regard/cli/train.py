@@ -18,6 +18,7 @@ from regard.cli.allocator import tune_allocator
 from regard.cli.options import takes_options
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
+from regard.plan.outcome import read_outcome_listener
 from regard.train.options import RUN_FILE, FinishedError, UsageError
 from regard.train.start import make_plan, start
 from regard.train.worker import Worker
@@ -69,8 +70,14 @@ def train(options: TrainCommandOptions) -> None:
 
 def _train(options: TrainCommandOptions, started: float) -> int:
     notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
+    outcome = read_outcome_listener(options.run)
     with show_events() as listener:
-        finished = start(options, [listener], notes=notes, started=started)
+        listeners = [listener, *([] if outcome is None else [outcome])]
+        finished = start(options, listeners, notes=notes, started=started)
+    if outcome is not None and outcome.summary:
+        typer.echo(outcome.summary)
+        with (finished.folder / "log.txt").open("a", encoding="utf-8") as log:
+            log.write(f"{outcome.summary}\n")
     _print_next_steps(finished)
     return EXIT_CODES[finished.reason]
 

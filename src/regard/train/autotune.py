@@ -121,6 +121,7 @@ class StepTimer:
         share: The size of `batch` as a share of a full batch; times are scaled up to a full batch.
         max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
         max_tuning_seconds: Limit of the time that is spent on one setting: slower models get fewer rounds, or none.
+        clock: Returns the time in seconds; `time.process_time` for CPU-seconds.
     """
 
     def __init__(
@@ -131,8 +132,9 @@ class StepTimer:
         share: float = 1.0,
         max_seconds: float = inf,
         max_tuning_seconds: float = MAX_TUNING_SECONDS,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._max_tuning_seconds = max_tuning_seconds
+        self._max_tuning_seconds, self._clock = max_tuning_seconds, clock
         self.model = build(run.model, seed=run.seed).to(run.device.name).train()
         self._run = run
         self._objective = Objective(
@@ -193,7 +195,12 @@ class StepTimer:
         return self._last_seconds / self._share
 
     def time_update(self) -> float:
-        """Measure the seconds of one update: its batches and one optimizer step (learning rate 0: no weight moves)."""
+        """Measure the seconds of one update: its batches and one optimizer step."""
+        batch_seconds, step_seconds = self.time_parts()
+        return self._run.accumulate * batch_seconds + step_seconds
+
+    def time_parts(self) -> tuple[float, float]:
+        """Measure the seconds of one batch and of one optimizer step (learning rate 0: no weight moves)."""
         times, deadline = list[float](), time.perf_counter() + TIMING_SECONDS
         while not times or (len(times) < MAX_TIMINGS and time.perf_counter() < deadline):
             times.append(self.time_batch())
@@ -203,7 +210,7 @@ class StepTimer:
         optimizers.step()  # the first step allocates the optimizer state
         step_seconds = self._time(optimizers.step)
         optimizers.zero_grad()
-        return self._run.accumulate * median(times) + step_seconds
+        return median(times), step_seconds
 
     def _time_first_batch(self) -> float:
         """Time the batch; halve the rows until they fit into memory."""
@@ -239,10 +246,10 @@ class StepTimer:
 
     def _time(self, work: Callable[[], None]) -> float:
         synchronize(self._device)  # earlier work must not be counted
-        start = time.perf_counter()
+        start = self._clock()
         work()
         synchronize(self._device)
-        return time.perf_counter() - start
+        return self._clock() - start
 
 
 def pick_typical_batch(run: Run, run_data: RunData) -> Batch:

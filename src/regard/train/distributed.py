@@ -114,7 +114,8 @@ class ProcessGroup(SingleProcess):
         self.ranks_per_host = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
         self.layout = Layout(replicas=self.world_size)
         self.mesh: DeviceMesh | None = None
-        self._patient_group = dist.new_group(backend="gloo", timeout=PATIENCE)
+        backend = "fake" if dist.get_backend() == "fake" else "gloo"  # `regard plan` simulates a group
+        self._patient_group = dist.new_group(backend=backend, timeout=PATIENCE)
         self._root: nn.Module | None = None
         self._recipe: tuple[ModelSettings, int, str] | None = None  # settings, seed and device of a model on meta
 

@@ -1,0 +1,314 @@
+"""Forecasts of `regard plan` against real runs: peak memory, checkpoint bytes, collectives and CPU-seconds.
+
+    python -m bench.plan            # about five minutes on two idle cores
+    python -m bench.plan --quick    # under one minute: one run of one process, one of two ranks
+    python -m bench.plan --only lm_ddp translate
+
+Each case trains for a few updates in processes of their own, with one thread and the plain allocator, on synthetic text
+whose rows are all of one length. Then `regard plan` forecasts the same run file.
+
+memory        peak resident memory of the largest rank, less that of a run of a minimal model (Python, torch, buffers of
+              the loader): what tensors need. Goal: within 15 %.
+checkpoint    bytes of the last checkpoint's folder. Goal: within 2 %.
+collectives   calls of one update by kind, counted at torch's dispatcher in the real run. Goal: equal.
+CPU           CPU-seconds per update and rank, without the first updates, against the probe of the real step. Goal:
+              within 25 %.
+
+The last line is JSON.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+GOALS = {"memory": 0.15, "checkpoint": 0.02, "cpu": 0.25}
+WORDS, ROW, BATCH = 16_000, 128, 768  # vocabulary, tokens per row and per batch
+TIME_LIMIT = 600.0
+MIB = 2**20
+MODELS: dict[str, dict[str, Any]] = {
+    "translate": {
+        "preset": "base",
+        "encoder.layers": 3,
+        "decoder.layers": 3,
+        "source.vocabulary": WORDS,
+    },
+    "lm": {
+        "preset": "llama",
+        "width": 512,
+        "tokens.vocabulary": WORDS,
+        "decoder.layers": 6,
+        "decoder.attention.heads": 8,
+        "decoder.attention.key_value_heads": 4,
+        "decoder.feedforward.hidden": 2048,
+    },
+    "fill": {
+        "preset": "bert",
+        "width": 512,
+        "source.vocabulary": WORDS,
+        "encoder.layers": 8,
+        "encoder.attention.heads": 8,
+        "encoder.feedforward.hidden": 2048,
+        "encoder.dropout": {"sublayer": 0.1, "embedding": 0.1},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run and how its ranks share it."""
+
+    name: str
+    model: str
+    ranks: int = 1
+    parallel: str = ""
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = (
+    Case("translate", "translate"),
+    Case("translate_recompute", "translate", changes={"train.checkpoint_activations": True}),
+    Case("lm", "lm"),
+    Case("lm_accumulate", "lm", changes={"train.update_tokens": 3 * BATCH, "train.checkpoint_activations": True}),
+    Case("fill", "fill"),
+    Case("lm_ddp", "lm", 2, "ddp"),
+    Case("lm_fsdp", "lm", 2, "fsdp", {"train.checkpoint_activations": True}),
+    Case("translate_fsdp", "translate", 2, "fsdp", {"train.update_tokens": 4 * BATCH}),
+)
+SMALL = {"model.decoder.layers": 3}
+QUICK_CASES = (
+    Case("lm_small", "lm", changes=SMALL),
+    Case("lm_small_fsdp", "lm", 2, "fsdp", SMALL),
+)
+
+
+def make_run(case: Case, folder: Path, updates: int) -> Path:
+    """Write the corpus and the run file of a case."""
+    import random
+
+    from regard.config.codec import RUN_FILES
+
+    randomness = random.Random(1)  # noqa: S311 - synthetic text
+    words = [f"w{number}" for number in range(WORDS - 8)]
+    rows = [" ".join(words)]
+    rows += [" ".join(randomness.choices(words, k=ROW - 2)) for _ in range(512)]
+    pairs = case.model == "translate"
+    files = {"source": folder / "text.src", "target": folder / "text.tgt"}
+    for file in files.values():
+        file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    source = {"kind": "lines", **{side: str(file) for side, file in files.items()}}
+    if not pairs:
+        source = {"kind": "documents", "path": str(files["source"])}
+    model = {f"model.{name}": value for name, value in MODELS[case.model].items()}
+    settings = {
+        "data": {"train": [source], "batch_tokens": BATCH, "max_length": ROW},
+        "tokenizer": {"kind": "word", "vocabulary": WORDS},
+        "model": {"preset": model.pop("model.preset")},
+        "train": {
+            "updates": updates,
+            "update_tokens": BATCH * case.ranks,
+            "schedule": {"kind": "constant", "peak": 1e-4},
+            "save_every": updates,
+        },
+        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 256, "allocator": "plain"},
+    }
+    path = folder / "run.toml"
+    RUN_FILES.save(RUN_FILES.parse(settings, {**model, **case.changes}), path)
+    return path
+
+
+def train_rank(run_file: Path, out: Path) -> None:
+    """Train in this process, which may be one of several ranks, and print what it needed as JSON."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from regard.train.engine import Updater, UpdateStats
+    from regard.train.options import TrainOptions
+    from regard.train.start import start
+
+    starts: list[float] = []  # CPU-seconds before each update
+    counts: dict[str, int] = {}
+    compute = Updater.compute_gradients
+    is_group = int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+    class CollectiveCounter(TorchDispatchMode):
+        """Counts the operators of torch.distributed; `CommDebugMode` fails where modules have hooks on outputs."""
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            """Count and call an operator."""
+            if any("DTensor" in kind.__name__ for kind in types):
+                return NotImplemented  # it calls operators on its local tensors, which come here again
+            if func.namespace in ("c10d", "_c10d_functional"):
+                name = func._schema.name.split("::")[1]
+                counts[name] = counts.get(name, 0) + 1
+            return func(*args, **(kwargs or {}))
+
+    def compute_and_count(self: Updater, batches: Any, epoch: int) -> UpdateStats:
+        starts.append(time.process_time())
+        if len(starts) != 2 or not is_group:  # the second update: DDP has arranged its buckets after the first
+            return compute(self, batches, epoch)
+        with CollectiveCounter():
+            return compute(self, batches, epoch)
+
+    Updater.compute_gradients = compute_and_count  # type: ignore[method-assign]
+    start(TrainOptions(run=run_file, out=out, force=True))
+    first = 2 if is_group else 1  # the first updates allocate memory, and are counted
+    figures = {
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "cpu": (starts[-1] - starts[first]) / max(len(starts) - 1 - first, 1),
+        "collectives": counts,
+    }
+    print(json.dumps(figures), flush=True)
+
+
+def run_ranks(run_file: Path, out: Path, ranks: int) -> list[dict[str, Any]]:
+    """Train with several processes and return the figures of each."""
+    processes = []
+    for rank in range(ranks):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        if ranks > 1:
+            environment |= {
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_WORLD_SIZE": str(ranks),
+                "REGARD_STORE": str(out.with_suffix(".store")),
+                "GLOO_SOCKET_IFNAME": "lo",
+            }
+        command = [sys.executable, "-m", "bench.plan", "--train", str(run_file), "--out", str(out)]
+        processes.append(
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        )
+    figures = []
+    try:
+        for process in processes:
+            output, _ = process.communicate(timeout=TIME_LIMIT)
+            if process.returncode:
+                raise SystemExit(f"A rank ended with code {process.returncode}.")
+            figures.append(json.loads(output.strip().splitlines()[-1]))
+    finally:
+        for process in processes:
+            process.kill()
+    return figures
+
+
+def plan_run(folder: Path, case: Case) -> dict[str, Any]:
+    """Return the forecast of the command."""
+    command = [sys.executable, "-m", "regard", "plan", str(folder), "--ranks", str(case.ranks), "--json"]
+    command += ["--length", str(ROW), *(["--parallel", case.parallel] if case.parallel else [])]
+    result = subprocess.run(  # noqa: S603
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIME_LIMIT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    if result.returncode:
+        raise SystemExit(result.stderr)
+    return dict(json.loads(result.stdout)[0])
+
+
+def measure(case: Case, updates: int, baseline: float) -> dict[str, Any]:
+    """Train a case, forecast it, and return both."""
+    from regard.plan.tracker import KINDS
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        out = folder / "out"
+        changes = {"parallel.mode": case.parallel} if case.parallel else {}
+        run_file = make_run(
+            Case(case.name, case.model, case.ranks, case.parallel, {**case.changes, **changes}), folder, updates
+        )
+        actual = run_ranks(run_file, out, case.ranks)
+        newest = sorted((out / "checkpoints").glob("step-*"))[-1]
+        checkpoint = sum(path.stat().st_size for path in newest.rglob("*") if path.is_file())
+        forecast = plan_run(out, case)
+    collectives: dict[str, int] = {}
+    for operator, count in actual[0]["collectives"].items():
+        if (kind := KINDS.get(operator)) is None:
+            continue  # waiting for a result
+        collectives[kind] = collectives.get(kind, 0) + count
+    return {
+        "case": case.name,
+        "ranks": case.ranks,
+        "memory": (forecast["peak_bytes"], max(rank["peak"] for rank in actual) - baseline),
+        "checkpoint": (forecast["checkpoint_bytes"], checkpoint),
+        "collectives": (forecast["collectives"], collectives),
+        "cpu": (forecast["seconds"][0], sum(rank["cpu"] for rank in actual) / case.ranks),
+    }
+
+
+def measure_baseline(ranks: int) -> float:
+    """Return the peak memory of a run whose tensors need next to nothing."""
+    with tempfile.TemporaryDirectory() as name:
+        small = {
+            "model.width": 8,
+            "model.decoder.layers": 1,
+            "model.decoder.attention.heads": 1,
+            "model.decoder.attention.key_value_heads": 1,
+            "model.decoder.feedforward.hidden": 8,
+            "device.logit_rows": 32,
+        }
+        run_file = make_run(Case("minimal", "lm", ranks, changes=small), Path(name), 4)
+        return float(max(rank["peak"] for rank in run_ranks(run_file, Path(name) / "out", ranks)))
+
+
+def print_results(results: Sequence[dict[str, Any]]) -> bool:
+    """Print the table; return whether all goals are met."""
+    rows, are_met = [], True
+    for result in results:
+        row = [result["case"], str(result["ranks"])]
+        for name, goal in GOALS.items():
+            forecast, actual = result[name]
+            error = forecast / actual - 1
+            are_met &= abs(error) <= goal
+            scale, digits = (1.0, 3) if name == "cpu" else (MIB, 0)
+            row.append(f"{forecast / scale:,.{digits}f} / {actual / scale:,.{digits}f} ({100 * error:+.1f} %)")
+        forecast, actual = result["collectives"]
+        are_met &= forecast == actual
+        row.append("equal" if forecast == actual else f"{forecast} / {actual}")
+        rows.append(row)
+    header = ["case", "ranks", "memory MiB", "checkpoint MiB", "CPU-s per update", "collectives"]
+    widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
+    for line in (header, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(f"\nForecast / actual. Goals: memory 15 %, checkpoint 2 %, CPU 25 %, collectives equal: {are_met}.")
+    return are_met
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="*", help="names of cases")
+    parser.add_argument("--updates", type=int, default=5)
+    parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.train is not None:
+        train_rank(options.train, options.out)
+        return
+    cases = [
+        case for case in (QUICK_CASES if options.quick else CASES) if not options.only or case.name in options.only
+    ]
+    baselines = {ranks: measure_baseline(ranks) for ranks in sorted({case.ranks for case in cases})}
+    print(
+        "Memory of a minimal run:", {ranks: f"{size / MIB:,.0f} MiB" for ranks, size in baselines.items()}, flush=True
+    )
+    results = []
+    for case in cases:
+        results.append(measure(case, 4 if options.quick else options.updates, baselines[case.ranks]))
+        print(json.dumps(results[-1]), flush=True)
+    are_met = print_results(results)
+    print(json.dumps({"results": results, "are_met": are_met}))
+
+
+if __name__ == "__main__":
+    main()

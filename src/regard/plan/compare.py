@@ -1,0 +1,169 @@
+"""Compare ways to share a run among ranks: which fit into memory, which is the cheapest, and why."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from regard.base.formatting import pluralize
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.plan.devices import DeviceSpec
+from regard.plan.forecast import MFU, Forecast, Range, count_batches, make_forecast
+from regard.plan.layouts import Candidate
+from regard.plan.probe import Probe
+from regard.plan.simulate import simulate
+
+GIB = 2**30
+SIMILAR = 0.01  # times that differ by less than this count as equal: then the simpler layout wins
+NOTABLE = 1.1  # a rank that sends more than this many times the bytes of another is named as the reason
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Forecasts of several candidates and the choice among them."""
+
+    run: Run
+    rows: int  # per batch
+    length: int  # tokens per row
+    forecasts: tuple[Forecast, ...]
+    choice: Forecast | None  # the cheapest that fits
+    reasons: tuple[str, ...]
+
+
+def make_plan(
+    run: Run,
+    candidates: Sequence[Candidate],
+    *,
+    length: int,
+    memory: int,
+    device: DeviceSpec | None = None,
+    mfu: Range = MFU,
+    price: Range | None = None,
+    probe: Probe | None = None,
+    report: Callable[[str], object] = lambda _: None,
+) -> Plan:
+    """Simulate every candidate; if one does not fit, also with activation checkpointing.
+
+    Args:
+        run: Settings of the run.
+        candidates: The layouts to compare.
+        length: Tokens per row.
+        memory: Bytes of one device, or of one rank's share of this machine.
+        device: A device of the table; None for this machine.
+        mfu: Lowest and highest share of the peak arithmetic.
+        price: USD per device and hour; default: the range of the table.
+        probe: Measured seconds of this machine.
+        report: Called with a text before every simulation.
+    """
+    rows = max(1, run.data.batch_tokens // length)
+    forecasts: list[Forecast] = []
+    for candidate in candidates:
+        layout = candidate.layout
+        if layout is None:
+            continue
+        for should_recompute in (False, True):
+            if should_recompute and (run.train.checkpoint_activations or forecasts[-1].fits):
+                continue
+            changes = {**candidate.settings, **({"train.checkpoint_activations": True} if should_recompute else {})}
+            variant = RUN_FILES.change(run, changes)
+            name = candidate.name + (", recomputing activations" if should_recompute else "")
+            report(name)
+            simulation = simulate(
+                variant,
+                layout,
+                rows=rows,
+                length=length,
+                batches=count_batches(variant, layout),
+                on_cpu=device is None,
+            )
+            forecasts.append(
+                make_forecast(
+                    variant,
+                    layout,
+                    simulation,
+                    name=name,
+                    settings=changes,
+                    length=length,
+                    device=device,
+                    memory=memory,
+                    mfu=mfu,
+                    price=price,
+                    seconds=None if probe is None else probe.count_seconds(variant, layout, simulation),
+                )
+            )
+    choice = _choose(forecasts)
+    refusals: dict[str, list[str]] = {}
+    for candidate in candidates:
+        if candidate.layout is None:
+            refusals.setdefault(candidate.refusal, []).append(candidate.name)
+    refused = (f"Not {', '.join(names)}: {refusal}" for refusal, names in refusals.items())
+    reasons = (*_explain(run, forecasts, choice), *refused)
+    return Plan(run, rows, length, tuple(forecasts), choice, reasons)
+
+
+def _choose(forecasts: Sequence[Forecast]) -> Forecast | None:
+    """Return the quickest that fits (all use the same devices, so time is cost); of similar ones the simplest."""
+    fitting = [forecast for forecast in forecasts if forecast.fits]
+    if not fitting:
+        return None
+    quickest = min(_time(forecast) for forecast in fitting)
+    return min(
+        (forecast for forecast in fitting if _time(forecast) <= quickest * (1 + SIMILAR)),
+        key=lambda forecast: (_count_dimensions(forecast), forecast.simulation.peak),
+    )
+
+
+def _time(forecast: Forecast) -> float:
+    return 0.0 if forecast.seconds is None else sum(forecast.seconds)
+
+
+def _count_dimensions(forecast: Forecast) -> int:
+    layout = forecast.layout
+    return 2 * (layout.shards > 1) + (layout.replicas > 1) + 2 * (layout.tensor > 1)
+
+
+def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -> Iterator[str]:
+    if not forecasts:
+        yield "No layout can train this run."
+        return
+    if choice is None:
+        least = min(forecasts, key=lambda forecast: forecast.simulation.peak - forecast.memory)
+        missing = (least.simulation.peak - least.memory) / GIB
+        yield (
+            f"Nothing fits. The closest, {least.name}, lacks {missing:.1f} GiB: use more ranks, a smaller "
+            f"data.batch_tokens (now {run.data.batch_tokens:,}), or devices with more memory."
+        )
+    elif len(forecasts) > 1:
+        free = (choice.memory - choice.simulation.peak) / GIB
+        yield f"{choice.name} is the cheapest that fits, with {free:.1f} GiB to spare."
+        for forecast in forecasts:
+            if forecast is not choice:
+                yield _explain_other(forecast, choice)
+    idle, ranks = min(forecast.idle_ranks for forecast in forecasts), forecasts[0].layout.world_size
+    if idle:
+        yield (
+            f"An update has {pluralize(run.accumulate, 'batch', 'batches')} for {pluralize(ranks, 'rank')}: "
+            f"{pluralize(idle, 'rank')} would wait. Raise train.update_tokens or use fewer ranks."
+        )
+
+
+def _explain_other(forecast: Forecast, choice: Forecast) -> str:
+    if not forecast.fits:
+        return f"{forecast.name} lacks {(forecast.simulation.peak - forecast.memory) / GIB:.1f} GiB."
+    if forecast.seconds is None or choice.seconds is None:
+        return f"{forecast.name} also fits."
+    more = _time(forecast) / _time(choice) - 1
+    if more <= SIMILAR:
+        return f"{forecast.name} takes as long; {choice.name} is simpler or needs less memory."
+    causes = []
+    if forecast.transfer > choice.transfer * NOTABLE:
+        causes.append(f"a rank sends for {forecast.transfer:.2g} s per update instead of {choice.transfer:.2g}")
+    elif forecast.wire_bytes > choice.wire_bytes * NOTABLE:
+        amounts = f"{forecast.wire_bytes / 1e9:,.2f} GB per update instead of {choice.wire_bytes / 1e9:,.2f}"
+        causes.append(f"a rank sends {amounts}")
+    if forecast.has_checkpointed_activations and not choice.has_checkpointed_activations:
+        causes.append("it computes every forward pass twice")
+    if forecast.batches * forecast.layout.data_world_size > choice.batches * choice.layout.data_world_size:
+        causes.append("some of its ranks wait for the others")
+    why = f": {', and '.join(causes)}" if causes else ""
+    factor = f"{100 * more:.0f} % longer" if more < 1 else f"{1 + more:.1f} times as long"
+    return f"{forecast.name} takes {factor}{why}."

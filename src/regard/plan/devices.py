@@ -1,0 +1,87 @@
+"""A table of devices: memory, bandwidth, peak arithmetic and price, each figure with its source.
+
+Peak arithmetic is that of dense matrix products, without sparsity. Prices are ranges of on-demand offers in USD per
+device and hour: they change from week to week, so a plan states them, and `--price` replaces them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from regard.base.errors import RegardError
+from regard.config.toml_file import suggest
+
+GB = 10**9
+NVIDIA = "https://www.nvidia.com/en-us/data-center"
+H100_SHEET = f"{NVIDIA}/h100/ (specifications of H100 SXM; half of the figures that are given with sparsity)"
+H200_SHEET = f"{NVIDIA}/h200/ (specifications of H200 SXM; half of the figures that are given with sparsity)"
+A100_SHEET = "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf"
+PRICES = "https://www.mercatus-ai.com/blog/cloud-gpu-pricing (on demand, many providers, May 2026)"
+NETWORK = (
+    "400 Gb/s per GPU between hosts, as in https://github.com/pytorch/torchtitan/blob/main/benchmarks/"
+    "llama3_h100_202412_torchtitan.md"
+)
+A100_NETWORK = "200 Gb/s per GPU between hosts: 8 HDR InfiniBand adapters per 8 GPUs, data sheet of NVIDIA DGX A100"
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """What a device has, and who says so."""
+
+    name: str
+    memory: int  # bytes
+    memory_bandwidth: float  # bytes per second
+    peak_flops: Mapping[str, float]  # dense products per second, by train.precision
+    host_bandwidth: float  # bytes per second that a device sends to others of its host
+    network_bandwidth: float  # bytes per second that a device sends to other hosts
+    per_host: int  # devices per host
+    price: tuple[float, float] | None  # USD per device and hour
+    sources: Mapping[str, str] = field(default_factory=dict)  # by figure
+
+
+DEVICES = {
+    device.name: device
+    for device in (
+        DeviceSpec(
+            "a100",
+            memory=80 * GB,
+            memory_bandwidth=2.039e12,
+            peak_flops={"bfloat16": 312e12, "float16": 312e12, "float32": 19.5e12},
+            host_bandwidth=300e9,
+            network_bandwidth=25e9,
+            per_host=8,
+            price=(0.80, 3.00),
+            sources={"memory, bandwidth, FLOPs, NVLink": A100_SHEET, "network": A100_NETWORK, "price": PRICES},
+        ),
+        DeviceSpec(
+            "h100",
+            memory=80 * GB,
+            memory_bandwidth=3.35e12,
+            peak_flops={"bfloat16": 989.4e12, "float16": 989.4e12, "float32": 66.9e12},
+            host_bandwidth=450e9,
+            network_bandwidth=50e9,
+            per_host=8,
+            price=(1.99, 5.00),
+            sources={"memory, bandwidth, FLOPs, NVLink": H100_SHEET, "network": NETWORK, "price": PRICES},
+        ),
+        DeviceSpec(
+            "h200",
+            memory=141 * GB,
+            memory_bandwidth=4.8e12,
+            peak_flops={"bfloat16": 989.4e12, "float16": 989.4e12, "float32": 66.9e12},
+            host_bandwidth=450e9,
+            network_bandwidth=50e9,
+            per_host=8,
+            price=(2.50, 7.00),
+            sources={"memory, bandwidth, FLOPs, NVLink": H200_SHEET, "network": NETWORK, "price": PRICES},
+        ),
+    )
+}
+
+
+def find_device(name: str) -> DeviceSpec:
+    """Return a device of the table."""
+    if name not in DEVICES:
+        raise RegardError(
+            f"There is no device '{name}' in the table.", where="--device", fix=suggest(name, list(DEVICES))
+        )
+    return DEVICES[name]

@@ -1,0 +1,180 @@
+"""From a simulated update to a forecast: memory, checkpoint, bytes on the wire, time and cost.
+
+Exact by construction: parameters, optimizer state, collectives, checkpoint bytes. Simulated: the peak of allocated
+memory. Ranges: seconds, hours and cost on a device that is not here, between two shares of its peak arithmetic (MFU)
+and between full overlap and no overlap of communication. On this machine the seconds are measured (`probe`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from regard.config.run import Run
+from regard.plan.devices import DeviceSpec
+from regard.plan.simulate import Simulation
+from regard.plan.tracker import Collective
+from regard.store.size_check import BYTES_PER_PARAMETER, count_parameters
+from regard.train.autotune import count_flops
+from regard.train.parallel import Layout
+
+MFU = (0.30, 0.50)  # torchtitan publishes 0.33 to 0.39 for 8B on H100 and 0.52 to 0.58 for 8B and 70B on A100
+RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
+USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
+OPTIMIZER_PASSES = 7  # fused Adam reads weight, gradient and two moments, and writes all but the gradient
+HEADER_BYTES = 120  # of a safetensors header, per tensor
+GLOO_REDUCE_SCATTER = 2  # gloo sends twice the share of a reduce-scatter; measured over a virtual network
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run needs with one layout on one device."""
+
+    name: str
+    settings: Mapping[str, Any]  # that choose it
+    layout: Layout
+    has_checkpointed_activations: bool
+    parameters: int
+    simulation: Simulation
+    memory: int  # bytes of the device that tensors may use
+    checkpoint_bytes: int
+    wire_bytes: int  # that one rank sends per update
+    collectives: Counter[str]  # calls per update, by kind
+    batches: int  # that a rank computes per update
+    idle_ranks: int  # that have no batch in an update
+    flops: float  # of all ranks per update
+    updates: int
+    transfer: float  # seconds per update that a rank sends, if nothing else limits the links; 0 on this machine
+    seconds: Range | None  # per update
+    price: Range | None  # USD per device and hour
+
+    @property
+    def fits(self) -> bool:
+        """Whether the tensors fit into the memory of the device."""
+        return self.simulation.peak <= self.memory
+
+    @property
+    def hours(self) -> Range | None:
+        """Hours of the whole run."""
+        return None if self.seconds is None else _scale(self.seconds, self.updates / 3600)
+
+    @property
+    def cost(self) -> Range | None:
+        """USD of the whole run."""
+        if self.hours is None or self.price is None:
+            return None
+        (few, many), (cheap, dear), ranks = self.hours, self.price, self.layout.world_size
+        return (few * cheap * ranks, many * dear * ranks)
+
+
+def make_forecast(
+    run: Run,
+    layout: Layout,
+    simulation: Simulation,
+    *,
+    name: str,
+    settings: Mapping[str, Any],
+    length: int,
+    device: DeviceSpec | None,
+    memory: int,
+    mfu: Range = MFU,
+    price: Range | None = None,
+    seconds: float | None = None,
+) -> Forecast:
+    """Compute everything that follows from a simulated update.
+
+    Args:
+        run: Settings of the run.
+        layout: How its ranks share the work.
+        simulation: One update of one rank.
+        name: What tables call the layout.
+        settings: The settings that choose it.
+        length: Tokens per row.
+        device: A device of the table; None for this machine.
+        memory: Bytes of one device.
+        mfu: Lowest and highest share of the peak arithmetic that the run reaches.
+        price: USD per device and hour; default: the range of the table.
+        seconds: Measured CPU-seconds of a rank per update, for this machine.
+    """
+    batches = count_batches(run, layout)
+    flops = count_flops(run, length) * run.accumulate * (RECOMPUTATION if run.train.checkpoint_activations else 1)
+    calls: Counter[str] = Counter()
+    for collective, count in simulation.collectives.items():
+        calls[collective.kind] += count
+    wire = sum(sent_bytes(call, is_gloo=device is None) * count for call, count in simulation.collectives.items())
+    transfer = 0.0
+    duration: Range | None = None if seconds is None else (seconds, seconds)
+    if device is not None:
+        transfer = _time_transfer(simulation, device)
+        step = OPTIMIZER_PASSES * simulation.weights / device.memory_bandwidth
+        # The slowest rank counts: it computes `batches` of the batches of the update.
+        slowest, (low, high) = flops * batches / run.accumulate / layout.tensor, mfu
+        peak = device.peak_flops[run.train.precision]
+        duration = (max(slowest / (peak * high), transfer) + step, slowest / (peak * low) + transfer + step)
+        price = price or device.price
+        memory = round(memory * USABLE_MEMORY)
+    return Forecast(
+        name=name,
+        settings=settings,
+        layout=layout,
+        has_checkpointed_activations=run.train.checkpoint_activations,
+        parameters=count_parameters(run.model),
+        simulation=simulation,
+        memory=memory,
+        checkpoint_bytes=count_checkpoint_bytes(run, simulation),
+        wire_bytes=round(wire),
+        collectives=calls,
+        batches=batches,
+        idle_ranks=max(0, layout.data_world_size - run.accumulate) * layout.tensor,
+        flops=flops,
+        updates=run.train.updates,
+        transfer=transfer,
+        seconds=duration,
+        price=price,
+    )
+
+
+def count_batches(run: Run, layout: Layout) -> int:
+    """Return the batches that a rank computes per update; an update is a sum over all data ranks."""
+    return -(-run.accumulate // layout.data_world_size)
+
+
+def sent_bytes(collective: Collective, *, is_gloo: bool = False) -> float:
+    """Return the bytes that one rank sends in a collective, by the ring algorithms.
+
+    >>> sent_bytes(Collective("all_reduce", 1000, ranks=4, span=4))
+    1500.0
+    """
+    share = collective.size * (collective.ranks - 1) / collective.ranks
+    match collective.kind:
+        case "all_reduce":
+            return 2 * share
+        case "reduce_scatter":
+            return GLOO_REDUCE_SCATTER * share if is_gloo else share
+        case "all_gather":
+            return share
+        case "broadcast":
+            return float(collective.size)
+        case _:
+            return 0.0
+
+
+def count_checkpoint_bytes(run: Run, simulation: Simulation) -> int:
+    """Return the bytes of one checkpoint on disk: weights, optimizer state and EMA of all ranks, once."""
+    weights = count_parameters(run.model) * BYTES_PER_PARAMETER
+    shares = 1 + simulation.optimizer_state / simulation.weights + bool(run.train.ema)
+    return round(weights * shares) + HEADER_BYTES * simulation.tensors
+
+
+def _time_transfer(simulation: Simulation, device: DeviceSpec) -> float:
+    """Return the seconds that a rank sends in an update: within a host over its links, else over the network."""
+    return sum(
+        count * sent_bytes(call) / (device.host_bandwidth if call.span <= device.per_host else device.network_bandwidth)
+        for call, count in simulation.collectives.items()
+    )
+
+
+def _scale(values: Range, factor: float) -> Range:
+    return (values[0] * factor, values[1] * factor)

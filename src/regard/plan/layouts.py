@@ -1,0 +1,60 @@
+"""The ways to share a model among ranks that a plan compares, with their settings; refused ones with their reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from regard.base.errors import RegardError
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.train.parallel import Layout, choose_layout
+
+TENSOR_SIZES = (2, 4, 8)  # tensor-parallel group sizes that are compared
+NO_TENSOR: dict[str, str | int] = {"parallel.mode": "fsdp", "parallel.replicas": 1, "parallel.tensor": 1}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A layout and the settings that choose it; without a layout, the reason why it is refused."""
+
+    name: str
+    settings: Mapping[str, str | int]
+    layout: Layout | None
+    refusal: str = ""
+
+
+def list_candidates(run: Run, ranks: int, ranks_per_host: int) -> list[Candidate]:
+    """Return DDP, FSDP2, HSDP with shards within a host, and FSDP2 with tensor parallelism."""
+    if ranks == 1:
+        return [Candidate("one process", {}, Layout())]
+    names = ["ddp", "fsdp"]
+    if ranks > ranks_per_host and ranks % ranks_per_host == 0:
+        names.append(f"hsdp={ranks_per_host}")
+    names += [
+        f"fsdp+tensor={size}" for size in TENSOR_SIZES if size <= min(ranks, ranks_per_host) and ranks % size == 0
+    ]
+    return [make_candidate(run, name, ranks, ranks_per_host) for name in names]
+
+
+def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Candidate:
+    """Make a candidate from its name: ddp, fsdp, hsdp=N (N shards per replica), tensor=N, joined by "+".
+
+    Raises:
+        RegardError: If the name cannot be read.
+    """
+    settings = {**NO_TENSOR}
+    for part in name.split("+"):
+        word, _, number = part.strip().partition("=")
+        if word in ("ddp", "fsdp") and not number:
+            settings["parallel.mode"] = word
+        elif word == "hsdp" and (not number or number.isdigit()):
+            settings["parallel.replicas"] = max(1, ranks // int(number or ranks_per_host))
+        elif word == "tensor" and number.isdigit():
+            settings["parallel.tensor"] = int(number)
+        else:
+            fix = "Use ddp, fsdp, hsdp, hsdp=8, tensor=8, or several joined by +, such as fsdp+tensor=8."
+            raise RegardError(f"'{part}' is no parallelism.", where="--parallel", fix=fix)
+    try:
+        layout = choose_layout(RUN_FILES.change(run, settings), ranks, ranks_per_host)
+    except RegardError as error:
+        return Candidate(name, settings, None, error.what)
+    return Candidate(name, settings, layout)

@@ -1,0 +1,105 @@
+"""Forecast against actual at the end of a run: a listener that compares a written plan with what the run needed.
+
+`regard plan run.toml --write` writes `run.plan.json` beside the run file; `regard train --run run.toml` finds it there.
+A plan takes seconds, so a run never makes one by itself.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import DamagedError
+from regard.base.files import read_json, write_atomic
+from regard.train.events import Event, Finished, Saved, Updated
+
+PROCESS_BYTES = 450 * 2**20  # of Python, torch and the loader; measured by `python -m bench.plan`
+FIGURES = ("peak_bytes", "checkpoint_bytes")
+
+
+def find_plan(run_file: Path) -> Path:
+    """Return where the plan of a run file is written.
+
+    >>> find_plan(Path("models/run.toml")).as_posix()
+    'models/run.plan.json'
+    """
+    return run_file.with_suffix(".plan.json")
+
+
+def write_plan(run_file: Path, forecast: Mapping[str, Any]) -> Path:
+    """Write the forecast of a run beside its run file."""
+    path = find_plan(run_file)
+    write_atomic(path, json.dumps(forecast, indent=1).encode() + b"\n")
+    return path
+
+
+class OutcomeListener:
+    """Measures the CPU-seconds, memory and checkpoints of a run, and compares them with its plan."""
+
+    def __init__(self, forecast: Mapping[str, Any]) -> None:
+        self._forecast = forecast
+        self._mark, self._seconds, self._updates = time.process_time(), 0.0, 0
+        self._checkpoint: Path | None = None
+        self.summary = ""  # set when the run has finished
+
+    def __call__(self, event: Event) -> None:
+        """Handle an event."""
+        now = time.process_time()
+        if isinstance(event, Updated):
+            self._seconds += now - self._mark
+            self._updates += 1
+        elif isinstance(event, Saved):
+            self._checkpoint = event.path
+        elif isinstance(event, Finished) and self._updates:
+            self.summary = self._summarize()
+        self._mark = now
+
+    def _summarize(self) -> str:
+        forecast, updates = self._forecast, self._updates
+        unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+        parts = [
+            _compare(
+                "peak memory",
+                (forecast["peak_bytes"] + PROCESS_BYTES) / 1e9,
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9,
+                "GB",
+            )
+        ]
+        if forecast["seconds"] is not None:
+            parts.append(_compare("CPU", forecast["seconds"][0] * updates, self._seconds, "s"))
+        if self._checkpoint is not None and self._checkpoint.is_dir():
+            size = sum(path.stat().st_size for path in self._checkpoint.rglob("*") if path.is_file())
+            parts.append(_compare("checkpoint", forecast["checkpoint_bytes"] / 1e9, size / 1e9, "GB"))
+        return f"Forecast and actual over {updates:,} updates: {'; '.join(parts)}."
+
+
+def read_outcome_listener(run_file: Path | None) -> OutcomeListener | None:
+    """Return the listener for the plan beside a run file; None without a plan.
+
+    Raises:
+        DamagedError: If the plan is not one that `regard plan --write` wrote.
+    """
+    if run_file is None or not (path := find_plan(run_file)).is_file():
+        return None
+    forecast = read_json(path)
+    if (
+        not isinstance(forecast, dict)
+        or not all(isinstance(forecast.get(name), int) for name in FIGURES)
+        or "seconds" not in forecast
+    ):
+        raise DamagedError(
+            "The file is not a plan.", where=str(path), fix="Write it with `regard plan --write`, or remove it."
+        )
+    return OutcomeListener(forecast)
+
+
+def _compare(name: str, forecast: float, actual: float, unit: str) -> str:
+    """Format two figures and their difference.
+
+    >>> _compare("CPU", 90.0, 100.0, "s")
+    'CPU 90 s, actual 100 s (-10 %)'
+    """
+    return f"{name} {forecast:.3g} {unit}, actual {actual:.3g} {unit} ({100 * (forecast / actual - 1):+.0f} %)"

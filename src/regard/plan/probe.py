@@ -1,0 +1,54 @@
+"""The CPU-seconds of an update on this machine, from a few real steps of the real model."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from regard.base import cpu_fast_path
+from regard.config.run import Run
+from regard.plan.forecast import count_batches, sent_bytes
+from regard.plan.simulate import Simulation
+from regard.store.size_check import check_fits_memory
+from regard.train.autotune import StepTimer, synthetic_batch
+from regard.train.device import resolve_device
+from regard.train.parallel import Layout
+
+MAX_BATCH_SECONDS = 8.0  # of a batch that is timed whole; of a slower one, some rows
+GLOO_SECONDS_PER_BYTE = 1.0e-9  # CPU time of a rank for each byte that it sends to another on the same host
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Measured CPU-seconds of one process."""
+
+    batch: float  # forward and backward through one batch
+    step: float  # one optimizer step
+
+    def count_seconds(self, run: Run, layout: Layout, simulation: Simulation) -> float:
+        """Return the CPU-seconds of one update on one of the ranks that have the most batches."""
+        shares = layout.shards * layout.tensor
+        wire = sum(sent_bytes(call, is_gloo=True) * count for call, count in simulation.collectives.items())
+        batches = count_batches(run, layout) * self.batch / layout.tensor
+        return batches + self.step / shares + wire * GLOO_SECONDS_PER_BYTE
+
+
+def probe(run: Run, *, rows: int, length: int) -> Probe:
+    """Time forward, backward and optimizer step of a synthetic batch."""
+    run = resolve_device(run)
+    check_fits_memory(run.model, where="the model")
+    threads = torch.get_num_threads()
+    if run.device.threads is not None:
+        torch.set_num_threads(run.device.threads)
+    try:
+        with torch.random.fork_rng(), cpu_fast_path.only_if(run.device.cpu_fast_path):
+            timer = StepTimer(
+                run,
+                synthetic_batch(run, rows, length),
+                max_seconds=MAX_BATCH_SECONDS,
+                max_tuning_seconds=0.0,
+                clock=time.process_time,
+            )
+            return Probe(*timer.time_parts())
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,273 @@
+"""One update of a run on fake tensors and a fake process group: memory and collectives of one rank, without the ranks.
+
+The real model, objective, updater, optimizer and sharding functions run; only the tensors have no data. So a plan for
+1,024 ranks needs a few seconds and less than a gigabyte on any machine. All ranks of a mesh do the same work, so rank 0
+stands for all of them.
+"""
+
+import gc
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor, distributed, nn  # noqa: TID251
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.tensor import DTensor  # noqa: TID251
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from regard.base import cpu_fast_path
+from regard.base.errors import RegardError
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.models.build import build
+from regard.plan.tracker import Collective, MemoryTracker
+from regard.train.autotune import MASKED_SHARE, apply_device_settings, synthetic_batch
+from regard.train.distributed import ProcessGroup, apply_layout, make_mesh
+from regard.train.engine import Updater
+from regard.train.objective import Objective
+from regard.train.optim import make_optimizers
+from regard.train.parallel import Layout
+from regard.train.processes import SingleProcess
+
+FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
+SHORT_LAYERS = (3, 4, 5)
+FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20  # bytes after which DistributedDataParallel sends a bucket of gradients
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What one rank allocates and sends in one update."""
+
+    weights: int  # bytes of its share of the weights
+    optimizer_state: int  # bytes of its share
+    ema: int  # bytes of its share of the averaged weights
+    gradients_peak: int  # peak bytes in the forward and backward passes, weights included, optimizer state and EMA not
+    step_peak: int  # peak bytes in the optimizer step, likewise with its state
+    collectives: Counter[Collective]  # calls of one update
+    tensors: int  # tensors of a checkpoint: weights, optimizer state, EMA
+
+    @property
+    def peak(self) -> int:
+        """Peak bytes of all tensors of the rank."""
+        return max(self.gradients_peak + self.optimizer_state, self.step_peak) + self.ema
+
+    @property
+    def activations(self) -> int:
+        """Bytes at the peak of the passes beyond the weights: activations, gradients, gathered weights, logits."""
+        return self.gradients_peak - self.weights
+
+
+def simulate(
+    run: Run,
+    layout: Layout,
+    *,
+    rows: int,
+    length: int,
+    batches: int = 1,
+    on_cpu: bool = True,
+    max_layers: int = FULL_LAYERS,
+) -> Simulation:
+    """Simulate one update of one rank.
+
+    Args:
+        run: Settings of the run.
+        layout: How its ranks share the work.
+        rows: Rows of a batch.
+        length: Tokens per row (of the source and of the target each).
+        batches: Batches that a rank computes per update.
+        on_cpu: Whether the run computes on a CPU, with the CPU fast path.
+        max_layers: A single stack of more layers is simulated with a few, and the rest is extrapolated.
+    """
+    stacks = [name for name in ("encoder", "decoder") if hasattr(run.model, name)]
+    layers = getattr(run.model, stacks[0]).layers
+    if len(stacks) == 1 and layers > max_layers:
+        short = [
+            _simulate(
+                RUN_FILES.change(run, {f"model.{stacks[0]}.layers": count}), layout, rows, length, batches, on_cpu
+            )
+            for count in SHORT_LAYERS
+        ]
+        if (longer := _extrapolate(short, layers)) is not None:
+            return longer
+    return _simulate(run, layout, rows, length, batches, on_cpu)
+
+
+def _simulate(run: Run, layout: Layout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
+    share = MASKED_SHARE if run.model.head.kind == "mlm" else 1.0
+    with ExitStack() as stack:
+        stack.enter_context(cpu_fast_path.only_if(on_cpu and run.device.cpu_fast_path))
+        processes = stack.enter_context(_fake_processes(layout))
+        objective = _make_objective(run, processes)
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # of torch about its own fake tensors
+        stack.enter_context(_without_collector())
+        stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        tracker = stack.enter_context(MemoryTracker(share))
+        stack.enter_context(tracker.track_resizes())
+        _allocate(objective)
+        root = processes.shard(objective)
+        weights = sum(map(_count_local_bytes, objective.parameters()))
+        updater = Updater(
+            root,
+            make_optimizers(objective.model, run.train.optimizer),
+            seed=run.seed,
+            clip=run.train.clip,
+            precision=run.train.precision,
+            processes=processes,
+        )
+        batch = synthetic_batch(run, rows, length)
+        starts: list[int] = []  # how many collectives came before each batch
+        root.register_forward_pre_hook(lambda *_: starts.append(len(tracker.collectives)))
+        tracker.reset_peak()
+        updater.compute_gradients([batch] * min(batches, 2), epoch=0)
+        gradients_peak = tracker.peak_bytes
+        tracker.peak_bytes = tracker.live_bytes
+        updater.step(0.0)
+        calls = Counter(tracker.collectives)
+        if isinstance(processes, FakeGroup):
+            calls.update(processes.list_bucket_reductions())
+        if batches > 2:
+            repeated = Counter(tracker.collectives[starts[0] : starts[1]])
+            calls += Counter({call: count * (batches - 2) for call, count in repeated.items()})
+        state = updater.optimizers.state_dict()
+        weight_count = sum(1 for _ in objective.parameters())
+        return Simulation(
+            weights=weights,
+            optimizer_state=sum(map(_count_local_bytes, state.values())),
+            ema=weights if run.train.ema else 0,
+            gradients_peak=gradients_peak,
+            step_peak=tracker.peak_bytes,
+            collectives=calls,
+            tensors=weight_count * (2 if run.train.ema else 1) + len(state),
+        )
+
+
+def _extrapolate(short: Sequence[Simulation], layers: int) -> Simulation | None:
+    """Continue the line through simulations with few layers; None if they are not on a line."""
+    first, middle, last = short
+    steps = layers - SHORT_LAYERS[-1]
+
+    def continue_line(values: Sequence[int]) -> int | None:
+        step = values[2] - values[1]
+        return values[2] + steps * step if abs(values[1] - values[0] - step) <= 0.01 * max(step, 1) else None
+
+    names = ("weights", "optimizer_state", "ema", "gradients_peak", "step_peak", "tensors")
+    numbers = {name: continue_line([getattr(each, name) for each in short]) for name in names}
+    calls = {
+        call: continue_line([each.collectives[call] for each in short])
+        for call in first.collectives | middle.collectives | last.collectives
+    }
+    if None in numbers.values() or None in calls.values():
+        return None
+    return replace(last, **numbers, collectives=Counter(calls))  # type: ignore[arg-type]
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Free reference cycles before the block and never inside it, where it would happen at random moments."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class FakeGroup(ProcessGroup):
+    """Rank 0 of a process group in which collectives do nothing."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.layout = layout
+        self.mesh = make_mesh(layout, "cpu")
+        self._arrived: dict[nn.Parameter, None] = {}  # parameters in the order of their gradients
+        self._buckets: list[Tensor] = []
+
+    def shard(self, objective: Objective) -> Objective:
+        """Prepare the objective; one that is sharded was sharded before its tensors were allocated.
+
+        The reducer of DistributedDataParallel reads the data of tensors, so its memory is imitated: it keeps one buffer
+        of the size of all gradients, and each gradient moves there as soon as it is computed.
+        """
+        if self.layout.is_sharded:
+            self._root = objective
+            return objective
+        for parameter in objective.parameters():
+            self._buckets.append(torch.empty_like(parameter))
+            parameter.register_post_accumulate_grad_hook(partial(self._receive, self._buckets[-1]))
+        return objective
+
+    def _receive(self, bucket: Tensor, parameter: nn.Parameter) -> None:
+        self._arrived[parameter] = None
+        parameter.grad = bucket
+
+    def list_bucket_reductions(self) -> list[Collective]:
+        """Return the all-reduces of DistributedDataParallel, which groups gradients in the order of their arrival."""
+        if self.layout.is_sharded:
+            return []
+        sizes, limit = list[int](), FIRST_BUCKET
+        for parameter in self._arrived:
+            size = parameter.numel() * parameter.element_size()
+            if sizes and sizes[-1] < limit:
+                sizes[-1] += size
+            else:
+                limit = FIRST_BUCKET if not sizes else BUCKET
+                sizes.append(size)
+        ranks = self.layout.world_size
+        return [Collective("all_reduce", size, ranks, ranks) for size in sizes]
+
+
+@contextmanager
+def _fake_processes(layout: Layout) -> Iterator[SingleProcess]:
+    """Create a process group of this many ranks in which collectives do nothing."""
+    if layout.world_size == 1:
+        yield SingleProcess()
+        return
+    if distributed.is_initialized():
+        raise RegardError("A plan needs a process without a process group.", fix="Plan before or after the run.")
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=layout.world_size)
+    try:
+        yield FakeGroup(layout)
+    finally:
+        distributed.destroy_process_group()
+
+
+def _make_objective(run: Run, processes: SingleProcess) -> Objective:
+    """Build the objective on the meta device and shard it as training does."""
+    with torch.device("meta"):
+        model = build(run.model).train()
+    apply_device_settings(model, run)
+    settings = run.train
+    objective = Objective(
+        model, label_smoothing=settings.label_smoothing, r_drop=settings.r_drop, logit_rows=run.device.logit_rows or 0
+    )
+    if isinstance(processes, FakeGroup) and processes.layout.is_sharded:
+        assert processes.mesh is not None  # noqa: S101 - set when it was created
+        apply_layout(objective, processes.layout, processes.mesh)
+    return objective
+
+
+def _allocate(objective: Objective) -> None:
+    """Replace the meta tensors by fake ones on the CPU, which count; tied weights stay tied."""
+    tensors: dict[int, Tensor] = {}
+    for module in objective.modules():
+        for group in (module._parameters, module._buffers):
+            for name, tensor in group.items():
+                if tensor is None:
+                    continue
+                if id(tensor) not in tensors:
+                    empty = torch.empty_like(tensor, device="cpu")
+                    tensors[id(tensor)] = nn.Parameter(empty) if isinstance(tensor, nn.Parameter) else empty
+                group[name] = tensors[id(tensor)]  # type: ignore[assignment]
+
+
+def _count_local_bytes(tensor: Tensor) -> int:
+    """Count the bytes of this rank's share of a tensor."""
+    local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    return local.numel() * local.element_size()

@@ -1,0 +1,78 @@
+"""Forecasts, the device table and the choice among layouts."""
+
+import pytest
+
+from regard.base.errors import RegardError
+from regard.plan.compare import make_plan
+from regard.plan.devices import DEVICES, find_device
+from regard.plan.forecast import count_batches, sent_bytes
+from regard.plan.layouts import list_candidates, make_candidate
+from regard.plan.probe import probe
+from regard.plan.tracker import Collective
+from regard.train.parallel import Layout
+from tests.plan.runs import make_run
+
+
+def test_every_figure_of_a_device_has_a_source() -> None:
+    for device in DEVICES.values():
+        assert {"memory, bandwidth, FLOPs, NVLink", "network", "price"} == set(device.sources)
+        assert all("http" in source or "data sheet" in source for source in device.sources.values())
+        assert device.peak_flops.keys() == {"float32", "bfloat16", "float16"}
+
+
+def test_unknown_device_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(RegardError, match="h100"):
+        find_device("h10")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"), [("all_gather", 300), ("reduce_scatter", 300), ("all_reduce", 600), ("broadcast", 400)]
+)
+def test_bytes_on_the_wire(kind: str, sent: int) -> None:
+    assert sent_bytes(Collective(kind, 400, ranks=4, span=4)) == sent
+
+
+def test_gloo_sends_reductions_twice() -> None:
+    assert sent_bytes(Collective("reduce_scatter", 400, ranks=4, span=4), is_gloo=True) == 600
+
+
+def test_batches_of_an_update_are_shared() -> None:
+    run = make_run(train__update_tokens=5 * 512)
+    assert [count_batches(run, Layout(shards=ranks)) for ranks in (1, 2, 4, 8)] == [5, 3, 2, 1]
+
+
+def test_layouts_have_their_settings_and_refusals_their_reason() -> None:
+    run = make_run()
+    candidates = {candidate.name: candidate for candidate in list_candidates(run, 16, 8)}
+    assert candidates["hsdp=8"].layout == Layout(replicas=2, shards=8)
+    assert candidates["fsdp+tensor=2"].layout == Layout(shards=8, tensor=2)
+    assert candidates["fsdp+tensor=8"].layout is None
+    assert "4 query heads" in candidates["fsdp+tensor=8"].refusal
+    with pytest.raises(RegardError, match="no parallelism"):
+        make_candidate(run, "magic", 16, 8)
+
+
+def test_plan_chooses_what_fits_and_says_why() -> None:
+    run = make_run(train__precision="bfloat16")
+    device = DEVICES["h100"]
+    candidates = [make_candidate(run, name, 16, 8) for name in ("ddp", "fsdp")]
+    plan = make_plan(run, candidates, length=64, memory=device.memory, device=device)
+    assert plan.choice is not None
+    assert plan.choice.fits
+    assert plan.choice.hours is not None
+    assert plan.choice.cost is not None
+    assert plan.choice.hours[0] < plan.choice.hours[1]
+    assert plan.choice.cost[1] == pytest.approx(plan.choice.hours[1] * 16 * 5.0)
+    assert any("is the cheapest that fits" in reason for reason in plan.reasons)
+    assert any("15 ranks would wait" in reason for reason in plan.reasons)  # one batch for 16 ranks
+    smallest = min(forecast.simulation.peak for forecast in plan.forecasts)
+    nothing = make_plan(run, candidates, length=64, memory=smallest // 4, device=device)
+    assert nothing.choice is None
+    assert nothing.reasons[0].startswith("Nothing fits")
+    assert [forecast.has_checkpointed_activations for forecast in nothing.forecasts] == [False, True, False, True]
+
+
+def test_probe_measures_this_machine() -> None:
+    measured = probe(make_run(), rows=2, length=16)
+    assert measured.step > 0
+    assert 0 < measured.batch < 60

@@ -1,0 +1,117 @@
+"""One simulated update against arithmetic, and against a real update in this process."""
+
+from collections import Counter
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
+from regard.plan.tracker import MemoryTracker
+from regard.store.size_check import count_parameters
+from regard.train.parallel import Layout
+from tests.plan.runs import make_run
+
+ROWS, LENGTH = 8, 64
+
+
+def simulate_small(layout: Layout, batches: int = 1, **changes: object) -> Simulation:
+    return simulate(make_run(**changes), layout, rows=ROWS, length=LENGTH, batches=batches)
+
+
+def count_calls(simulation: Simulation) -> Counter[str]:
+    calls: Counter[str] = Counter()
+    for collective, count in simulation.collectives.items():
+        if collective.size > 64:  # sums of token counts and gradient norms are smaller
+            calls[collective.kind] += count
+    return calls
+
+
+def test_tracker_counts_live_and_peak_bytes() -> None:
+    with FakeTensorMode(), MemoryTracker() as tracker:
+        kept = torch.zeros(1000)
+        view = kept[:10]
+        temporary = torch.ones(500) + 1
+        assert tracker.live_bytes == 4000 + 2000
+        del temporary
+        assert (tracker.live_bytes, tracker.peak_bytes) == (4000, 8000)
+        assert view.shape == (10,)
+
+
+def test_tracker_follows_resized_storages() -> None:
+    with FakeTensorMode(), MemoryTracker() as tracker, tracker.track_resizes():
+        gathered = torch.zeros(1000)
+        gathered.untyped_storage().resize_(0)
+        assert tracker.live_bytes == 0
+
+
+def test_one_process() -> None:
+    simulation = simulate_small(Layout())
+    parameters = count_parameters(make_run().model)
+    assert simulation.weights == 4 * parameters
+    steps = simulation.tensors // 4  # each tensor has exp_avg, exp_avg_sq and a step
+    assert simulation.optimizer_state == 8 * parameters + 4 * steps
+    assert not simulation.collectives
+    assert simulation.peak > 4 * simulation.weights
+
+
+def test_recomputed_activations_and_ema_change_memory() -> None:
+    plain, recomputed = simulate_small(Layout()), simulate_small(Layout(), train__checkpoint_activations=True)
+    assert recomputed.activations < plain.activations
+    averaged = simulate_small(Layout(), train__ema=0.99)
+    assert averaged.peak == plain.peak + plain.weights
+
+
+def test_fsdp_shards_states_and_gathers_layers() -> None:
+    whole, sharded = simulate_small(Layout()), simulate_small(Layout(shards=2))
+    assert sharded.weights == pytest.approx(whole.weights / 2, rel=0.01)
+    assert sharded.optimizer_state == pytest.approx(whole.optimizer_state / 2, rel=0.01)
+    # Two layers are gathered in both passes, the root once; each reduces its gradients once.
+    assert count_calls(sharded) == {"all_gather": 5, "reduce_scatter": 3}
+
+
+def test_accumulated_batches_gather_again_but_reduce_once() -> None:
+    sharded = simulate_small(Layout(shards=2), batches=4)
+    assert count_calls(sharded) == {"all_gather": 20, "reduce_scatter": 3}
+
+
+def test_hsdp_reduces_twice() -> None:
+    calls = count_calls(simulate_small(Layout(replicas=2, shards=2)))
+    assert calls == {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 3}
+
+
+def test_ddp_keeps_whole_weights_and_a_buffer_of_gradients() -> None:
+    whole, replica = simulate_small(Layout()), simulate_small(Layout(replicas=2))
+    assert replica.weights == whole.weights
+    assert whole.gradients_peak < replica.gradients_peak <= whole.gradients_peak + whole.weights
+    sent = sum(call.size * count for call, count in replica.collectives.items() if call.size > 64)
+    assert sent == whole.weights  # every gradient once
+
+
+def test_tensor_parallelism_splits_layers() -> None:
+    whole, split = simulate_small(Layout()), simulate_small(Layout(tensor=2))
+    assert split.weights < 0.85 * whole.weights  # the embedding and the head, most of this model, stay whole
+    # Two sums in the forward and two in the backward pass of each of the two layers.
+    assert count_calls(split)["all_reduce"] == 8
+
+
+def test_layers_are_extrapolated_exactly() -> None:
+    run, layout = make_run(model__decoder__layers=8), Layout(shards=2)
+    short, whole = (simulate(run, layout, rows=ROWS, length=LENGTH, max_layers=layers) for layers in (5, 8))
+    assert SHORT_LAYERS[-1] < 8
+    assert short.peak == pytest.approx(whole.peak, rel=0.01)
+    assert short.collectives == whole.collectives
+    assert short.weights == whole.weights
+
+
+def test_masked_language_model_counts_only_masked_positions() -> None:
+    model = {
+        "preset": "bert",
+        "width": 64,
+        "source": {"kind": "tokens", "vocabulary": 1000},
+        "encoder": {"layers": 1, "attention": {"heads": 4}, "feedforward": {"kind": "plain", "hidden": 128}},
+    }
+    run = make_run(model=model, device__logit_rows=0)
+    simulation = simulate(run, Layout(), rows=ROWS, length=LENGTH)
+    logits = 4 * ROWS * LENGTH * 1000
+    assert simulation.activations < 2 * logits  # all positions would need at least three times the logits
