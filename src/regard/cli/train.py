@@ -16,6 +16,7 @@ from rich.console import Console  # noqa: TID251
 
 from regard.cli.allocator import tune_allocator
 from regard.cli.options import takes_options
+from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
 from regard.plan.outcome import read_outcome_listener
@@ -58,6 +59,7 @@ def train(options: TrainCommandOptions) -> None:
     try:
         options = options.place_files()
         options.check()
+        check_exports(options)
         if options.dry_run:
             _print_plan(options)
             return
@@ -79,6 +81,8 @@ def _train(options: TrainCommandOptions, started: float) -> int:
         with (finished.folder / "log.txt").open("a", encoding="utf-8") as log:
             log.write(f"{outcome.summary}\n")
     _print_next_steps(finished)
+    if EXIT_CODES[finished.reason] == 0:
+        export_run(finished.folder, options)
     return EXIT_CODES[finished.reason]
 
 

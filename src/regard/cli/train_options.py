@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import typer  # noqa: TID251
 
@@ -15,9 +15,16 @@ class TrainCommandOptions(TrainOptions):
     """The options of a training run, spelled in errors as on the command line."""
 
     files: StringList = None
+    export: StringList = None
     ranks: int | None = None
     hosts: int | None = None
     rendezvous: str | None = None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The settings that options override, by path; a resumed run keeps its own `export`."""
+        is_new = self.export and self.resume is None
+        return super().changes | ({"export": list(self.export or ())} if is_new else {})
 
     @property
     def is_distributed(self) -> bool:
@@ -122,6 +129,7 @@ TRAIN_PARAMETERS = {
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
     "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
     "force": option("Train although the corpus check advises against it.", "--force"),
+    "export": option("Export the best model after training, e.g. to ctranslate2. Repeatable.", metavar="TARGET"),
     "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
@@ -130,7 +138,7 @@ PANELS = {  # the headings of the options in the help
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),
-    "Output": ("out", "track", "dry_run"),
+    "Output": ("out", "track", "export", "dry_run"),
     "Continue a run": ("resume", "more", "accept"),
     "Several processes": ("ranks", "hosts", "rendezvous"),
 }

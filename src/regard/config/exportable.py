@@ -158,6 +158,24 @@ def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
+ExportTarget = Literal["ctranslate2", "huggingface", "onnx", "web"]
+
+
+def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, ...]:
+    """Return why an export target cannot represent the model; of several architectures, those of the closest one.
+
+    Graphs (`onnx`, `web`) hold every model. What such an export may lack is found when it is made.
+
+    >>> from regard.config.codec import preset
+    >>> find_target_obstacles(preset("tiny", {"encoder.window": 8}), "ctranslate2")
+    ('encoder.window is not supported',)
+    >>> find_target_obstacles(preset("tiny"), "huggingface")
+    ()
+    """
+    verdicts = [verdict for verdict in exportable_to(model) if verdict.target.partition(":")[0] == target]
+    return min((verdict.obstacles for verdict in verdicts), key=len, default=())
+
+
 def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoder) -> Iterator[str]:
     yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
     yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)

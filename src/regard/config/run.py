@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from regard.base import limits
 from regard.base.errors import Fault
+from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
 from regard.config.training import Device, Parallel, Training, Validation
@@ -315,6 +316,8 @@ class Run(Consistent):
     validation: Validation = Validation()
     device: Device = Device()
     parallel: Parallel = Parallel()
+    export: Annotated[tuple[ExportTarget, ...], Field(strict=False)] = ()
+    """Engines that `regard train` exports the best model to, e.g. ["ctranslate2"]; checked before training."""
 
     @model_validator(mode="before")
     @classmethod
@@ -360,6 +363,10 @@ class Run(Consistent):
         if self.distillation is not None:
             yield from self._find_distillation_faults()
         yield from self._find_validation_faults()
+        for target in self.export:
+            if obstacles := find_target_obstacles(self.model, target):
+                what = f"has {target}, which cannot represent the model: {'; '.join(obstacles)}."
+                yield Fault("export", what, "Change these settings of the model, or remove the target.")
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
             what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
             yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")

@@ -55,6 +55,8 @@ class Target:
     purpose: str
     dtypes: tuple[str, ...]
     """Number types; the first one is the default."""
+    extra: str | None = None
+    """The extra of Regard with the packages that the export needs."""
 
 
 TARGETS = {
@@ -63,12 +65,13 @@ TARGETS = {
         "a folder for `transformers`, vLLM, llama.cpp and others",
         ("float32", "bfloat16", "float16"),
     ),
-    "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8")),
-    "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32")),
+    "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8"), "onnx"),
+    "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32"), "onnx"),
     "ctranslate2": Target(
         "ctranslate2",
         'a folder for CTranslate2, which `regard.load(..., engine="ctranslate2")` also runs',
         ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16"),
+        "ctranslate2",
     ),
 }
 

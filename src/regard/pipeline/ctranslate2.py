@@ -64,8 +64,8 @@ class CTranslate2Engine(ABC):
         """Load the model."""
 
     @abstractmethod
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
-        """Return the n-best token ids of each source, eos included."""
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
+        """Return the n-best tokens of each source, eos included."""
 
     @abstractmethod
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
@@ -91,7 +91,10 @@ class CTranslate2Engine(ABC):
             RegardError: A source does not fit the exported positions, or a text does not end within them.
         """
         limits = [self._limit(source, length) for source, length in zip(sources, max_lengths, strict=True)]
-        outputs = self._find_within(sources, limits, search, n_best)
+        outputs = [
+            [list(map(int, tokens)) for tokens in rows[:n_best]]
+            for rows in self._find_within(sources, limits, search, n_best)
+        ]
         for source, limit, length, rows in zip(sources, limits, max_lengths, outputs, strict=True):
             if limit < length and len(rows[0]) == limit and rows[0][-1] != self.eos:
                 raise _positions_error(f"A text of {len(source)} tokens does not end within", self.info)
@@ -120,7 +123,7 @@ class CTranslate2Engine(ABC):
             raise _positions_error(f"A text has {len(source)} tokens and does not fit into", self.info)
         return max_length if free is None else min(max_length, free)
 
-    def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[list[int]]]:
+    def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[list[str]]]:
         """Search with the largest limit, and again for the texts that reached their own."""
         max_limit = max(limits)
         options: dict[str, Any] = {"return_end_token": True, "suppress_sequences": self._suppressed}
@@ -141,7 +144,7 @@ class CTranslate2Engine(ABC):
             again = self._search([sources[index] for index in indices], limit, n_best, options)
             for index, rows in zip(indices, again, strict=True):
                 outputs[index] = rows
-        return [rows[:n_best] for rows in outputs]
+        return outputs
 
 
 class TranslationEngine(CTranslate2Engine):
@@ -154,7 +157,7 @@ class TranslationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("encoder")
         return 0 if limit is not None and len(source) > limit else self.info.max_positions.get("decoder")
 
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
         results = self._engine.translate_batch(
             _as_text(sources),
             max_input_length=0,
@@ -163,7 +166,7 @@ class TranslationEngine(CTranslate2Engine):
             num_hypotheses=n_best,
             **options,
         )
-        return [[[int(token) for token in tokens] for tokens in result.hypotheses] for result in results]
+        return [result.hypotheses for result in results]
 
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
         """Return the log-probability of each token of each target; targets may end with eos."""
@@ -182,7 +185,7 @@ class GenerationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("decoder")
         return None if limit is None else limit - len(source) + 1  # the model never reads the last new token
 
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[int]]]:
+    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
         results = self._engine.generate_batch(
             _as_text(sources),
             max_length=max_length,
@@ -191,7 +194,7 @@ class GenerationEngine(CTranslate2Engine):
             include_prompt_in_result=False,
             **options,
         )
-        return [list(result.sequences_ids) for result in results]
+        return [result.sequences for result in results]
 
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
         """Return the log-probability of each token of each target; targets may end with eos."""

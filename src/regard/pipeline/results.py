@@ -75,7 +75,7 @@ def make_result(
     """
     results = [_to_result(result_type, hypothesis, tokenizer, prompt) for hypothesis in hypotheses]
     results = (rerank_mbr(results) if should_rerank else results)[:n_best]
-    return replace(results[0], alternatives=tuple(results[1:]))
+    return replace(results[0], alternatives=tuple(results[1:])) if len(results) > 1 else results[0]
 
 
 def rerank_mbr(candidates: list[Result]) -> list[Result]:

@@ -1,0 +1,128 @@
+"""The proof of an export: an unequal one fails and leaves nothing, ties are told from differences."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.base.errors import RegardError
+from regard.exchange import ctranslate2, parity
+from regard.exchange.export import ExportOptions, export_model
+from regard.exchange.parity import measure_parity
+from regard.exchange.parity_runners import Tokens, TorchRunner
+from regard.exchange.parity_samples import Sample, make_samples
+from regard.store.export_folder import PARITY_FILE
+from regard.store.model_folder import RUN, StoredModel, write_model
+from regard.store.weights import get_weights
+from tests.exchange.ctranslate2_models import (
+    make_decoder_only,
+    make_encoder_decoder,
+    make_encoder_only,
+    make_stack,
+    make_stored_model,
+)
+
+
+class AlteredRunner(TorchRunner):
+    """PyTorch that is wrong by a given difference."""
+
+    def __init__(self, stored: StoredModel, difference: float = 0.0, replaced_token: int | None = None) -> None:
+        super().__init__(stored)
+        self.difference, self.replaced_token = difference, replaced_token
+
+    def score(self, samples: Sequence[Sample]) -> list[list[float]]:
+        return [[value + self.difference for value in row] for row in super().score(samples)]
+
+    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
+        outputs = super().greedy(samples)
+        if outputs is not None and self.replaced_token is not None:
+            outputs[0][0] = self.replaced_token
+        return outputs
+
+
+def find_tie(stored: StoredModel, sample: Sample) -> tuple[int, int]:
+    """Return the greedy first token of a sample, and the id of a copy of it."""
+    (output,) = TorchRunner(stored).greedy([sample]) or [[]]
+    return output[0], (output[0] + 1) % 250
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredModel:
+    return replace(make_stored_model(make_encoder_decoder()), path=tmp_path / "model")
+
+
+def test_an_equal_engine_passes(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored, 5e-5), must_match=True, texts=6)
+    assert result.passed is True
+    assert result.max_difference == pytest.approx(5e-5, rel=0.1)
+    assert result.texts == 6
+    assert result.texts_are == "random ids"
+    assert result.greedy is not None
+    assert result.greedy.same == 1.0
+    assert result.beam is not None
+    assert result.bleu is None
+    assert measure_parity(stored, AlteredRunner(stored, 0.3), must_match=False, texts=6).passed is None
+
+
+@pytest.mark.parametrize("difference", [2e-4, float("nan")])
+def test_wrong_log_probabilities_fail(stored: StoredModel, difference: float) -> None:
+    with pytest.raises(RegardError, match="The export is not equal to the model"):
+        measure_parity(stored, AlteredRunner(stored, difference), must_match=True, texts=6)
+
+
+def test_a_tie_is_no_difference(stored: StoredModel) -> None:
+    samples, _ = make_samples(stored, 1)
+    first, copy = find_tie(stored, samples[0])
+    with pytest.raises(RegardError, match="text 0: PyTorch scores the two outputs"):
+        measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
+    with torch.no_grad():  # now both tokens have the same logit
+        embedding = stored.model.target.embedding.weight  # type: ignore[union-attr]
+        embedding[copy] = embedding[first]
+    result = measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
+    assert result.greedy is not None
+    assert len(result.greedy.ties) == 1
+    assert result.greedy.same == 0.5
+
+
+def test_time_is_limited(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=50, seconds=0.0)
+    assert result.texts == 4
+
+
+def test_validation_texts_of_the_run_are_used(stored: StoredModel) -> None:
+    (stored.path.parent / RUN).touch()
+    lines = [["Two men", "Zwei Männer", None, ["en", "de"]], ["x " * 900, "y", None, []], ["A girl", "Ein", None, []]]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (stored.path.parent / "validation.jsonl").write_text(text)
+    samples, texts_are = make_samples(stored, 5)
+    assert texts_are == "validation texts"
+    assert [sample.reference for sample in samples] == ["Zwei Männer", "Ein"]  # the long one is left out
+    result = measure_parity(stored, AlteredRunner(stored), must_match=True)
+    assert result.bleu is not None
+    assert result.bleu["change"] == 0
+
+
+@pytest.mark.parametrize("settings", [make_decoder_only(), make_encoder_only()], ids=["decoder-only", "encoder-only"])
+def test_other_families(settings: dict[str, object], tmp_path: Path) -> None:
+    stored = replace(make_stored_model(settings), path=tmp_path / "model")
+    result = measure_parity(stored, AlteredRunner(stored, 1e-5), must_match=True, texts=5, max_positions=20)
+    assert result.max_difference == pytest.approx(1e-5, rel=0.1)
+    assert (result.greedy is None) == (settings["family"] == "encoder_only")
+
+
+def test_a_failed_export_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = make_stored_model(make_encoder_decoder(make_stack()))
+    weights = get_weights(stored.model)
+    write_model(tmp_path / "m", stored.settings, stored.tokenizers, weights, "card")
+    monkeypatch.setattr(parity, "TEXTS", 3)
+    export_model(tmp_path / "m", "ctranslate2", tmp_path / "good", ExportOptions(max_positions=100))
+    assert json.loads((tmp_path / "good" / PARITY_FILE).read_text())["passed"] is True
+    monkeypatch.setattr(ctranslate2, "ACTIVATIONS", {"relu": "GELU"})  # a wrong export
+    with pytest.raises(RegardError, match="The export is not equal to the model"):
+        export_model(tmp_path / "m", "ctranslate2", tmp_path / "bad")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good", "m"]
+    _, report = export_model(tmp_path / "m", "ctranslate2", tmp_path / "eight", ExportOptions(dtype="int8"))
+    assert "compared with PyTorch" in report.notes[0]  # figures only
