@@ -194,7 +194,7 @@ def change_ranks(folder: Path, task: str, worlds: Sequence[int], updates: int) -
         RUN_FILES.save(make_small_run(task, files, changes), folder / name / "run.toml")
         samples[name] = {}
         for number, world_size in enumerate(plan, start=1):
-            args = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
+            args: dict[str, Any] = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
             results = [continue_run(**args)] if world_size == 1 else _run("continue_run", world_size, args, folder)
             for update, seen in chain.from_iterable(results):
                 samples[name].setdefault(update, []).extend(seen)

@@ -1,16 +1,18 @@
 """One update: the gradients do not depend on how it is split, and running out of memory costs only time."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RetryError
 from regard.data.batches.batch import Batch
-from regard.train.engine import Updater, seed_batch
+from regard.train.engine import OutOfMemoryError, Updater, seed_batch
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
+from regard.train.processes import SingleProcess
 from tests.train.factories import make_trainer
 
 OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: can't allocate memory: you tried to ..."
@@ -90,6 +92,44 @@ def test_a_row_that_does_not_fit_is_reported(update_setup: tuple[Updater, list[B
     with pytest.raises(RegardError, match="not enough memory for a single row"):
         updater.compute_gradients(batches, epoch=0)
     assert take_gradients(updater) == []
+
+
+class SecondOfTwo(SingleProcess):
+    """One of two ranks whose batches count alone; it records the passes of an update."""
+
+    rank, world_size = 1, 2
+
+    def __init__(self) -> None:
+        self.passes: list[bool] = []
+
+    def accumulate(self, is_last: bool) -> AbstractContextManager[object]:
+        self.passes.append(is_last)
+        return nullcontext()
+
+
+def test_no_rank_repeats_an_update_alone(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
+    updater, batches, warnings = update_setup
+    updater.processes = SecondOfTwo()
+    limit_rows(updater, max_rows=5)
+    with pytest.raises(OutOfMemoryError, match="rank 1") as error:
+        updater.compute_gradients(batches, epoch=0)
+    assert error.value.parts == 2
+    assert isinstance(error.value, RetryError), "the launcher starts all ranks again"
+    assert warnings == []
+    assert take_gradients(updater) == []
+
+
+def test_every_rank_makes_as_many_passes(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
+    updater, batches, _ = update_setup
+    expected = updater.compute_gradients(batches, epoch=0)
+    full_grads = take_gradients(updater)
+    updater.processes, updater.parts = SecondOfTwo(), 50  # more parts than rows: some passes have no labels
+    assert all(batch.labels.size(0) < 50 for batch in batches)
+    stats = updater.compute_gradients(batches, epoch=0)
+    assert updater.processes.passes == [False] * (50 * len(batches) - 1) + [True]
+    assert stats.loss == pytest.approx(expected.loss, rel=1e-6)
+    for full, split in zip(full_grads, take_gradients(updater), strict=True):
+        torch.testing.assert_close(full, split, rtol=1e-4, atol=1e-7)
 
 
 def test_other_errors_are_not_taken_for_memory(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:

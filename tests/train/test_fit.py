@@ -497,3 +497,11 @@ def test_samples_that_are_set_aside_are_reported(tmp_path: Path) -> None:
     messages = [message for message in select_events(events, Message) if "12 tokens" in message.text]
     assert messages
     assert messages[0].kind == "warning"
+
+
+def test_settings_of_processes_need_no_acceptance(tmp_path: Path) -> None:
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    fit(run, tmp_path / "run", pause_at=2)
+    changes = {"parallel.mode": "fsdp", "parallel.tensor": 2}  # one process ignores them
+    assert resume(tmp_path / "run", changes=changes).reason == "finished"
+    assert to_dict(RUN_FILES.load(tmp_path / "run" / "run.toml"))["parallel"]["tensor"] == 2

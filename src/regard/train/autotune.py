@@ -62,7 +62,7 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     """
     if not cpu_fast_path.is_enabled():
         return RUN_FILES.change(run, {"device.attention": "autocast", "device.logit_rows": 0})
-    if run.device.threads is not None and run.device.logit_rows is not None and run.device.attention is not None:
+    if not needs_tuning(run):
         return run
     emit(Stage("tuning for this device"))
     time_limit = MAX_TUNING_SECONDS if run.train.minutes is None else TUNING_SHARE * 60 * run.train.minutes
@@ -75,6 +75,17 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     tuned = timer.tune()
     emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
+
+
+def needs_tuning(run: Run) -> bool:
+    """Whether `autotune` times anything."""
+    device = run.device
+    return cpu_fast_path.is_enabled() and None in (device.threads, device.logit_rows, device.attention)
+
+
+def make_load(run: Run, run_data: RunData) -> Callable[[], object]:
+    """Return a function that computes a batch as training does: the load of a rank while another one tunes."""
+    return StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS).time_batch
 
 
 def seconds_per_update(run: Run, length: int, *, should_tune: bool = True) -> float:

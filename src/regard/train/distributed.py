@@ -13,7 +13,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import cast
@@ -239,17 +239,22 @@ class ProcessGroup(SingleProcess):
         """Broadcast the value of rank 0 as JSON."""
         return self._broadcast(value, None)
 
-    def decide_patiently(self, value: Json) -> Json:
+    def decide_patiently(self, value: Json, meanwhile: Callable[[], object] | None = None) -> Json:
         """Broadcast the value of rank 0, for which the others wait as long as `wait` does."""
-        return self._broadcast(value, self._patient_group)
+        return self._broadcast(value, self._patient_group, meanwhile)
 
-    def _broadcast(self, value: Json, group: dist.ProcessGroup | None) -> Json:
+    def _broadcast(
+        self, value: Json, group: dist.ProcessGroup | None, meanwhile: Callable[[], object] | None = None
+    ) -> Json:
         content = json.dumps(value).encode() if self.is_main else b""
         message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8)
         header = f"{len(content)}:".encode()
         first = (header + content)[:MESSAGE_BYTES]
         message[: len(first)] = torch.frombuffer(bytearray(first), dtype=torch.uint8)
-        dist.broadcast(message, src=0, group=group)
+        work = dist.broadcast(message, src=0, group=group, async_op=True)
+        while meanwhile is not None and not self.is_main and not work.is_completed():
+            meanwhile()
+        work.wait()
         size, _, start = message.numpy().tobytes().partition(b":")
         length = int(size)
         if len(start) < length:

@@ -33,7 +33,7 @@ from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
-from regard.train.autotune import autotune
+from regard.train.autotune import autotune, make_load, needs_tuning
 from regard.train.checkpoint import Checkpoints
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
@@ -161,6 +161,11 @@ def follow(folder: Path, processes: SingleProcess) -> Finished:
         RegardError: If rank 0 failed before the first update.
     """
     start = processes.decide_patiently(None)
+    if "tuning" in start:  # rank 0 must time its settings beside ranks that compute, as in training
+        run = RUN_FILES.parse(start["tuning"], where=RUN)
+        with cpu_fast_path.only_if(run.device.cpu_fast_path):
+            load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
+            start = processes.decide_patiently(None, meanwhile=load)
     if "error" in start:
         raise RetryError(f"Rank 0 failed: {start['error']}", fix="See its output.")
     if "reason" in start:
@@ -247,6 +252,8 @@ def _run(
         run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
         check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
+        if processes.world_size > 1 and needs_tuning(run):
+            processes.decide_patiently({"tuning": to_dict(run)})
         run = autotune(run, run_data, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:

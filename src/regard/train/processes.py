@@ -10,7 +10,7 @@ nothing for the others. Words:
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -81,8 +81,13 @@ class SingleProcess:
         """Return the value of rank 0 on every rank; other ranks may pass anything."""
         return value
 
-    def decide_patiently(self, value: Json) -> Json:
-        """Return the value of rank 0 on every rank, which may take hours: rank 0 may be preparing data."""
+    def decide_patiently(self, value: Json, meanwhile: Callable[[], object] | None = None) -> Json:  # noqa: ARG002
+        """Return the value of rank 0 on every rank, which may take hours: rank 0 may be preparing data.
+
+        Args:
+            value: The value; that of rank 0 counts.
+            meanwhile: Called again and again by the other ranks while they wait.
+        """
         return value
 
     def gather(self, value: Json) -> list[Json]:
