@@ -16,7 +16,7 @@ import { masks } from "./views/masks.ts";
 import { merges } from "./views/merges.ts";
 import { positions } from "./views/positions.ts";
 import { predictions } from "./views/predictions.ts";
-import { sampling } from "./views/sampling.ts";
+import { mostSurprisingStep, sampling } from "./views/sampling.ts";
 
 const VIEWS: View[] = [heads, beam, alignment, predictions, attribution, ablation, sampling, masks, positions, merges];
 
@@ -45,7 +45,7 @@ function openingState(doc: LookDocument, view: string): State {
     alignedTokens: false,
     ablated: null,
     method: "integrated_gradients",
-    step: 0,
+    step: mostSurprisingStep(doc.sampling?.steps ?? []),
     filters: { ...(doc.sampling?.filters ?? {}) },
     merge: doc.merges?.steps.length ? 1 : 0,
     mask: (doc.masks.find((mask) => mask.terms.length > 0) ?? doc.masks[0])?.group ?? "decoder.self",

@@ -40,8 +40,10 @@ export function tokenLabel(token: TokenInfo | undefined, continues = false, limi
 
 /** Labels of a sequence of tokens. */
 export function sequenceLabels(tokens: Token[], limit = 16): string[] {
+  // Where every token is one character, a sign at each of them would say nothing.
+  const areCharacters = tokens.every((token) => token.role === "special" || token.text.length <= 1);
   return tokens.map((token, i) => {
-    const continues = token.word !== null && i > 0 && tokens[i - 1].word === token.word;
+    const continues = !areCharacters && token.word !== null && i > 0 && tokens[i - 1].word === token.word;
     return tokenLabel(token, continues, limit);
   });
 }

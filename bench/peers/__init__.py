@@ -2,6 +2,7 @@
 
     python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
     python -m bench.peers joeynmt     # JoeyNMT, for bench.train
+    python -m bench.peers bertviz     # BertViz, for web/bench/bertviz.mjs
 
 Peers that conflict with the project's own environment get a separate one under build/peers, where the benchmarks find
 it. This package contains no code of the peers: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop of the
@@ -30,6 +31,11 @@ REQUIREMENTS = {
         ("numpy<2", "protobuf<3.21", "tensorboard<2.15", "setuptools<81", "importlib_metadata", "packaging"),
         ("datasets", "matplotlib", "pyyaml", "sacrebleu", "sentencepiece", "six", "subword-nmt", "numpy<2"),
         ("--no-deps", "joeynmt==2.3.0"),  # it also requires linters and trackers
+    ),
+    "bertviz": (
+        ("torch==2.13.0",),
+        ("bertviz==1.4.1", "ipython", "tokenizers", "pydantic", "tomli-w"),
+        ("--no-deps", "--editable", str(ROOT)),
     ),
 }
 

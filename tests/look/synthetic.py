@@ -292,7 +292,7 @@ def make_document(
     *, tokens: int = 12, layers: int = 2, heads: int = 4, max_maps: int = 10**6, hostile: bool = False
 ) -> Document:
     """Return a synthetic document: of an encoder-decoder up to 256 tokens, beyond that of a decoder-only model."""
-    is_large = tokens > 256
+    is_large = tokens >= 256
     blobs: dict[str, Blob] = {}
     source = [] if is_large else make_tokens(tokens, has_bos=False, hostile=hostile)
     target = make_tokens(tokens + 1, has_bos=True, hostile=hostile)
@@ -420,7 +420,7 @@ def main() -> None:
     parser.add_argument("--maps", type=int, default=None, help="full maps per group; default: all, 1 if large")
     parser.add_argument("--hostile", action="store_true", help="tokens that try to break a page")
     options = parser.parse_args()
-    max_maps = options.maps if options.maps is not None else (1 if options.tokens > 256 else 10**6)
+    max_maps = options.maps if options.maps is not None else (1 if options.tokens >= 256 else 10**6)
     document = make_document(
         tokens=options.tokens, layers=options.layers, heads=options.heads, max_maps=max_maps, hostile=options.hostile
     )

@@ -70,9 +70,12 @@ export const launch = () => {
 };
 
 /** Open a document; `problems` collects errors and requests that left the page. `answer` plays the live server. */
-export async function open(
+export const open = (browser, doc, options) => openPage(browser, makePage(doc), options);
+
+/** Open the HTML of a page. */
+export async function openPage(
   browser,
-  doc,
+  html,
   { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900 } = {},
 ) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, bypassCSP });
@@ -87,7 +90,7 @@ export async function open(
   await page.route("**/*", (route) => {
     const url = new URL(route.request().url());
     if (url.href.startsWith("http://page.test/look/")) {
-      if (url.pathname === "/look/") return route.fulfill({ contentType: "text/html", body: makePage(doc) });
+      if (url.pathname === "/look/") return route.fulfill({ contentType: "text/html", body: html });
       const body = answer?.(url.pathname.slice(6), url.searchParams);
       if (body !== undefined && body !== null) return route.fulfill({ json: body });
     }

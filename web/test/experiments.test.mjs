@@ -150,3 +150,13 @@ test("every kind of position encoding has a figure", async () => {
     await close();
   }
 });
+
+test("sampling opens at the least probable token", async () => {
+  const doc = sampledDocument();
+  const [step] = doc.sampling.steps;
+  doc.sampling.steps = [-0.1, -3, -1].map((logprob, i) => ({ ...step, logprob, token: i, position: i + 1 }));
+  const { page, close } = await open(browser, doc, { view: "sampling" });
+  const pressed = await page.locator(".chips button").evaluateAll((list) => list.map((item) => item.ariaPressed));
+  assert.deepEqual(pressed, ["false", "true", "false"]);
+  await close();
+});

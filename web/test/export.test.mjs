@@ -62,6 +62,7 @@ test("an encoder shows its candidates with their probabilities", async () => {
   ];
   const { page, problems, close } = await open(browser, doc, { view: "predictions" });
   const text = await page.locator(".predictions").innerText();
+  assert.match(text, /The surest of 2 predictions: “yes”, probability 0\.90\./);
   assert.match(text, /dogs\s+0\.75\s+<b>\s+0\.20/);
   assert.match(text, /The whole text\s+yes\s+0\.90/);
   assert.deepEqual(await page.locator("[role=tab]").allTextContents(), ["Heads", "Predictions", "Masks", "Positions"]);

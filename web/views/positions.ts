@@ -68,14 +68,16 @@ function mount({ doc, store, blobs }: Context): Mounted {
     const room = element.clientWidth;
     const width = room > 1000 ? Math.min(440, (room - 84) / 3) : Math.min(440, Math.max(240, room - 12));
     const drawn = makeFigures(item, width, (name) => blobs.read(name));
-    fill(figures, ...drawn.map(show));
+    fill(figures, ...drawn.map((figure) => show(figure, width)));
   }
 
-  function show(figure: Figure): HTMLElement {
+  function show(figure: Figure, width: number): HTMLElement {
     const stage = new Stage(figure.title, { role: "img", tabindex: null });
     stage.draw(figure.width, figure.height, (renderer) => figure.draw(renderer, readTheme()));
     stage.overlay.remove();
-    return h("div", {}, h("h3", {}, figure.title), stage.element);
+    const element = h("div", {}, h("h3", {}, figure.title), stage.element);
+    element.style.width = `${width}px`; // a long title wraps, so that the figures stay in one row
+    return element;
   }
 
   return { element, update };

@@ -17,12 +17,21 @@ export const predictions: View = {
       "section",
       { class: "predictions", "aria-label": "Predictions" },
       h("h2", {}, "What the model predicted"),
-      h("p", { class: "fact" }, "Candidates with their probabilities, best first."),
+      h("p", { class: "fact" }, describeSurest(doc)),
       h("div", { class: "cards" }, ...cards),
     );
     return { element, update: () => undefined };
   },
 };
+
+/** The prediction with the largest probability, as a sentence. */
+function describeSurest(doc: LookDocument): string {
+  const surest = doc.predictions.reduce((a, b) => ((b.probabilities[0] ?? 0) > (a.probabilities[0] ?? 0) ? b : a));
+  if (!surest.labels.length) return "Candidates with their probabilities, best first.";
+  const label = quote(showText(surest.labels[0].trim() || "␣", 24));
+  const more = doc.predictions.length > 1 ? `The surest of ${doc.predictions.length} predictions` : "The prediction";
+  return `${more}: ${label}, probability ${showWeight(surest.probabilities[0])}.`;
+}
 
 function card(doc: LookDocument, prediction: Prediction): HTMLElement {
   const rows = prediction.labels.map((label, i) => {

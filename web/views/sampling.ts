@@ -139,7 +139,7 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     raceText.textContent = isGreedy
       ? "At temperature 0 the most probable token is taken."
       : shown
-        ? `Every token waits E, exponential with mean 1; the largest p / E wins. ${shown.contenders.toLocaleString("en")} tokens took part.`
+        ? `Every token waits E, exponential with mean 1; the largest p / E wins. ${describeField(shown.contenders)}`
         : "With these settings no race took place. Draw one:";
     race.element.hidden = !shown || isGreedy;
     fill(
@@ -237,6 +237,16 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
   }
 
   return { element, update };
+}
+
+function describeField(contenders: number): string {
+  return contenders === 1 ? "Only one token was left." : `${contenders.toLocaleString("en")} tokens took part.`;
+}
+
+/** The step whose token was least probable: there sampling shows most. */
+export function mostSurprisingStep(steps: SamplingStep[]): number {
+  const logprob = (step: SamplingStep) => step.logprob ?? 0;
+  return steps.reduce((best, step, i) => (logprob(step) < logprob(steps[best]) ? i : best), 0);
 }
 
 /** A part that scrolls sideways on a narrow page, by the keys too. */

@@ -9,14 +9,16 @@ The content security policy allows this one program and no other, and no request
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from regard.base.errors import RegardError
-from regard.look.document import to_json
+from regard.look.document import Document, to_json
 
+DOCUMENT_START = '<script type="application/json" id="document">'
 TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -29,7 +31,7 @@ TEMPLATE = """<!doctype html>
 <body>
 <div id="app"></div>
 <noscript>This page draws with JavaScript, which is switched off.</noscript>
-<script type="application/json" id="document">{document}</script>
+{start}{document}</script>
 <script>{script}</script>
 </body>
 </html>
@@ -65,6 +67,13 @@ def make_page(document: Mapping[str, Any], script: str | None = None) -> str:
     return TEMPLATE.format(
         policy=policy,
         title=escape(f"{document['text'][:60]} · Regard"),
+        start=DOCUMENT_START,
         document=to_json(document),
         script=script,
     )
+
+
+def read_document(page: str) -> Document:
+    """Return the document of a page."""
+    start = page.index(DOCUMENT_START) + len(DOCUMENT_START)
+    return cast("Document", json.loads(page[start : page.index("</script>", start)]))
