@@ -126,9 +126,10 @@ def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, Path("tiny.en").open(encoding="utf-8") as standard_input:
         patch.setattr("regard.cli.train.start", _pretend_to_train)
         patch.setattr("regard.cli.train._print_plan", _pretend_to_train)
+        patch.setattr("regard.exchange.parity.TEXTS", 4)
         patch.setattr("sys.stdin", standard_input)
         for word in arguments:
-            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and "--out" in arguments:
+            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and arguments[0] == "train":
                 shutil.rmtree(word, ignore_errors=True)  # a run needs a new folder
         done = run_command(*arguments)
     assert done.code == 0, f"regard {shlex.join(arguments)}\n{done.output}{done.errors}"

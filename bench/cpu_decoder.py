@@ -1,0 +1,97 @@
+"""What `CpuDecoder` saves: translation at batch size 1, and a validation during training, with and without it.
+
+    python -m bench.cpu_decoder RUN [--seconds 120]
+
+translate    one sentence per call, beam 5, as a user who types sentences
+validation   what a validation does: the loss of all validation examples that the run kept as text, and the
+             translation of `validation.sentences` of them with `validation.beam`
+
+A ratio is the median over all rounds of the CPU time without it / with it. The last line is JSON.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
+from regard.config.codec import RUN_FILES
+from regard.models.cpu_decoder import eval_mode
+from regard.pipeline.encoding import batch_by_length, pad
+from regard.pipeline.load import load
+from regard.pipeline.search import Beam
+from regard.pipeline.translator import Translator
+from regard.store.examples import read_examples
+
+
+class ModelStep:
+    """Takes the place of `LazyCpuDecoder`: every step is the model's own."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self.step = model, model.step
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Put the model into evaluation mode."""
+        with eval_mode(self._model):
+            yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="folder of a run that trained a translation model")
+    parser.add_argument("--seconds", type=float, default=120.0, help="seconds per case")
+    options = parser.parse_args()
+    restart_with_tuned_malloc()
+    torch.set_num_threads(1)
+    fast, plain = (load(options.run, task="translate") for _ in range(2))
+    plain._decoder = ModelStep(plain.model)  # type: ignore[assignment]
+    settings = RUN_FILES.load(options.run / "run.toml").validation
+    examples = read_examples(options.run / "validation.jsonl")
+    sources, targets = [example.source for example in examples], [example.target or "" for example in examples]
+    batches = make_batches(fast, sources, targets)
+
+    def validate(translator: Translator) -> None:
+        with eval_mode(translator.model), torch.inference_mode():
+            for source, valid, target in batches:
+                logits = translator.model(source, target[:, :-1], valid)
+                torch.nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
+        translator.translate(sources[: settings.sentences], Beam(settings.beam))
+
+    def translate_each(translator: Translator) -> Callable[[], object]:
+        rounds = cycle(sources[start : start + 5] for start in range(0, 100, 5))
+        return lambda: [translator.translate(text, Beam(5)) for text in next(rounds)]
+
+    results = {}
+    print(f"{len(examples)} examples; a validation translates {settings.sentences} with beam {settings.beam}")
+    cases: dict[str, dict[str, Callable[[], object]]] = {
+        "translate": {"with": translate_each(fast), "without": translate_each(plain)},
+        "validation": {"with": lambda: validate(fast), "without": lambda: validate(plain)},
+    }
+    for name, steps in cases.items():
+        times = race(steps, seconds=options.seconds, warm_up=1)
+        print(f"\n{name}\n{format_table(times, ours='with')}", flush=True)
+        results[f"cpu_decoder/{name}"] = round(ratio(times["without"], times["with"]), 3)
+    print(json.dumps(results))
+
+
+def make_batches(translator: Translator, sources: list[str], targets: list[str]) -> list[tuple[Any, Any, Any]]:
+    """Return padded batches of about 4,096 source tokens: source, padding mask, target with bos and eos."""
+    encoded = translator.encode_sources(sources, None)
+    specials = translator.tokenizers.target.specials
+    rows = [[specials.bos, *ids, specials.eos] for ids in translator.tokenizers.target.encode_ids(targets)]
+    batches = []
+    for indices in batch_by_length([len(row) for row in encoded], 4096):
+        source, valid = pad([encoded[index] for index in indices], specials.pad, torch.device("cpu"))
+        target, _ = pad([rows[index] for index in indices], specials.pad, torch.device("cpu"))
+        batches.append((source, valid, target))
+    return batches
+
+
+if __name__ == "__main__":
+    main()
