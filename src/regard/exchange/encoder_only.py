@@ -175,7 +175,10 @@ def esm(head: Head, *, attentions: int, key_dim: int, theta: float) -> WeightMap
         (embedding, *bias, *make_rules(stack | ESM_HEADS[head], WEIGHT_AND_BIAS)),
         (
             Constant(f"{prefix}rotary_embeddings.inv_freq", rotary_reason, make_frequencies, ROUNDING_TOLERANCE),
-            Constant(f"{prefix}encoder.layer.{{i}}.attention.self.rotary_embeddings.inv_freq", rotary_reason),
+            *(  # older files have one for each layer, and transformers 5 writes this name with a star
+                Constant(f"{prefix}encoder.layer.{layer}.attention.self.rotary_embeddings.inv_freq", rotary_reason)
+                for layer in ("{i}", "*")
+            ),
             Constant(f"{contacts}.weight", contact_reason, make_contacts, inf),
             Constant(f"{contacts}.bias", contact_reason, make_contact_bias, inf),
             Constant(f"{prefix}embeddings.position_ids", "0, 1, 2, ..., which older files contain."),

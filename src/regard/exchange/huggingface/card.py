@@ -9,6 +9,7 @@ from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
 from regard.exchange.huggingface.architectures import AnyArchitecture
 from regard.text.tokenizer_pair import TokenizerPair
 
+OWN_TOKENIZERS = ("qwen2",)  # model types whose tokenizer.json `AutoTokenizer` of transformers 5 changes
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 USAGE = "## Use with transformers"
@@ -49,10 +50,11 @@ def make_card(
     """
     lines = ["---", *_make_front_matter(settings, architecture, license_name), "---", ""]
     lines += [_remove_additions(card).strip(), "", USAGE, "", "```python"]
-    lines += [f"from transformers import {architecture.auto_class}, AutoTokenizer", ""]
+    tokenizer_class = "PreTrainedTokenizerFast" if architecture.model_type in OWN_TOKENIZERS else "AutoTokenizer"
+    lines += [f"from transformers import {architecture.auto_class}, {tokenizer_class}", ""]
     lines += [
         'folder = "."  # this folder, or its name on the hub',
-        "tokenizer = AutoTokenizer.from_pretrained(folder)",
+        f"tokenizer = {tokenizer_class}.from_pretrained(folder)",
     ]
     lines += [_make_usage(settings, architecture, tokenizers).strip(), "```", ""]
     lines += [f"Exported by Regard {__version__} as `{architecture.name}`: no remote code is needed.", ""]

@@ -19,7 +19,6 @@ from regard.exchange.huggingface.config_reader import ACTIVATIONS, Config, Confi
 from regard.exchange.mapping import WeightMap
 
 BART_OFFSET = 2  # unused rows before the first learned position of BART and MBart
-T5_POSITIONS = 512  # a value that T5 declares and does not use
 NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 
 
@@ -144,7 +143,7 @@ def _map_mbart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
 # T5.
 
 
-def _write_t5(settings: EncoderDecoder, max_positions: int) -> Config:  # noqa: ARG001 - it has no position table
+def _write_t5(settings: EncoderDecoder, max_positions: int) -> Config:
     stack, source = settings.encoder, settings.source
     assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
     position: Any = stack.position
@@ -162,7 +161,7 @@ def _write_t5(settings: EncoderDecoder, max_positions: int) -> Config:  # noqa: 
         "relative_attention_num_buckets": position.buckets,
         "relative_attention_max_distance": position.distance,
         "dropout_rate": stack.dropout.sublayer,
-        "n_positions": T5_POSITIONS,
+        "n_positions": max_positions,  # declared, not used
         "tie_word_embeddings": False,  # otherwise it scales the input of its output matrix
         "scale_decoder_outputs": False,
     }

@@ -122,7 +122,9 @@ def convert_tensors(
 ) -> dict[str, Tensor]:
     """Return our parameters in float32; names and shapes are checked against the settings."""
     check_fits_memory(settings, where=where)
-    floating = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    floating = {
+        _rename_norm(name): tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()
+    }
     ours = to_ours(architecture.make_weight_map(settings, max_positions), floating)
     with torch.device("meta"):
         parameters = {name: parameter.shape for name, parameter in build(settings).named_parameters()}
@@ -133,6 +135,13 @@ def convert_tensors(
     return weights
 
 
+def _rename_norm(name: str) -> str:
+    """Return the new name of the parameters of a norm; older BERT files, and those of ESM, have gamma and beta."""
+    for old, new in ((".LayerNorm.gamma", ".LayerNorm.weight"), (".LayerNorm.beta", ".LayerNorm.bias")):
+        name = name.removesuffix(old) + new if name.endswith(old) else name
+    return name
+
+
 def _read_our_settings(config: ConfigReader) -> Json:
     """Read the settings of Regard in a config that Regard exported."""
     ours = config.table(OUR_SETTINGS).config
@@ -141,7 +150,7 @@ def _read_our_settings(config: ConfigReader) -> Json:
 
 def _read_max_positions(config: ConfigReader, settings: AnyModel) -> int:
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
-    return stack.max_positions or config.integer("max_position_embeddings", 1024)
+    return stack.max_positions or config.integer("max_position_embeddings", config.integer("n_positions", 1024))
 
 
 def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, TokenizerPair]:

@@ -19,7 +19,7 @@ from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
-from regard.exchange.huggingface.card import make_card
+from regard.exchange.huggingface.card import OWN_TOKENIZERS, make_card
 from regard.exchange.huggingface.tokenizer_writer import (
     TOKENIZER_CONFIG,
     TOKENIZER_FILE,
@@ -59,7 +59,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     save_tensors(tensors, folder / WEIGHTS)
     _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype))
     if isinstance(stored.settings, EncoderDecoder | DecoderOnly):
-        _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, max_positions))
+        _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, architecture, max_positions))
     _write_tokenizer(folder, stored.tokenizers.source, stored.settings, max_positions)
     if isinstance(stored.settings, EncoderDecoder) and not stored.tokenizers.is_joint:
         (folder / TARGET_FOLDER).mkdir()
@@ -89,7 +89,10 @@ def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_posi
     weight_map = architecture.make_weight_map(stored.settings, max_positions)
     tensors = to_theirs(weight_map, weights)
     copies = weight_map.their_copies - ({"lm_head.weight"} if architecture.model_type == "t5" else set())
-    return {name: tensor for name, tensor in tensors.items() if name not in copies}  # T5 declares itself untied
+    theirs = {name: tensor for name, tensor in tensors.items() if name not in copies}
+    if "lm_head.weight" in theirs and architecture.model_type == "t5":  # T5 declares itself untied: it needs both names
+        theirs["lm_head.weight"] = theirs["lm_head.weight"].clone()
+    return theirs
 
 
 def make_config(stored: StoredModel, architecture: AnyArchitecture, max_positions: int, dtype: str) -> dict[str, Any]:
@@ -117,7 +120,7 @@ def _list_our_settings(settings: AnyModel) -> dict[str, Any]:
     return ours
 
 
-def make_generation_config(stored: StoredModel, max_positions: int) -> dict[str, Any]:
+def make_generation_config(stored: StoredModel, architecture: AnyArchitecture, max_positions: int) -> dict[str, Any]:
     """Return generation_config.json: the default search of Regard, and the tokens that it never generates."""
     settings, specials = stored.settings, stored.tokenizers.target.specials
     max_new_tokens = min(MAX_NEW_TOKENS.get(settings.task, 256), max_positions - 1)
@@ -139,7 +142,14 @@ def make_generation_config(stored: StoredModel, max_positions: int) -> dict[str,
         "suppress_tokens": specials.not_text,
         "max_new_tokens": max(1, max_new_tokens),
         **search,
+        **({"use_cache": False} if _breaks_cache(settings, architecture) else {}),
     }
+
+
+def _breaks_cache(settings: AnyModel, architecture: AnyArchitecture) -> bool:
+    """Whether the cache of `transformers` is too small: that of T5 has as many layers as the encoder."""
+    is_deeper = isinstance(settings, EncoderDecoder) and settings.decoder.layers > settings.encoder.layers
+    return is_deeper and architecture.model_type == "t5"
 
 
 def _list_special_ids(settings: AnyModel, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -175,6 +185,9 @@ def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_position
         notes.append(f"A source begins with the tag of the target language: {tags}.")
     if isinstance(settings, EncoderDecoder) and not stored.tokenizers.is_joint:
         notes.append(f"The target has its own tokenizer, in the folder {TARGET_FOLDER}/.")
+    if architecture.model_type in OWN_TOKENIZERS:
+        name = architecture.model_type
+        notes.append(f"AutoTokenizer replaces the tokenizer of {name} models: use PreTrainedTokenizerFast (README.md).")
     if architecture.model_type == "esm" and isinstance(settings.source, Tokens) and settings.source.types:  # type: ignore[union-attr]
         notes.append("The first token type is part of the token embeddings; the others are left out, as in Regard.")
     return notes
