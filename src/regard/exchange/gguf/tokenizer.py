@@ -60,10 +60,11 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> Foreig
     types = metadata.get("tokenizer.ggml.token_type")
     if isinstance(types, np.ndarray) and len(types) != len(tokens):
         raise RegardError("There are not as many token types as tokens.", where=where, fix=fix)
+    special_ids = np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if isinstance(types, np.ndarray) else []
     added = [
-        {"id": number, "content": tokens[number], "single_word": False, "lstrip": False, "rstrip": False}
+        {"id": int(number), "content": tokens[number], "single_word": False, "lstrip": False, "rstrip": False}
         | {"normalized": False, "special": True}
-        for number in (np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if types is not None else ()).tolist()  # type: ignore[union-attr]
+        for number in special_ids
     ]
     roles = {
         role: number for role, key in ROLE_KEYS.items() if type(number := metadata.get(f"tokenizer.ggml.{key}")) is int

@@ -67,14 +67,19 @@ def read_folder(path: Path) -> ImportedModel:
     config = ConfigReader(folder.config, str(path / CONFIG))
     architecture = find_architecture(config)
     tensors = read_weights(path)
-    table = architecture.read_config(config, tensors) | _read_our_settings(config)
-    settings = MODEL_FILES.parse(table, where=str(path / CONFIG))
+    settings = read_settings(config, architecture, tensors)
     max_positions = _read_max_positions(config, settings)
     weights = convert_tensors(architecture, settings, tensors, max_positions, where=str(path))
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
     origin = Origin("huggingface", architecture.name, dtype, max_positions)
     return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path))
+
+
+def read_settings(config: ConfigReader, architecture: AnyArchitecture, tensors: Mapping[str, Tensor]) -> AnyModel:
+    """Return the settings of a model from its config; the tensors say what the config does not."""
+    table = architecture.read_config(config, tensors) | _read_our_settings(config)
+    return MODEL_FILES.parse(table, where=config.where)
 
 
 def find_architecture(config: ConfigReader) -> AnyArchitecture:
@@ -180,28 +185,36 @@ def _read_tokenizer(folder: _Folder, path: Path, size: int, settings: AnyModel) 
             fix="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
         )
     document = read_json(file)
-    return rewrite(document, _find_roles(folder, document, settings), size, where=str(file))
+    tables = (folder.config, folder.generation, folder.special_tokens, folder.tokenizer_config)
+    return rewrite(document, find_roles(*tables, document, settings), size, where=str(file))
 
 
-def _find_roles(folder: _Folder, document: Any, settings: AnyModel) -> dict[str, int]:
+def find_roles(
+    config: Json,
+    generation: Json,
+    special_tokens: Json,
+    tokenizer_config: Json,
+    document: Any,
+    settings: AnyModel | None,
+) -> dict[str, int]:
     """Find the id of each role: in the template of a file by Regard, by name in tokenizer files, by id in configs."""
     if (roles := _read_role_table(document)) is not None:
         return roles
     ids = _list_ids(document)
     roles = {}
     for role in ROLES:
-        for table in (folder.config, folder.generation):
+        for table in (config, generation):
             number = table.get(f"{role}_token_id")
             number = number[0] if isinstance(number, list) and number else number
             if type(number) is int:
                 roles[role] = number
-        for table in (folder.special_tokens, folder.tokenizer_config):
+        for table in (special_tokens, tokenizer_config):
             entry = table.get(f"{role}_token")
             text = entry.get("content") if isinstance(entry, dict) else entry
             if isinstance(text, str) and text in ids:
                 roles[role] = ids[text]
     if isinstance(settings, EncoderDecoder):
-        for table in (folder.config, folder.generation):
+        for table in (config, generation):
             if type(number := table.get("decoder_start_token_id")) is int:
                 roles["bos"] = number
     return roles
