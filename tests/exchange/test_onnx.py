@@ -3,20 +3,17 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import EncoderOnly as EncoderSettings
 from regard.exchange.export import ExportOptions, export_model
+from regard.exchange.parity import measure_parity
 from regard.exchange.web.write import PAGE_FILES, RUNTIME_FILES, SERVICE, check_tokenizer, find_runtime
 from regard.models.build import AnyModel, build
-from regard.pipeline.search import Beam
-from regard.store.model_folder import write_model
+from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer import Tokenizer
 from tests.pipeline.factories import (
@@ -32,7 +29,7 @@ from tests.pipeline.factories import (
 
 pytest.importorskip("onnxscript")
 pytest.importorskip("onnxruntime")
-from regard.exchange.onnx.runner import OnnxModel
+from regard.exchange.onnx.runner import OnnxModel, OnnxRunner
 
 TOLERANCE = 2e-5
 
@@ -63,38 +60,38 @@ def page(translator: Path, runtime: Path) -> Path:
     return export_model(translator, "web", options=options)[0]
 
 
-def test_translator_graphs_give_the_logprobs_and_greedy_outputs_of_the_model(translator: Path, page: Path) -> None:
-    ours, graphs = regard.load_translator(translator), OnnxModel(page)
-    bos = ours.tokenizers.target.specials.bos
-    sources = ours.encode_sources(TEXTS, None)
-    assert len({len(source) for source in sources}) > 1
-    for source in sources:
-        target = [bos, *source[:-1]]
-        with torch.inference_mode():
-            expected = ours.model(torch.tensor([source]), torch.tensor([target])).log_softmax(dim=-1)[0]
-        assert np.abs(graphs.logprobs(target, source) - expected.numpy()).max() < TOLERANCE
-    greedy = graphs.greedy([[bos]] * len(sources), ours.resolve_max_lengths(sources, None), sources)
-    translations = ours.translate(TEXTS, Beam(1))
-    assert [tuple(ids) for ids in greedy] == [
-        result.tokens[:-1] if result.ended else result.tokens for result in translations
-    ]
+def test_translator_graphs_give_the_logprobs_and_outputs_of_the_model(page: Path) -> None:
+    parity = json.loads((page / "parity.json").read_text())
+    assert parity["engine"] == "onnxruntime"
+    assert parity["passed"] is True
+    assert parity["max_difference"] < TOLERANCE
+    assert parity["greedy"]["same"] == parity["beam"]["same"] == 1.0
+    assert parity["texts"] > 1
+
+
+def test_other_weights_fail_the_comparison(translator: Path, page: Path) -> None:
+    stored = read_model(translator)
+    with torch.no_grad():
+        next(stored.model.parameters())[7] += 0.01
+    with pytest.raises(RegardError, match="not equal to the model"):
+        measure_parity(stored, OnnxRunner(page), must_match=True, texts=20)
 
 
 def test_padding_of_a_batch_changes_nothing(page: Path) -> None:
     graphs = OnnxModel(page)
     rows = [[5, 6, 7, 8], [9, 10]]
     bos = graphs.description["specials"]["bos"]
-    batched, _ = graphs.step([[bos], [bos]], graphs.empty_cache(2) | graphs.encode(rows))
+    batched = graphs.step(torch.tensor([[bos], [bos]]), graphs.start(2, rows))
     for row, ids in enumerate(rows):
-        single, _ = graphs.step([[bos]], graphs.empty_cache(1) | graphs.encode([ids]))
-        assert np.abs(batched[row] - single[0]).max() < TOLERANCE
+        single = graphs.step(torch.tensor([[bos]]), graphs.start(1, [ids]))
+        assert (batched[row] - single[0]).abs().max() < TOLERANCE
 
 
 def test_a_page_is_complete_and_lists_its_files_for_offline_visits(page: Path) -> None:
     names = {path.relative_to(page).as_posix() for path in page.rglob("*") if path.is_file()}
     model = {"encoder.onnx", "decoder.onnx", "pipeline.json", "tokenizer.json"}
     runtime = {f"runtime/{name}" for name in RUNTIME_FILES}
-    assert names == {*PAGE_FILES, SERVICE, "manifest.json", *model, *runtime}
+    assert names == {*PAGE_FILES, SERVICE, "manifest.json", "parity.json", *model, *runtime}
     header = (page / SERVICE).read_text().splitlines()[0]
     listed = json.loads(header[header.index("FILES=") + 6 : -1])
     assert set(listed) == {"./", *names} - {SERVICE, "manifest.json"}
@@ -126,21 +123,20 @@ def test_a_tokenizer_that_the_page_does_not_implement_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("position", ["learned", "rotary", "alibi", "relative", "none"])
-def test_language_model_graphs_give_the_logits_of_the_model(position: str, tmp_path: Path) -> None:
-    table = {"kind": "learned", "length": 40} if position == "learned" else {"kind": position}
+def test_language_model_graphs_give_the_outputs_of_the_model(position: str, tmp_path: Path) -> None:
+    table = {"kind": "learned", "length": 80} if position == "learned" else {"kind": position}
     changes = {"decoder.layers": 2, "decoder.position": table, "decoder.attention.key_value_heads": 2}
     settings = make_generator_settings(**changes)
     model = make_decoder_only(settings)
-    graphs = _export(model, settings, tmp_path)
+    path = _export(model, settings, tmp_path)
+    assert json.loads((path / "parity.json").read_text())["passed"] is True  # reads the text at once
     tokens = make_tokenizer().encode(TEXTS[0]).ids
     with torch.inference_mode():
-        expected = model(torch.tensor([tokens])).log_softmax(dim=-1)[0]
-    assert np.abs(graphs.logprobs(tokens) - expected.numpy()).max() < TOLERANCE
-    state, steps = graphs.empty_cache(1), []
-    for token in tokens:
-        logits, state = graphs.step([[token]], state)
-        steps.append(torch.from_numpy(logits[0, -1]).log_softmax(dim=-1))
-    assert (torch.stack(steps) - expected).abs().max() < TOLERANCE
+        expected = model(torch.tensor([tokens]))[0]
+    graphs = OnnxModel(path)
+    state = graphs.start(1)
+    for token, logits in zip(tokens, expected, strict=True):  # and token by token
+        assert (graphs.step(torch.tensor([[token]]), state)[0, -1] - logits).abs().max() < TOLERANCE
 
 
 @pytest.mark.slow
@@ -150,24 +146,22 @@ def test_classifier_graphs_give_the_logits_of_the_model(tmp_path: Path) -> None:
     settings = codec.preset("encoder-tiny", changes)
     assert isinstance(settings, EncoderSettings)
     model = perturb(build(settings, seed=1), seed=1)
-    graphs = _export(model, settings, tmp_path)
+    graphs = OnnxModel(_export(model, settings, tmp_path))
     rows = [[5, 6, 7, 8], [9, 10]]
-    expected: list[Tensor] = []
     with torch.inference_mode():
-        expected = [model(torch.tensor([row]))[0] for row in rows]
-    assert np.abs(graphs.logits(rows) - torch.stack(expected).numpy()).max() < TOLERANCE
+        expected = torch.stack([model(torch.tensor([row]))[0] for row in rows])
+    assert (torch.from_numpy(graphs.logits(rows)) - expected).abs().max() < TOLERANCE
 
 
 @pytest.mark.slow
 def test_int8_graphs_are_small_and_close(translator: Path, page: Path, tmp_path: Path) -> None:
     path, _ = export_model(translator, "onnx", tmp_path / "int8", ExportOptions(dtype="int8"))
-    exact, quantised = OnnxModel(page), OnnxModel(path)
-    source, bos = [5, 6, 7], exact.description["specials"]["bos"]
-    difference = np.abs(exact.logprobs([bos], source) - quantised.logprobs([bos], source)).mean()
-    assert 0 < difference < 0.5
+    parity = json.loads((path / "parity.json").read_text())
+    assert parity["passed"] is None
+    assert 0 < parity["mean_difference"] < 0.5
     assert (path / "decoder.onnx").stat().st_size < (page / "decoder.onnx").stat().st_size
 
 
-def _export(model: AnyModel, settings: object, folder: Path) -> OnnxModel:
+def _export(model: AnyModel, settings: object, folder: Path) -> Path:
     write_model(folder / "model", settings, make_tokenizers(), get_weights(model), "card")  # type: ignore[arg-type]
-    return OnnxModel(export_model(folder / "model", "onnx")[0])
+    return export_model(folder / "model", "onnx")[0]

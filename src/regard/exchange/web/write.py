@@ -43,7 +43,8 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     for tokenizer in {stored.tokenizers.source, stored.tokenizers.target}:
         check_tokenizer(tokenizer, where=str(model))
     dtype = options.dtype or "int8"
-    size = write_pipeline(stored, folder, dtype)
+    parity = write_pipeline(stored, folder, dtype)
+    size = sum(file.stat().st_size for file in folder.iterdir())
     static = files("regard.exchange.web") / "static"
     for name in PAGE_FILES:
         (folder / name).write_bytes((static / name).read_bytes())
@@ -52,6 +53,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
         shutil.copyfile(runtime / name, folder / "runtime" / name)
     write_service_worker(folder, (static / SERVICE).read_text(encoding="utf-8"))
     notes = (
+        *parity.describe(),
         f"Try it: python -m http.server --directory {folder.name.removesuffix('.tmp')}",
         "Put the folder on any static host; https (or localhost) is needed for visits without a network.",
     )
