@@ -9,6 +9,7 @@ export function decodeBytes(
   control: Set<number>,
   unk: number,
   extra: Set<number>,
+  hasByteFallback: boolean,
 ): Uint8Array[] {
   const encoder = new TextEncoder();
   const alphabet = makeByteAlphabet();
@@ -19,6 +20,8 @@ export function decodeBytes(
       const bytes = Array.from(text, (character) => alphabet.get(character));
       return Uint8Array.from(bytes.includes(undefined) ? [] : (bytes as number[]));
     }
+    const byte = hasByteFallback && /^<0x([0-9A-F]{2})>$/.exec(text);
+    if (byte) return Uint8Array.of(parseInt(byte[1], 16));
     return encoder.encode(style.startsWith("marks") ? text.replaceAll("▁", " ") : text);
   });
 }

@@ -49,7 +49,9 @@ export class Tokenizer {
     this.split = makeSplitter(file.pre_tokenizer);
     this.encodePart = makeModel(model);
     this.style = readJoinStyle(file.decoder);
-    this.bytes = decodeBytes(this.texts, this.style, new Set(control), unk, new Set(this.extra.values()));
+    const hasByteFallback = !!file.decoder?.decoders?.some((step: Step) => step.type === "ByteFallback");
+    const extra = new Set(this.extra.values());
+    this.bytes = decodeBytes(this.texts, this.style, new Set(control), unk, extra, hasByteFallback);
   }
 
   /** Encode a text; adds no special tokens, and "<pad>" in a text is ordinary text. */

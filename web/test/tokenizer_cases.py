@@ -71,6 +71,7 @@ def main() -> None:
             ByteLevel(**shared),
             Bpe(vocabulary=900, **shared),
             Unigram(vocabulary=900, **shared),
+            Unigram(vocabulary=900, byte_fallback=True, **shared),
             CharacterLevel(**shared),
             WordLevel(vocabulary=600, **shared),
         ]

@@ -245,6 +245,8 @@ class Unigram(TokenizerSettings):
     vocabulary: Size = 8000
     sampling: Rate = 0.0
     """Subword regularization: the share of sentences whose segmentation is sampled in training."""
+    byte_fallback: bool = False
+    """Write unknown characters as their UTF-8 bytes (256 tokens of the vocabulary), so that no text is unknown."""
 
 
 class WordLevel(TokenizerSettings):

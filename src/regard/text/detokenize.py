@@ -34,13 +34,17 @@ class TokenBytes:
         self.control = specials.control
         self.extra = frozenset(specials.extra.values())
         self.bytes = [_encode_token(entry, self.join_style) for entry in vocabulary]
+        if pretokenize.has_byte_fallback(decoder):
+            for token, entry in enumerate(vocabulary):
+                if entry in pretokenize.BYTE_TOKENS:
+                    self.bytes[token] = bytes([pretokenize.BYTE_TOKENS[entry]])
         for text, token in specials.extra.items():
             self.bytes[token] = text.encode()
         for token in self.control:
             self.bytes[token] = b""
         self.unk = specials.unk
         if self.unk not in (specials.pad, specials.bos, specials.eos):  # unless it shares the token of another role
-            self.bytes[self.unk] = vocabulary[self.unk].encode()
+            self.bytes[self.unk] = vocabulary[self.unk].strip().encode()
             self.control -= {self.unk}  # unk stands for unknown text
 
         has_leading_space, has_trailing_space = join_style not in ("words", "marks_after"), join_style == "marks_after"

@@ -89,8 +89,7 @@ def _train_model(
             )
             return tokenizer_json.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
         case Unigram():
-            size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 subword")
-            return _train_unigram(backend, texts, size, unk, special_tokens)
+            return _train_unigram(backend, texts, settings, special_tokens)
         case CharacterLevel():
             characters = _collect_characters(backend, texts)
             return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
@@ -129,9 +128,20 @@ def _list_alphabet(model: Model) -> list[str]:
 
 
 def _train_unigram(
-    backend: tokenizers.Tokenizer, texts: Iterator[str], size: int, unk: str, special_tokens: list[str]
+    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: Unigram, special_tokens: list[str]
 ) -> Model:
-    trainer = trainers.UnigramTrainer(vocab_size=size + 1, special_tokens=[unk], unk_token=unk, show_progress=False)
+    unk = settings.specials.unk
+    byte_tokens = list(pretokenize.BYTE_TOKENS) if settings.byte_fallback else []
+    reserved = [*special_tokens, *byte_tokens]
+    size = _learnable_size(settings.vocabulary, reserved, 1, "1 subword")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size + 1,
+        special_tokens=[unk],
+        unk_token=unk,
+        show_progress=False,
+        # A text "<0x41>" must not be the byte 0x41: with these characters it has a cheaper segmentation.
+        initial_alphabet=sorted(set("".join(byte_tokens))),
+    )
     try:
         _train(backend, models.Unigram(), texts, trainer)
     except RegardError:
@@ -145,14 +155,14 @@ def _train_unigram(
     scored = [
         (subword, score)
         for subword, score in tokenizer_json.to_document(backend)["model"]["vocab"]
-        if subword not in special_tokens
+        if subword not in reserved
     ]
-    subwords = _stabilise_scores(scored)
+    subwords = [*_stabilise_scores(scored), *((token, UNKNOWN_SCORE) for token in byte_tokens)]
     return {
         "type": "Unigram",
         "unk_id": len(subwords),
         "vocab": [*([subword, score] for subword, score in subwords), [unk, UNKNOWN_SCORE]],
-        "byte_fallback": False,
+        "byte_fallback": settings.byte_fallback,
     }
 
 

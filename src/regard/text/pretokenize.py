@@ -32,6 +32,7 @@ SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
 _TEXT_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
 DECODER_PATTERNS = _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
 MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
+COLLAPSE_SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}  # as SentencePiece does
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
 _NORMALIZER_ARGUMENTS = {  # by type: keys of the file and arguments of the class
@@ -84,7 +85,8 @@ def make_decoder(settings: AnyTokenizer) -> decoders.Decoder | None:
         case Bpe():
             return decoders.Sequence([spaces, fuse, decoders.Replace(Regex(_LAST_SPACE), "")])
         case Unigram():
-            return decoders.Sequence([spaces, fuse, decoders.Replace(Regex(_FIRST_SPACE), "")])
+            steps = [spaces, decoders.ByteFallback(), fuse] if settings.byte_fallback else [spaces, fuse]
+            return decoders.Sequence([*steps, decoders.Replace(Regex(_FIRST_SPACE), "")])
         case CharacterLevel():
             return fuse
         case WordLevel():
@@ -107,13 +109,13 @@ MARKS_BEFORE_DECODER: dict[str, Any] = {
 def read_user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
     """Return the `normalizer` of a file without the space marks."""
     steps = [] if normalizer_json is None else normalizer_json["normalizers"]
-    steps = [step for step in steps if step["type"] not in ("Prepend", "Replace")]
-    if not steps:
-        return None
-    return normalizers.Sequence([_make_step(step) for step in steps])
+    user_steps = [step for step in steps if step == COLLAPSE_SPACES or step["type"] not in ("Prepend", "Replace")]
+    return normalizers.Sequence([_make_step(step) for step in user_steps]) if user_steps else None
 
 
 def _make_step(step: dict[str, Any]) -> normalizers.Normalizer:
+    if step == COLLAPSE_SPACES:
+        return normalizers.Replace(Regex(step["pattern"]["Regex"]), step["content"])
     names = _NORMALIZER_ARGUMENTS.get(step["type"], {})
     arguments = {ours: step[theirs] for theirs, ours in names.items() if theirs in step}
     return getattr(normalizers, step["type"])(**arguments)
@@ -130,10 +132,18 @@ def read_join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
             return "characters"
         case {"type": "WordPiece", "prefix": prefix} if prefix == CONTINUATION:
             return "wordpiece"
-        case {"type": "Sequence", "decoders": [{"type": "Replace"}, {"type": "Fuse"}, {"pattern": {"Regex": pattern}}]}:
+        case {
+            "type": "Sequence",
+            "decoders": [{"type": "Replace"}, *optional, {"type": "Fuse"}, {"pattern": {"Regex": pattern}}],
+        } if optional in ([], [{"type": "ByteFallback"}]):
             styles: dict[str, JoinStyle] = {_FIRST_SPACE: "marks_before", _LAST_SPACE: "marks_after"}
             return styles.get(pattern)
     return None
+
+
+def has_byte_fallback(decoder_json: dict[str, Any] | None) -> bool:
+    """Whether the tokens <0x00> to <0xFF> of a file are bytes."""
+    return {"type": "ByteFallback"} in (decoder_json or {}).get("decoders", [])
 
 
 def _make_user_steps(settings: Normalise) -> list[normalizers.Normalizer]:
@@ -156,4 +166,6 @@ def _make_byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(unprintable)}
 
 
+BYTE_TOKENS = {f"<0x{byte:02X}>": byte for byte in range(256)}
+"""The tokens of byte fallback, as SentencePiece writes them."""
 BYTE_ALPHABET = _make_byte_alphabet()

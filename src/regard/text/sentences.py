@@ -13,9 +13,9 @@ import re
 
 # ruff: noqa: RUF001 - punctuation of many scripts is intended
 
-_END_MARKS = ".!?…。！？｡؟।"
-_CLOSING_MARKS = "\"'”’»›)]}」』）"
-_ABBREVIATIONS = frozenset(
+END_MARKS = ".!?…。！？｡؟।"
+CLOSING_MARKS = "\"'”’»›)]}」』）"
+ABBREVIATIONS = frozenset(
     {
         *("al", "art", "bzw", "ca", "cf", "co", "dr", "e.g", "etc", "evtl", "fig", "ggf", "hr", "i.e", "inc", "jr"),
         *("ltd", "mme", "mr", "mrs", "ms", "mt", "nr", "no", "p", "pp", "prof", "sr", "st", "u.a", "usw", "vgl"),
@@ -23,9 +23,9 @@ _ABBREVIATIONS = frozenset(
     }
 )
 _LINE_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
-_SENTENCE_END = re.compile(rf"(?P<stop>[{re.escape(_END_MARKS)}]+)[{re.escape(_CLOSING_MARKS)}]*(?P<space>\s+)")
+_SENTENCE_END = re.compile(rf"(?P<stop>[{re.escape(END_MARKS)}]+)[{re.escape(CLOSING_MARKS)}]*(?P<space>\s+)")
 # These scripts put no space between sentences. A sentence may continue after a closing quote (「行こう。」と言った。).
-_FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(_END_MARKS + _CLOSING_MARKS)}])")
+_FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(END_MARKS + CLOSING_MARKS)}])")
 
 
 def split_sentences(text: str) -> list[tuple[str, str]]:
@@ -72,4 +72,4 @@ def _is_sentence_end(before: str, stop: str, after: str) -> bool:
     word = before.rsplit(maxsplit=1)[-1].lstrip("\"'“‘„«(").lower() if before.strip() else ""
     is_single = len(word) == 1 and word.isalpha()
     is_number = word.isdigit() and len(before.split()) == 1  # "1. The first point"
-    return not (is_single or is_number or word in _ABBREVIATIONS)
+    return not (is_single or is_number or word in ABBREVIATIONS)

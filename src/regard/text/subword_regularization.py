@@ -20,6 +20,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.text.pretokenize import BYTE_TOKENS
 from regard.text.tokenizer import Tokenizer
 
 CACHE_SIZE = 100_000  # words whose lattice is cached
@@ -132,7 +133,12 @@ class UnigramSampling:
         model = tokenizer.model
         self._unk = model["unk_id"]
         entries = enumerate(model["vocab"])
-        self._scores = {subword: (token, score) for token, (subword, score) in entries if token != self._unk}
+        byte_tokens = BYTE_TOKENS if model.get("byte_fallback") else {}
+        self._scores = {
+            subword: (token, score)
+            for token, (subword, score) in entries
+            if token != self._unk and subword not in byte_tokens
+        }
         self._max_subword_length = max(map(len, self._scores))
         self._lattices: dict[str, list[_LatticeNode]] = {}
 
@@ -144,7 +150,7 @@ class UnigramSampling:
         ids: list[int] = []
         vocabulary, first_special = self.tokenizer.vocabulary, len(self._scores)
         for tokens in _iter_tokens(self.tokenizer, text):
-            if max(tokens) >= first_special:  # an unknown or extra token has one segmentation
+            if max(tokens) >= first_special:  # bytes, unknown and extra tokens have one segmentation
                 ids += tokens
                 continue
             word = "".join([vocabulary[token] for token in tokens])

@@ -25,7 +25,7 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import read_regular_file, write_atomic
 from regard.base.parsing import parse_json
-from regard.text import pretokenize, specials, tokenizer_check
+from regard.text import pretokenize, sentencepiece, specials, tokenizer_check
 from regard.text.detokenize import StreamingDecoder, TokenBytes
 
 
@@ -63,7 +63,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Read a `tokenizer.json`.
+        """Read a `tokenizer.json`, or a unigram model of SentencePiece (`.model`, `.spm`).
 
         Raises:
             RegardError: The file cannot be read or is not a safe tokenizer file.
@@ -76,6 +76,8 @@ class Tokenizer:
                 "Learn one with `regard tokenizer learn`.",
             )
             raise RegardError(what, where=str(path), fix=fix) from error
+        if path.suffix in sentencepiece.SUFFIXES:
+            content = sentencepiece.read_model(content, where=str(path))
         return cls(content, where=str(path))
 
     def save(self, path: Path) -> None:

@@ -8,7 +8,7 @@ the parts listed here: the parts that Regard writes, and harmless parts that oth
 
 from typing import Any
 
-from regard.text.pretokenize import DECODER_PATTERNS, MARK_PATTERNS, NORMALIZERS, SPACE_MARK
+from regard.text.pretokenize import COLLAPSE_SPACES, DECODER_PATTERNS, MARK_PATTERNS, NORMALIZERS, SPACE_MARK
 
 PRE_TOKENIZERS = (
     "BertPreTokenizer",
@@ -66,6 +66,7 @@ def _check_normalizer(normalizer: Any) -> None:
         is_space_mark = step == {"type": "Prepend", "prepend": SPACE_MARK} or (
             kind == "Replace" and step.get("content") == SPACE_MARK and step.get("pattern") in MARK_PATTERNS
         )
+        is_space_mark = is_space_mark or step == COLLAPSE_SPACES
         _require(is_space_mark or kind in NORMALIZERS, f"the normalizer {str(kind)[:40]!r} is not supported")
 
 
