@@ -113,6 +113,7 @@ TRAIN_PARAMETERS = {
     "teacher": option(
         "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
     ),
+    "deploy": option("Choose settings that another engine needs: argos (Argos Translate).", metavar="TARGET"),
     "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
     "minutes": option(
         "Time from command to exit: chooses model size and number of updates, and adapts them to the speed.",
@@ -136,7 +137,7 @@ PARAMETER_TYPES = {"settings": StringList}  # where the command line takes anoth
 PANELS = {  # the headings of the options in the help
     "Corpus": ("source", "target", "text", "data", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
-    "Model and settings": ("preset", "teacher", "settings", "seed"),
+    "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),
     "Output": ("out", "track", "export", "dry_run"),
     "Continue a run": ("resume", "more", "accept"),

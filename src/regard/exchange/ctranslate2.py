@@ -126,17 +126,24 @@ def write_ctranslate2(
     stored.tokenizers.save(folder)
 
 
-def make_spec(stored: StoredModel, positions: int = POSITIONS) -> Any:
-    """Return the model as a validated specification of CTranslate2, with its vocabulary."""
+def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[str] | None = None) -> Any:
+    """Return the model as a validated specification of CTranslate2, with its vocabulary.
+
+    Args:
+        stored: The model.
+        positions: Number of positions of a table that Regard computes (sinusoidal).
+        vocabulary: The vocabulary, for a joint tokenizer. Default: ids, written as text.
+    """
     check_exportable(stored.settings)
     specs = import_optional("ctranslate2.specs", "ctranslate2", "Export to CTranslate2")
     writer = _Writer(specs, positions)
     match stored.model, stored.settings:
         case EncoderDecoder() as model, config.EncoderDecoder() as settings:
             spec = writer.encoder_decoder(model, settings)
-            spec.register_source_vocabulary(_list_tokens(stored.tokenizers.source.size))
-            spec.register_target_vocabulary(_list_tokens(stored.tokenizers.target.size))
-            spec.config.decoder_start_token = str(stored.tokenizers.target.specials.bos)
+            spec.register_source_vocabulary(vocabulary or _list_tokens(stored.tokenizers.source.size))
+            spec.register_target_vocabulary(vocabulary or _list_tokens(stored.tokenizers.target.size))
+            bos = stored.tokenizers.target.specials.bos
+            spec.config.decoder_start_token = vocabulary[bos] if vocabulary else str(bos)
             norm = settings.decoder.norm
         case DecoderOnly() as model, config.DecoderOnly() as settings:
             spec = writer.decoder_only(model, settings)
@@ -149,8 +156,9 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS) -> Any:
         case _:
             raise TypeError("The model and its settings are of different families.")
     specials = stored.tokenizers.target.specials
-    spec.config.bos_token, spec.config.eos_token = str(specials.bos), str(specials.eos)
-    spec.config.unk_token = str(specials.pad)  # never used: every id is in the vocabulary
+    names = vocabulary or _list_tokens(stored.tokenizers.target.size)
+    spec.config.bos_token, spec.config.eos_token = names[specials.bos], names[specials.eos]
+    spec.config.unk_token = names[specials.unk if vocabulary else specials.pad]  # never used: every id is known
     spec.config.layer_norm_epsilon = norm.eps
     spec.validate()
     return spec

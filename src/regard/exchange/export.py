@@ -67,6 +67,9 @@ TARGETS = {
     ),
     "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8"), "onnx"),
     "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32"), "onnx"),
+    "argos": Target(
+        "argos.write", "a package for Argos Translate and LibreTranslate", ("float32", "int8"), "ctranslate2"
+    ),
     "ctranslate2": Target(
         "ctranslate2",
         'a folder for CTranslate2, which `regard.load(..., engine="ctranslate2")` also runs',

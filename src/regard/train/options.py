@@ -12,6 +12,9 @@ from regard.config.run import AnySource, Documents, Run
 from regard.config.toml_file import parse_settings
 
 ACCEPT_VALUES = ("data", "config")
+DEPLOY = {  # by name: the settings without which a model cannot be exported there
+    "argos": {"tokenizer.kind": "unigram", "tokenizer.byte_fallback": True, "tokenizer.joint": True},
+}
 RUN_FILE = "run.toml"  # also in store.model_folder, which imports torch
 StringList = list[str] | None
 
@@ -40,6 +43,7 @@ class TrainOptions:
     validation_target: StringList = None
     preset: str | None = None
     teacher: StringList = None
+    deploy: str | None = None  # one of DEPLOY
     settings: Sequence[str] | Mapping[str, Any] | None = None  # "a.b=c", or {"a.b": c}
     minutes: float | None = None
     updates: int | None = None
@@ -76,7 +80,7 @@ class TrainOptions:
             "run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed"
         )
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
-        given_options += self._list_given("dry_run", "force")
+        given_options += self._list_given("dry_run", "force", "deploy")
         if given_options:
             option = given_options[0]
             its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")
@@ -117,6 +121,8 @@ class TrainOptions:
             raise UsageError(f"Both {minutes} and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus_options)
+        if self.deploy is not None:
+            self._check_deploy(self.deploy)
         languages: Sequence[str] | None = self.languages  # from Python it may also be a string
         if languages is not None and (isinstance(languages, str) or len(languages) != 2):
             fix = "Give the source and the target language, e.g. en and de."
@@ -124,6 +130,14 @@ class TrainOptions:
         if self.out is None and not self.dry_run:
             fix = f"Give {self.spell(out='FOLDER')} with the name of a new folder."
             raise UsageError("There is no output folder.", fix=fix)
+
+    def _check_deploy(self, target: str) -> None:
+        name = self.spell("deploy")
+        if target not in DEPLOY:
+            raise UsageError(f"{name} must be one of: {', '.join(DEPLOY)}; got '{target}'.", fix="Choose one of them.")
+        if self.run is None and not self.languages:
+            fix = "Give the source and the target language, e.g. en and de."
+            raise UsageError(f"{name} needs {self.spell('languages')}: a package names its languages.", fix=fix)
 
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
@@ -186,7 +200,7 @@ class TrainOptions:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that `settings`, `seed`, `teacher` and `updates` override, by path."""
+        """The settings that `settings`, `deploy`, `seed`, `teacher` and `updates` override, by path."""
         name = self.spell("settings")
         try:
             settings = self.settings or ()
@@ -196,6 +210,7 @@ class TrainOptions:
         if "model.preset" in changes:
             fix = f"Use {self.spell('preset')}, or write it into the run file."
             raise UsageError(f"{name} cannot change model.preset.", fix=fix)
+        changes = DEPLOY.get(self.deploy or "", {}) | changes
         if self.seed is not None:
             changes |= {"seed": self.seed, "data.seed": self.seed}
         if self.teacher:

@@ -39,6 +39,7 @@ def train(
     validation_target: Paths = None,
     preset: str | None = None,
     teacher: Paths = None,
+    deploy: str | None = None,
     minutes: float | None = None,
     updates: int | None = None,
     seed: int | None = None,
@@ -67,6 +68,7 @@ def train(
         preset: Model preset; by default chosen from the size of the corpus.
         teacher: Models that translate the training sources; the new model also learns from their translations
             (sequence-level distillation).
+        deploy: Choose the settings that another engine needs: "argos" (Argos Translate).
         minutes: Time from the call to its end: chooses model size and number of updates to fit, and adapts them.
         updates: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
@@ -97,6 +99,7 @@ def train(
         validation_target=_as_list(validation_target),
         preset=preset,
         teacher=_as_list(teacher),
+        deploy=deploy,
         settings=settings,
         minutes=minutes,
         updates=updates,
