@@ -89,8 +89,10 @@ def resume_copy(folder: Path, saver: str, loader: str, go_on: Callable[[Path, in
 
 
 def _make_run(folder: Path, mode: str | None = None) -> Run:
+    """Make a run with five batches per update, which no number of ranks divides."""
     settings = {} if mode is None else MODES[mode][1]
-    return make_smallest_run(folder, **{f"parallel.{name}": value for name, value in settings.items()})
+    changes = {f"parallel.{name}": value for name, value in settings.items()}
+    return make_smallest_run(folder, **{"train.update_tokens": 5 * 128}, **changes)
 
 
 def _load(folder: Path) -> dict[str, str]:

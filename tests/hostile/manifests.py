@@ -131,9 +131,9 @@ def empty_manifest(place: Place) -> None:
 
 @attack("load", "files")
 def crowded_folder(place: Place) -> None:
-    """A folder with 5,000 files."""
+    """A folder with 6,000 files."""
     (place.folder / "many").mkdir()
-    for number in range(5_000):
+    for number in range(6_000):
         (place.folder / "many" / str(number)).touch()
 
 

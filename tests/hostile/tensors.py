@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
 WEIGHTS = "model.safetensors"
+SHARD = "shard-00001-model-00001-of-00001.safetensors"
+NOT_LEFT = "No intact checkpoint is left"
 NOT_WHOLE = "safetensors file is damaged"
 FIT = "weights do not fit the model|parameters"
 
@@ -159,3 +162,46 @@ def optimizer_of_another_model(place: Place) -> None:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     save_file({name: torch.cat([tensor.flatten()] * 2) for name, tensor in tensors.items()}, path)
     Place(place.step, place.outside, place.canary).seal()
+
+
+def _write_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
+    """Turn the checkpoint into one of several ranks, with other offsets of its parts, and seal it."""
+    step = place.step
+    weights = {f"weights/{name}": tensor for name, tensor in load_file(step / WEIGHTS).items()}
+    for path in step.glob("*.safetensors"):
+        path.unlink()
+    offsets: dict[str, Any] = {name: {"saved_offsets": [0] * tensor.dim()} for name, tensor in weights.items()}
+    change(offsets)
+    text = json.dumps(offsets) if offsets else "[" * 100_000
+    save_file(weights, step / SHARD, metadata={"DCP_SHARDING_INFO": text})
+    Place(step, place.outside, place.canary).seal()
+
+
+@attack("resume", f"{NOT_LEFT}.*do not hold the whole of")
+def part_at_the_end_of_an_exabyte(place: Place) -> None:
+    """A rank's file whose part of a tensor starts at 2^60: the whole tensor would have an exabyte."""
+    _write_shard(place, lambda offsets: next(iter(offsets.values())).update(saved_offsets=[1 << 60, 0]))
+
+
+@attack("resume", f"{NOT_LEFT}.*do not hold the whole of")
+def part_with_fewer_dimensions(place: Place) -> None:
+    """A rank's file whose part of a tensor has an offset in none of its dimensions."""
+    _write_shard(place, lambda offsets: [entry.update(saved_offsets=[]) for entry in offsets.values()])
+
+
+@attack("resume", f"{NOT_LEFT}.*do not describe tensors")
+def part_without_offsets(place: Place) -> None:
+    """A rank's file whose header gives no offsets of a tensor."""
+    _write_shard(place, lambda offsets: offsets.popitem())
+
+
+@attack("resume", f"{NOT_LEFT}.*do not describe tensors")
+def parts_in_nested_lists(place: Place) -> None:
+    """A rank's file whose offsets are 100,000 nested lists."""
+    _write_shard(place, lambda offsets: offsets.clear())
+
+
+@attack("resume", f"{NOT_LEFT}.*do not describe tensors|{NOT_LEFT}.*do not hold the whole of")
+def part_at_a_text(place: Place) -> None:
+    """A rank's file whose offsets are texts."""
+    _write_shard(place, lambda offsets: next(iter(offsets.values())).update(saved_offsets=["0", "0"]))
