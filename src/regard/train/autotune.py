@@ -77,6 +77,13 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
 
+def use_defaults(run: Run) -> Run:
+    """Fill every [device] setting that is unset without timing, for a model of which no copy fits into memory."""
+    defaults = {"threads": torch.get_num_threads(), "attention": "autocast", "logit_rows": LOGIT_ROWS[-1]}
+    unset = {name: value for name, value in defaults.items() if getattr(run.device, name) is None}
+    return RUN_FILES.change(run, {f"device.{name}": value for name, value in unset.items()})
+
+
 def needs_tuning(run: Run) -> bool:
     """Whether `autotune` times anything."""
     device = run.device

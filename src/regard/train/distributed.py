@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from datetime import timedelta
 from typing import cast
 
@@ -43,7 +44,7 @@ from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.nn.stack import Stack
 from regard.train.objective import Objective
-from regard.train.parallel import Layout, choose_layout
+from regard.train.parallel import Layout, choose_layout, fits_whole
 from regard.train.processes import Json, SingleProcess
 
 TIMEOUT = 600.0  # seconds; the default of REGARD_TIMEOUT
@@ -120,8 +121,9 @@ class ProcessGroup(SingleProcess):
         self._recipe: tuple[ModelSettings, int, str] | None = None  # settings, seed and device of a model on meta
 
     def check(self, run: Run) -> None:
-        """Raise an error if these ranks cannot train the run."""
-        ranks = choose_layout(run, self.world_size, self.ranks_per_host).data_world_size
+        """Choose the layout of a run on this rank; raise an error if these ranks cannot train it."""
+        self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
+        ranks = self.layout.data_world_size
         if ranks > run.accumulate:
             what = f"An update has {pluralize(run.accumulate, 'batch', 'batches')} (train.update_tokens / "
             what += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
@@ -130,13 +132,14 @@ class ProcessGroup(SingleProcess):
             raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
 
     def arrange(self, run: Run) -> None:
-        """Choose the layout of a run and make its device mesh.
-
-        Raises:
-            RegardError: If the settings cannot be trained on these ranks.
-        """
-        self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
+        """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""
+        sizes = asdict(choose_layout(run, self.world_size, self.ranks_per_host)) if self.is_main else None
+        self.layout = Layout(**self.decide(sizes))
         self.mesh = make_mesh(self.layout, torch.device(run.device.name).type)
+
+    def can_tune(self, run: Run) -> bool:
+        """Whether rank 0 has the memory for a whole copy of the model, on which device settings are timed."""
+        return not self.layout.is_sharded or fits_whole(run, self.ranks_per_host)
 
     def __str__(self) -> str:
         return str(self.layout)

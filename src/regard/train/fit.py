@@ -33,7 +33,7 @@ from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
-from regard.train.autotune import autotune, make_load, needs_tuning
+from regard.train.autotune import autotune, make_load, needs_tuning, use_defaults
 from regard.train.checkpoint import Checkpoints
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
@@ -137,7 +137,7 @@ def resume(
         )
     with handle_signals() as stop_request, run_folder.lock():
         run = RUN_FILES.load(run_folder.run)
-        state = _load_newest_state(run_folder, run)
+        state = _load_newest_state(run_folder, run, ranks=1 if processes is None else processes.world_size)
         new_run = _extend(run, _planned_updates(run, state), updates, more)
         if changes:
             new_run = RUN_FILES.parse(
@@ -252,6 +252,8 @@ def _run(
         run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
         check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
+        if not processes.can_tune(run):
+            run = use_defaults(run)
         if processes.world_size > 1 and needs_tuning(run):
             processes.decide_patiently({"tuning": to_dict(run)})
         run = autotune(run, run_data, emit)
@@ -361,9 +363,9 @@ def _extend(run: Run, planned: int, updates: int | None, more: int | None) -> Ru
     return RUN_FILES.change(run, {"train.updates": total, "train.minutes": None, "train.max_updates": None})
 
 
-def _load_newest_state(folder: RunFolder, run: Run) -> TomlTable | None:
-    """Return the state of the newest checkpoint, if there is one."""
-    size = check_fits_memory(run.model, where=str(folder.run))
+def _load_newest_state(folder: RunFolder, run: Run, ranks: int = 1) -> TomlTable | None:
+    """Return the state of the newest checkpoint, if there is one, of a model that fits into the memory of `ranks`."""
+    size = check_fits_memory(run.model, where=str(folder.run), copies=1 / ranks)
     state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
     if state is not None:
         Progress.from_state(state, where=str(folder.checkpoints))

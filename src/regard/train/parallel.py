@@ -77,7 +77,7 @@ def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) 
     mode = settings.mode
     if mode == "auto":
         wants_shards = settings.tensor > 1 or settings.replicas > 1
-        mode = "fsdp" if wants_shards or not _fits_whole(run, ranks_per_host or world_size) else "ddp"
+        mode = "fsdp" if wants_shards or not fits_whole(run, ranks_per_host or world_size) else "ddp"
     if mode == "ddp" and settings.replicas not in (1, data_ranks):
         what = f"parallel.mode is 'ddp', which has one replica per rank, but parallel.replicas is {settings.replicas}."
         raise RegardError(what, where="parallel.replicas", fix="Remove it, or set parallel.mode = 'fsdp'.")
@@ -95,7 +95,8 @@ def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) 
     return layout
 
 
-def _fits_whole(run: Run, ranks_per_host: int) -> bool:
+def fits_whole(run: Run, ranks_per_host: int) -> bool:
+    """Whether a rank has the memory for the whole model with gradients and optimizer state."""
     device = torch.device("cpu" if run.device.name == "auto" else run.device.name)
     if device.type == "cuda":
         memory = torch.cuda.get_device_properties(device).total_memory

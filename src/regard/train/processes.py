@@ -48,6 +48,10 @@ class SingleProcess:
     def arrange(self, run: Run) -> None:
         """Choose how the processes share the model of a run."""
 
+    def can_tune(self, run: Run) -> bool:  # noqa: ARG002
+        """Whether this process has the memory for a whole copy of the model, on which device settings are timed."""
+        return True
+
     def build(self, settings: ModelSettings, *, seed: int, device: str) -> AnyModel:
         """Build the model with initial weights that do not depend on the number of processes."""
         return build(settings, seed=seed).to(device)
