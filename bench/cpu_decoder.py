@@ -46,6 +46,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="folder of a run that trained a translation model")
     parser.add_argument("--seconds", type=float, default=120.0, help="seconds per case")
+    parser.add_argument("--part", type=int, default=1, help="validate with one of this many parts of the examples")
+    parser.add_argument("--only", choices=["translate", "validation"], help="run only this case")
     options = parser.parse_args()
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
@@ -53,6 +55,7 @@ def main() -> None:
     plain._decoder = ModelStep(plain.model)  # type: ignore[assignment]
     settings = RUN_FILES.load(options.run / "run.toml").validation
     examples = read_examples(options.run / "validation.jsonl")
+    examples, sentences = examples[:: options.part], settings.sentences // options.part
     sources, targets = [example.source for example in examples], [example.target or "" for example in examples]
     batches = make_batches(fast, sources, targets)
 
@@ -61,19 +64,21 @@ def main() -> None:
             for source, valid, target in batches:
                 logits = translator.model(source, target[:, :-1], valid)
                 torch.nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
-        translator.translate(sources[: settings.sentences], Beam(settings.beam))
+        translator.translate(sources[:sentences], Beam(settings.beam))
 
     def translate_each(translator: Translator) -> Callable[[], object]:
         rounds = cycle(sources[start : start + 5] for start in range(0, 100, 5))
         return lambda: [translator.translate(text, Beam(5)) for text in next(rounds)]
 
     results = {}
-    print(f"{len(examples)} examples; a validation translates {settings.sentences} with beam {settings.beam}")
+    print(f"{len(examples)} examples; a validation translates {sentences} with beam {settings.beam}")
     cases: dict[str, dict[str, Callable[[], object]]] = {
         "translate": {"with": translate_each(fast), "without": translate_each(plain)},
         "validation": {"with": lambda: validate(fast), "without": lambda: validate(plain)},
     }
     for name, steps in cases.items():
+        if options.only not in (None, name):
+            continue
         times = race(steps, seconds=options.seconds, warm_up=1)
         print(f"\n{name}\n{format_table(times, ours='with')}", flush=True)
         results[f"cpu_decoder/{name}"] = round(ratio(times["without"], times["with"]), 3)

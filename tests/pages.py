@@ -129,7 +129,7 @@ def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr("regard.exchange.parity.TEXTS", 4)
         patch.setattr("sys.stdin", standard_input)
         for word in arguments:
-            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and arguments[0] == "train":
+            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and {"train", "--out"} <= {*arguments}:
                 shutil.rmtree(word, ignore_errors=True)  # a run needs a new folder
         done = run_command(*arguments)
     assert done.code == 0, f"regard {shlex.join(arguments)}\n{done.output}{done.errors}"
