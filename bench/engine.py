@@ -93,12 +93,12 @@ def run(export: Path, texts: list[str], seconds: float) -> dict[str, float]:
         parts: Iterator[range] = cycle(rounds)
         return lambda: function(next(parts))
 
-    trial = race(
-        {str(size): repeat(lambda indices, size=size: translate_bare(indices, size)) for size in BATCH_SIZES},
-        seconds=seconds / 4,
-    )
+    def make_bare(batch_size: int) -> Callable[[Sequence[int]], Any]:
+        return lambda indices: translate_bare(indices, batch_size)
+
+    trial = race({str(size): repeat(make_bare(size)) for size in BATCH_SIZES}, seconds=seconds / 4)
     best_size = int(min(trial, key=lambda size: quartiles(trial[size])[1]))
-    contestants["bare"] = lambda indices: translate_bare(indices, best_size)
+    contestants["bare"] = make_bare(best_size)
     print(f"\n{type_name}: batches of {best_size} are fastest of {BATCH_SIZES} for bare CTranslate2")
     times = race({name: repeat(function) for name, function in contestants.items()}, seconds=seconds)
     print(format_table(times, ours="bare"))

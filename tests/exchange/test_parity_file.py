@@ -14,6 +14,7 @@ from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.parity import measure_parity
 from regard.exchange.parity_runners import Tokens, TorchRunner
 from regard.exchange.parity_samples import Sample, make_samples
+from regard.models.encoder_decoder import EncoderDecoder
 from regard.store.export_folder import PARITY_FILE
 from regard.store.model_folder import RUN, StoredModel, write_model
 from regard.store.weights import get_weights
@@ -79,8 +80,9 @@ def test_a_tie_is_no_difference(stored: StoredModel) -> None:
     with pytest.raises(RegardError, match="text 0: PyTorch scores the two outputs"):
         measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
     with torch.no_grad():  # now both tokens have the same logit
-        embedding = stored.model.target.embedding.weight  # type: ignore[union-attr]
-        embedding[copy] = embedding[first]
+        assert isinstance(stored.model, EncoderDecoder)
+        weight = stored.model.target.embedding.weight
+        weight[copy] = weight[first]
     result = measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
     assert result.greedy is not None
     assert len(result.greedy.ties) == 1
