@@ -34,6 +34,7 @@ from regard.train.trainer import Trainer
 from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
 from tests.train.workers import run_workers
 
+Case = tuple[str, str]  # mode and task
 UPDATES = 20
 TIME_LIMIT = 1200.0  # seconds of a group of ranks; a machine may be busy
 UNDETERMINED = ".key.bias"
@@ -75,7 +76,7 @@ def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TAS
         RUN_FILES.save(run, run_folder.run)
 
 
-def train_cases(folder: str, cases: Sequence[tuple[str, str]], updates: int) -> dict[str, Any]:
+def train_cases(folder: str, cases: Sequence[Case], updates: int) -> dict[str, Any]:
     """Train every case (mode, task) on this rank; rank 0 saves weights and averages. Return the losses by case."""
     processes = connect_processes()
     results: dict[str, Any] = {}
@@ -133,24 +134,20 @@ def compare(
 
 
 def prove(
-    folder: Path, modes: Sequence[str], tasks: Sequence[str], updates: int, precision: str = "float32"
+    folder: Path, cases: Sequence[Case], updates: int, precision: str = "float32"
 ) -> list[tuple[str, str, float, float, float]]:
     """Train all cases; return for each: mode, task, difference of losses, of weights, and CPU seconds of rank 0."""
+    tasks = sorted({task for _, task in cases})
     prepare(folder, precision, tasks)
-
-    def run(world_size: int, cases: list[tuple[str, str]]) -> dict[str, Any]:
-        args = {"folder": str(folder), "cases": cases, "updates": updates}
-        return dict(_run("train_cases", world_size, args, folder)[0])
-
     expected = train_cases(str(folder), [("one", task) for task in tasks], updates)
     rows = []
-    for world_size in sorted({MODES[mode][0] for mode in modes}):
-        group = [mode for mode in modes if MODES[mode][0] == world_size]
-        results = run(world_size, [(mode, task) for mode in group for task in tasks])
-        for mode in group:
-            for task in tasks:
-                loss, weight = compare(folder, mode, task, results, expected)
-                rows.append((mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"]))
+    for world_size in sorted({MODES[mode][0] for mode, _ in cases}):
+        group = [(mode, task) for mode, task in cases if MODES[mode][0] == world_size]
+        args = {"folder": str(folder), "cases": group, "updates": updates}
+        results = _run("train_cases", world_size, args, folder)[0]
+        for mode, task in group:
+            loss, weight = compare(folder, mode, task, results, expected)
+            rows.append((mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"]))
     return rows
 
 
@@ -222,7 +219,8 @@ def main() -> None:
     has_failed = False
     for precision in options.precision or LIMITS:
         with tempfile.TemporaryDirectory() as folder:
-            rows = prove(Path(folder), options.modes, options.task or TASKS, options.updates, precision)
+            cases = [(mode, task) for mode in options.modes for task in options.task or TASKS]
+            rows = prove(Path(folder), cases, options.updates, precision)
         sys.stdout.write(f"\n{precision}, {options.updates} updates, limit {LIMITS[precision]:.0e}\n")
         sys.stdout.write(f"{'mode':15} {'task':10} {'loss':>9} {'weight':>9} {'CPU s':>7}\n")
         for mode, task, loss, weight, seconds in rows:

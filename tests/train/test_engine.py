@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.base.errors import RegardError, RetryError
 from regard.data.batches.batch import Batch
 from regard.train.engine import OutOfMemoryError, Updater, seed_batch
+from regard.train.fit import _read_parts
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
 from regard.train.processes import SingleProcess
@@ -117,6 +118,16 @@ def test_no_rank_repeats_an_update_alone(update_setup: tuple[Updater, list[Batch
     assert isinstance(error.value, RetryError), "the launcher starts all ranks again"
     assert warnings == []
     assert take_gradients(updater) == []
+
+
+def test_the_next_start_splits_the_batches_of_all_ranks(tmp_path: Path) -> None:
+    trainer = make_trainer("translate", tmp_path)
+    assert _read_parts(trainer.folder) == 1
+    trainer.updater.processes = SecondOfTwo()
+    limit_rows(trainer.updater, max_rows=5)
+    with pytest.raises(OutOfMemoryError):
+        trainer._update(next(trainer.loader.updates()))
+    assert _read_parts(trainer.folder) == 2
 
 
 def test_every_rank_makes_as_many_passes(update_setup: tuple[Updater, list[Batch], list[str]]) -> None:
