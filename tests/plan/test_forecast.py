@@ -15,8 +15,10 @@ from tests.plan.runs import make_run
 
 def test_every_figure_of_a_device_has_a_source() -> None:
     for device in DEVICES.values():
-        assert {"memory, bandwidth, FLOPs, NVLink", "network", "price"} == set(device.sources)
-        assert all("http" in source or "data sheet" in source for source in device.sources.values())
+        assert {"memory, bandwidth, FLOPs, NVLink", "network", "MFU", "price"} == set(device.sources)
+        assert all(
+            "http" in source or "data sheet" in source or "same page" in source for source in device.sources.values()
+        )
         assert device.peak_flops.keys() == {"float32", "bfloat16", "float16"}
 
 
@@ -48,6 +50,8 @@ def test_layouts_have_their_settings_and_refusals_their_reason() -> None:
     assert candidates["fsdp+tensor=2"].layout == Layout(shards=8, tensor=2)
     assert candidates["fsdp+tensor=8"].layout is None
     assert "4 query heads" in candidates["fsdp+tensor=8"].refusal
+    chosen = make_run(parallel__mode="fsdp", parallel__replicas=2)
+    assert [(each.name, each.layout) for each in list_candidates(chosen, 16, 8)] == [("hsdp=8", Layout(2, 8))]
     with pytest.raises(RegardError, match="no parallelism"):
         make_candidate(run, "magic", 16, 8)
 
@@ -65,7 +69,7 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
     assert plan.choice.cost[1] == pytest.approx(plan.choice.hours[1] * 16 * 5.0)
     assert any("is the cheapest that fits" in reason for reason in plan.reasons)
     assert any("15 ranks would wait" in reason for reason in plan.reasons)  # one batch for 16 ranks
-    smallest = min(forecast.simulation.peak for forecast in plan.forecasts)
+    smallest = min(forecast.peak for forecast in plan.forecasts)
     nothing = make_plan(run, candidates, length=64, memory=smallest // 4, device=device)
     assert nothing.choice is None
     assert nothing.reasons[0].startswith("Nothing fits")

@@ -91,8 +91,8 @@ def test_ddp_keeps_whole_weights_and_a_buffer_of_gradients() -> None:
 def test_tensor_parallelism_splits_layers() -> None:
     whole, split = simulate_small(Layout()), simulate_small(Layout(tensor=2))
     assert split.weights < 0.85 * whole.weights  # the embedding and the head, most of this model, stay whole
-    # Two sums in the forward and two in the backward pass of each of the two layers.
-    assert count_calls(split)["all_reduce"] == 8
+    # Each of the two layers: two sums forward; backward, the gradients to the input of q, k, v, up and gate.
+    assert count_calls(split)["all_reduce"] == 14
 
 
 def test_layers_are_extrapolated_exactly() -> None:
@@ -108,10 +108,10 @@ def test_masked_language_model_counts_only_masked_positions() -> None:
     model = {
         "preset": "bert",
         "width": 64,
-        "source": {"kind": "tokens", "vocabulary": 1000},
+        "source": {"kind": "tokens", "vocabulary": 20_000},
         "encoder": {"layers": 1, "attention": {"heads": 4}, "feedforward": {"kind": "plain", "hidden": 128}},
     }
     run = make_run(model=model, device__logit_rows=0)
     simulation = simulate(run, Layout(), rows=ROWS, length=LENGTH)
-    logits = 4 * ROWS * LENGTH * 1000
-    assert simulation.activations < 2 * logits  # all positions would need at least three times the logits
+    logits = 4 * ROWS * LENGTH * 20_000
+    assert simulation.activations < 1.5 * logits  # all positions would need at least three times the logits

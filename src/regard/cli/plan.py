@@ -44,14 +44,19 @@ def plan(
     ] = None,
     parallel: Annotated[
         str | None,
-        option("ddp, fsdp, hsdp=N, tensor=N, joined by +. Default: compare all.", metavar="LAYOUT"),
+        option(
+            "ddp, fsdp, hsdp=N, tensor=N, joined by +. Default: as in the run file, or compare all.", metavar="LAYOUT"
+        ),
     ] = None,
     length: Annotated[
         int | None, option("Tokens per row. Default: data.max_length for running text, else 64.", min=1)
     ] = None,
     mfu: Annotated[
         str | None,
-        option("Share of the peak arithmetic that the device reaches, e.g. 0.4 or 0.3-0.5 (default).", metavar="SHARE"),
+        option(
+            "Share of the peak arithmetic that the device reaches, e.g. 0.4 or 0.3-0.5. Default: the table.",
+            metavar="SHARE",
+        ),
     ] = None,
     price: Annotated[
         str | None, option("USD per device and hour, e.g. 2.50 or 2-4. Default: the table.", metavar="USD")
@@ -69,7 +74,6 @@ def plan(
     """
     from regard.plan.compare import make_plan  # these import torch: only when needed
     from regard.plan.devices import find_device
-    from regard.plan.forecast import MFU
     from regard.plan.layouts import list_candidates, make_candidate
     from regard.plan.outcome import write_plan
     from regard.plan.probe import probe as measure
@@ -89,7 +93,7 @@ def plan(
         length=length,
         memory=limits.total_memory() // ranks if spec is None else spec.memory,
         device=spec,
-        mfu=_parse_range(mfu, "--mfu") or MFU,
+        mfu=_parse_range(mfu, "--mfu"),
         price=_parse_range(price, "--price"),
         probe=measured,
         report=lambda text: typer.echo(f"simulating {text}", err=True),
@@ -147,7 +151,9 @@ def _print_plan(plan: "Plan", device: "DeviceSpec | None", ranks: int) -> None:
     if plan.choice is not None and plan.choice.settings:
         changes = " ".join(f"--set {name}={json.dumps(value)}" for name, value in plan.choice.settings.items())
         typer.echo(f"- Settings of {plan.choice.name}: {changes.replace('true', 'true').replace(chr(34), '')}")
-    typer.echo("- Memory counts tensors; a process adds about 0.3 GiB on a CPU.") if device is None else None
+    typer.echo(
+        "- Memory is that of the plain allocator; Python and torch add about 0.4 GiB per process."
+    ) if device is None else None
     if device is not None:
         for figure, source in device.sources.items():
             typer.echo(f"- Source of {figure}: {source}")
@@ -159,7 +165,7 @@ def _format_row(forecast: "Forecast") -> list[str]:
     calls = ", ".join(f"{count:,} {kind.replace('_', '-')}" for kind, count in sorted(forecast.collectives.items()))
     return [
         forecast.name,
-        f"{simulation.peak / GIB:.2f} GiB",
+        f"{forecast.peak / GIB:.2f} GiB",
         "yes" if forecast.fits else "no",
         f"{states / GIB:.2f} GiB",
         calls or "none",
@@ -187,7 +193,8 @@ def _to_dict(forecast: "Forecast", device: "DeviceSpec | None") -> dict[str, Any
         "is_simulated": True,
         "fits": forecast.fits,
         "parameters": forecast.parameters,
-        "peak_bytes": simulation.peak,
+        "peak_bytes": forecast.peak,
+        "tensor_bytes": simulation.peak,
         "weight_bytes": simulation.weights,
         "optimizer_bytes": simulation.optimizer_state,
         "ema_bytes": simulation.ema,

@@ -74,7 +74,7 @@ def _train(options: TrainCommandOptions, started: float) -> int:
     notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
     outcome = read_outcome_listener(options.run)
     with show_events() as listener:
-        listeners = [listener, *([] if outcome is None else [outcome])]
+        listeners: list[Listener] = [listener, *([] if outcome is None else [outcome])]
         finished = start(options, listeners, notes=notes, started=started)
     if outcome is not None and outcome.summary:
         typer.echo(outcome.summary)

@@ -7,7 +7,7 @@ from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.plan.devices import DeviceSpec
-from regard.plan.forecast import MFU, Forecast, Range, count_batches, make_forecast
+from regard.plan.forecast import Forecast, Range, count_batches, make_forecast
 from regard.plan.layouts import Candidate
 from regard.plan.probe import Probe
 from regard.plan.simulate import simulate
@@ -36,7 +36,7 @@ def make_plan(
     length: int,
     memory: int,
     device: DeviceSpec | None = None,
-    mfu: Range = MFU,
+    mfu: Range | None = None,
     price: Range | None = None,
     probe: Probe | None = None,
     report: Callable[[str], object] = lambda _: None,
@@ -49,7 +49,7 @@ def make_plan(
         length: Tokens per row.
         memory: Bytes of one device, or of one rank's share of this machine.
         device: A device of the table; None for this machine.
-        mfu: Lowest and highest share of the peak arithmetic.
+        mfu: Lowest and highest share of the peak arithmetic; default: the range of the table.
         price: USD per device and hour; default: the range of the table.
         probe: Measured seconds of this machine.
         report: Called with a text before every simulation.
@@ -108,7 +108,7 @@ def _choose(forecasts: Sequence[Forecast]) -> Forecast | None:
     quickest = min(_time(forecast) for forecast in fitting)
     return min(
         (forecast for forecast in fitting if _time(forecast) <= quickest * (1 + SIMILAR)),
-        key=lambda forecast: (_count_dimensions(forecast), forecast.simulation.peak),
+        key=lambda forecast: (_count_dimensions(forecast), forecast.peak),
     )
 
 
@@ -126,14 +126,14 @@ def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -
         yield "No layout can train this run."
         return
     if choice is None:
-        least = min(forecasts, key=lambda forecast: forecast.simulation.peak - forecast.memory)
-        missing = (least.simulation.peak - least.memory) / GIB
+        least = min(forecasts, key=lambda forecast: forecast.peak - forecast.memory)
+        missing = (least.peak - least.memory) / GIB
         yield (
             f"Nothing fits. The closest, {least.name}, lacks {missing:.1f} GiB: use more ranks, a smaller "
             f"data.batch_tokens (now {run.data.batch_tokens:,}), or devices with more memory."
         )
     elif len(forecasts) > 1:
-        free = (choice.memory - choice.simulation.peak) / GIB
+        free = (choice.memory - choice.peak) / GIB
         yield f"{choice.name} is the cheapest that fits, with {free:.1f} GiB to spare."
         for forecast in forecasts:
             if forecast is not choice:
@@ -148,7 +148,7 @@ def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -
 
 def _explain_other(forecast: Forecast, choice: Forecast) -> str:
     if not forecast.fits:
-        return f"{forecast.name} lacks {(forecast.simulation.peak - forecast.memory) / GIB:.1f} GiB."
+        return f"{forecast.name} lacks {(forecast.peak - forecast.memory) / GIB:.1f} GiB."
     if forecast.seconds is None or choice.seconds is None:
         return f"{forecast.name} also fits."
     more = _time(forecast) / _time(choice) - 1

@@ -20,6 +20,11 @@ NETWORK = (
     "400 Gb/s per GPU between hosts, as in https://github.com/pytorch/torchtitan/blob/main/benchmarks/"
     "llama3_h100_202412_torchtitan.md"
 )
+H100_MFU = "0.33 to 0.39 for 8B at the end of 2024 (same page); assumed: 0.3 to 0.5"
+A100_MFU = (
+    "0.57 to 0.58 for 8B and 0.52 for 70B, 0.69 with its recomputed products, on 64 A100 (docs/performance.md of "
+    "https://github.com/pytorch/torchtitan in 2024); assumed: 0.5 to 0.7"
+)
 A100_NETWORK = "200 Gb/s per GPU between hosts: 8 HDR InfiniBand adapters per 8 GPUs, data sheet of NVIDIA DGX A100"
 
 
@@ -34,6 +39,7 @@ class DeviceSpec:
     host_bandwidth: float  # bytes per second that a device sends to others of its host
     network_bandwidth: float  # bytes per second that a device sends to other hosts
     per_host: int  # devices per host
+    mfu: tuple[float, float]  # share of the peak that trainings of large models reach, recomputed products included
     price: tuple[float, float] | None  # USD per device and hour
     sources: Mapping[str, str] = field(default_factory=dict)  # by figure
 
@@ -49,8 +55,14 @@ DEVICES = {
             host_bandwidth=300e9,
             network_bandwidth=25e9,
             per_host=8,
+            mfu=(0.5, 0.7),
             price=(0.80, 3.00),
-            sources={"memory, bandwidth, FLOPs, NVLink": A100_SHEET, "network": A100_NETWORK, "price": PRICES},
+            sources={
+                "memory, bandwidth, FLOPs, NVLink": A100_SHEET,
+                "network": A100_NETWORK,
+                "MFU": A100_MFU,
+                "price": PRICES,
+            },
         ),
         DeviceSpec(
             "h100",
@@ -60,8 +72,14 @@ DEVICES = {
             host_bandwidth=450e9,
             network_bandwidth=50e9,
             per_host=8,
+            mfu=(0.3, 0.5),
             price=(1.99, 5.00),
-            sources={"memory, bandwidth, FLOPs, NVLink": H100_SHEET, "network": NETWORK, "price": PRICES},
+            sources={
+                "memory, bandwidth, FLOPs, NVLink": H100_SHEET,
+                "network": NETWORK,
+                "MFU": H100_MFU,
+                "price": PRICES,
+            },
         ),
         DeviceSpec(
             "h200",
@@ -71,8 +89,14 @@ DEVICES = {
             host_bandwidth=450e9,
             network_bandwidth=50e9,
             per_host=8,
+            mfu=(0.3, 0.5),
             price=(2.50, 7.00),
-            sources={"memory, bandwidth, FLOPs, NVLink": H200_SHEET, "network": NETWORK, "price": PRICES},
+            sources={
+                "memory, bandwidth, FLOPs, NVLink": H200_SHEET,
+                "network": NETWORK,
+                "MFU": H100_MFU,
+                "price": PRICES,
+            },
         ),
     )
 }

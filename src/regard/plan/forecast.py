@@ -18,10 +18,11 @@ from regard.store.size_check import BYTES_PER_PARAMETER, count_parameters
 from regard.train.autotune import count_flops
 from regard.train.parallel import Layout
 
-MFU = (0.30, 0.50)  # torchtitan publishes 0.33 to 0.39 for 8B on H100 and 0.52 to 0.58 for 8B and 70B on A100
 RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
 USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
 OPTIMIZER_PASSES = 7  # fused Adam reads weight, gradient and two moments, and writes all but the gradient
+CPU_OVERHEAD, CPU_SCRATCH = 1.05, 100 * 2**20  # resident memory of a CPU process per byte of tensors, and besides:
+# fragmentation of the plain allocator and buffers of kernels, fitted to five runs of 0.5 to 5.5 GB
 HEADER_BYTES = 120  # of a safetensors header, per tensor
 GLOO_REDUCE_SCATTER = 2  # gloo sends twice the share of a reduce-scatter; measured over a virtual network
 
@@ -38,6 +39,7 @@ class Forecast:
     has_checkpointed_activations: bool
     parameters: int
     simulation: Simulation
+    is_here: bool  # on this machine, with the plain allocator of the CPU
     memory: int  # bytes of the device that tensors may use
     checkpoint_bytes: int
     wire_bytes: int  # that one rank sends per update
@@ -51,9 +53,14 @@ class Forecast:
     price: Range | None  # USD per device and hour
 
     @property
+    def peak(self) -> int:
+        """Peak bytes of a rank: allocated on a device, resident on a CPU (without those of Python and torch)."""
+        return round(CPU_OVERHEAD * self.simulation.peak) + CPU_SCRATCH if self.is_here else self.simulation.peak
+
+    @property
     def fits(self) -> bool:
-        """Whether the tensors fit into the memory of the device."""
-        return self.simulation.peak <= self.memory
+        """Whether it fits into the memory of the device."""
+        return self.peak <= self.memory
 
     @property
     def hours(self) -> Range | None:
@@ -79,7 +86,7 @@ def make_forecast(
     length: int,
     device: DeviceSpec | None,
     memory: int,
-    mfu: Range = MFU,
+    mfu: Range | None = None,
     price: Range | None = None,
     seconds: float | None = None,
 ) -> Forecast:
@@ -94,7 +101,7 @@ def make_forecast(
         length: Tokens per row.
         device: A device of the table; None for this machine.
         memory: Bytes of one device.
-        mfu: Lowest and highest share of the peak arithmetic that the run reaches.
+        mfu: Lowest and highest share of the peak arithmetic that the run reaches; default: the range of the table.
         price: USD per device and hour; default: the range of the table.
         seconds: Measured CPU-seconds of a rank per update, for this machine.
     """
@@ -110,7 +117,7 @@ def make_forecast(
         transfer = _time_transfer(simulation, device)
         step = OPTIMIZER_PASSES * simulation.weights / device.memory_bandwidth
         # The slowest rank counts: it computes `batches` of the batches of the update.
-        slowest, (low, high) = flops * batches / run.accumulate / layout.tensor, mfu
+        slowest, (low, high) = flops * batches / run.accumulate / layout.tensor, mfu or device.mfu
         peak = device.peak_flops[run.train.precision]
         duration = (max(slowest / (peak * high), transfer) + step, slowest / (peak * low) + transfer + step)
         price = price or device.price
@@ -122,6 +129,7 @@ def make_forecast(
         has_checkpointed_activations=run.train.checkpoint_activations,
         parameters=count_parameters(run.model),
         simulation=simulation,
+        is_here=device is None,
         memory=memory,
         checkpoint_bytes=count_checkpoint_bytes(run, simulation),
         wire_bytes=round(wire),

@@ -23,9 +23,15 @@ class Candidate:
 
 
 def list_candidates(run: Run, ranks: int, ranks_per_host: int) -> list[Candidate]:
-    """Return DDP, FSDP2, HSDP with shards within a host, and FSDP2 with tensor parallelism."""
+    """Return what the settings of the run choose; without a choice, DDP, FSDP2, HSDP and FSDP2 with tensor parallelism.
+
+    HSDP has its shards within a host.
+    """
     if ranks == 1:
         return [Candidate("one process", {}, Layout())]
+    if run.parallel.mode != "auto":
+        layout = choose_layout(run, ranks, ranks_per_host)
+        return [Candidate(_name(layout), {}, layout)]
     names = ["ddp", "fsdp"]
     if ranks > ranks_per_host and ranks % ranks_per_host == 0:
         names.append(f"hsdp={ranks_per_host}")
@@ -46,7 +52,7 @@ def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Cand
         word, _, number = part.strip().partition("=")
         if word in ("ddp", "fsdp") and not number:
             settings["parallel.mode"] = word
-        elif word == "hsdp" and (not number or number.isdigit()):
+        elif word == "hsdp" and (not number or (number.isdigit() and int(number))):
             settings["parallel.replicas"] = max(1, ranks // int(number or ranks_per_host))
         elif word == "tensor" and number.isdigit():
             settings["parallel.tensor"] = int(number)
@@ -58,3 +64,9 @@ def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Cand
     except RegardError as error:
         return Candidate(name, settings, None, error.what)
     return Candidate(name, settings, layout)
+
+
+def _name(layout: Layout) -> str:
+    """Return the name of a layout as `make_candidate` reads it."""
+    data = "ddp" if layout.shards == 1 else "fsdp" if layout.replicas == 1 else f"hsdp={layout.shards}"
+    return f"{data}+tensor={layout.tensor}" if layout.tensor > 1 else data

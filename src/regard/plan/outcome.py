@@ -1,11 +1,10 @@
 """Forecast against actual at the end of a run: a listener that compares a written plan with what the run needed.
 
-`regard plan run.toml --write` writes `run.plan.json` beside the run file; `regard train --run run.toml` finds it there.
+`regard plan run.toml --write` writes `run.plan.json` beside the run file; `regard train run.toml` finds it there.
 A plan takes seconds, so a run never makes one by itself.
 """
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from regard.base.errors import DamagedError
 from regard.base.files import read_json, write_atomic
 from regard.train.events import Event, Finished, Saved, Updated
 
-PROCESS_BYTES = 450 * 2**20  # of Python, torch and the loader; measured by `python -m bench.plan`
+PROCESS_BYTES = 390 * 2**20  # of Python, torch and the loader; measured by `python -m bench.plan`
 FIGURES = ("peak_bytes", "checkpoint_bytes")
 
 
@@ -59,21 +58,24 @@ class OutcomeListener:
 
     def _summarize(self) -> str:
         forecast, updates = self._forecast, self._updates
-        unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
-        parts = [
-            _compare(
-                "peak memory",
-                (forecast["peak_bytes"] + PROCESS_BYTES) / 1e9,
-                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9,
-                "GB",
-            )
-        ]
-        if forecast["seconds"] is not None:
+        parts, is_here = list[str](), forecast.get("device") == "this machine"
+        if is_here and (peak := _measure_peak()) is not None:
+            parts.append(_compare("peak memory", (forecast["peak_bytes"] + PROCESS_BYTES) / 1e9, peak / 1e9, "GB"))
+        if is_here and forecast["seconds"] is not None:
             parts.append(_compare("CPU", forecast["seconds"][0] * updates, self._seconds, "s"))
         if self._checkpoint is not None and self._checkpoint.is_dir():
             size = sum(path.stat().st_size for path in self._checkpoint.rglob("*") if path.is_file())
             parts.append(_compare("checkpoint", forecast["checkpoint_bytes"] / 1e9, size / 1e9, "GB"))
         return f"Forecast and actual over {updates:,} updates: {'; '.join(parts)}."
+
+
+def _measure_peak() -> int | None:
+    """Return the peak resident bytes of this process, where the system reports them."""
+    try:
+        from resource import RUSAGE_SELF, getrusage  # not on Windows
+    except ImportError:
+        return None
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def read_outcome_listener(run_file: Path | None) -> OutcomeListener | None:

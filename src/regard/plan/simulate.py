@@ -121,10 +121,16 @@ def _simulate(run: Run, layout: Layout, rows: int, length: int, batches: int, on
         )
         batch = synthetic_batch(run, rows, length)
         starts: list[int] = []  # how many collectives came before each batch
-        root.register_forward_pre_hook(lambda *_: starts.append(len(tracker.collectives)))
+
+        def begin_batch(*_: object) -> None:
+            gc.collect()  # activations of the batch before may be in reference cycles
+            starts.append(len(tracker.collectives))
+
+        root.register_forward_pre_hook(begin_batch)
         tracker.reset_peak()
         updater.compute_gradients([batch] * min(batches, 2), epoch=0)
         gradients_peak = tracker.peak_bytes
+        gc.collect()
         tracker.peak_bytes = tracker.live_bytes
         updater.step(0.0)
         calls = Counter(tracker.collectives)
@@ -134,13 +140,16 @@ def _simulate(run: Run, layout: Layout, rows: int, length: int, batches: int, on
             repeated = Counter(tracker.collectives[starts[0] : starts[1]])
             calls += Counter({call: count * (batches - 2) for call, count in repeated.items()})
         state = updater.optimizers.state_dict()
+        state_bytes, step_peak = sum(map(_count_local_bytes, state.values())), tracker.peak_bytes
+        if layout.is_sharded:  # DTensors try the step on whole tensors to find its shapes; fused Adam needs no others
+            step_peak = 2 * weights + state_bytes
         weight_count = sum(1 for _ in objective.parameters())
         return Simulation(
             weights=weights,
-            optimizer_state=sum(map(_count_local_bytes, state.values())),
+            optimizer_state=state_bytes,
             ema=weights if run.train.ema else 0,
             gradients_peak=gradients_peak,
-            step_peak=tracker.peak_bytes,
+            step_peak=step_peak,
             collectives=calls,
             tensors=weight_count * (2 if run.train.ema else 1) + len(state),
         )

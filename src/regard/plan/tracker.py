@@ -74,7 +74,7 @@ class MemoryTracker(TorchDispatchMode):
                 self._set_size(storage._cdata, storage.nbytes())
             return result
 
-        torch.UntypedStorage.resize_ = resize_and_track  # type: ignore[method-assign]
+        torch.UntypedStorage.resize_ = resize_and_track  # type: ignore[method-assign, assignment]
         try:
             yield
         finally:
@@ -137,10 +137,11 @@ def _scalar(dtype: torch.dtype) -> float | int | bool:
 def _group_ranks(arguments: Sequence[Any]) -> Sequence[int]:
     """Return the ranks of the process group among the arguments of a collective."""
     from torch import distributed  # noqa: TID251 - there is a process group, or there would be no collective
+    from torch.distributed.distributed_c10d import _resolve_process_group  # noqa: TID251
 
     for argument in arguments:
         if isinstance(argument, torch.ScriptObject) and "ProcessGroup" in str(argument._type()):
             return distributed.get_process_group_ranks(distributed.ProcessGroup.unbox(argument))
         if isinstance(argument, str) and argument not in ("sum", "avg", "max", "min"):
-            return distributed.get_process_group_ranks(distributed.distributed_c10d._resolve_process_group(argument))
+            return distributed.get_process_group_ranks(_resolve_process_group(argument))  # type: ignore[arg-type]
     return [0]
