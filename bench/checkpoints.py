@@ -1,7 +1,8 @@
 """Save and load a checkpoint of about 400 MB (weights and two moments of Adam): one process, and two ranks by FSDP2.
 
     python -m bench.checkpoints
-    python -m bench.checkpoints --quick               # 12 MB, once
+    python -m bench.checkpoints --rounds 1            # once instead of three times
+    python -m bench.checkpoints --quick               # 12 MB
     python -m bench.checkpoints --folder /mnt/disk    # another disk than the temporary folder's
 
 Seconds include everything that a run waits for: writing, flushing, hashing and sealing; verifying and reading. CPU
@@ -33,21 +34,21 @@ Times = dict[str, list[float]]  # seconds of this process: wall and CPU time
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a small checkpoint, once")
+    parser.add_argument("--quick", action="store_true", help="a small checkpoint")
+    parser.add_argument("--rounds", type=int, default=3, help="how often (default: 3)")
     parser.add_argument("--folder", type=Path, help="where to write (default: the temporary folder)")
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
         print(json.dumps(run_rank(Path(options.rank[0]), SIZES[options.quick], options.rank[1] == "True")))
         return
-    rounds = 1 if options.quick else 3
     results: dict[str, list[list[float]]] = {}
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for ranks in (1, 2):
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 for name, times in start(ranks, Path(folder), options.quick).items():
                     results.setdefault(f"{name}, {ranks} rank{'s' * (ranks > 1)}", []).append(times)
-    print(f"{12 * SIZES[options.quick]} MB, median of {rounds}   {'seconds':>9} {'CPU s':>7}")
+    print(f"{12 * SIZES[options.quick]} MB, median of {options.rounds}   {'seconds':>9} {'CPU s':>7}")
     for name, times in results.items():
         wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
         print(f"{name:28} {wall:9.2f} {cpu:7.2f}")

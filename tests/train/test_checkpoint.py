@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 
 from regard.base.errors import DamagedError, RegardError
+from regard.base.files import seal
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoint, Checkpoints
 
@@ -74,6 +75,18 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(checkpoints: Checkpoints, wa
     checkpoints.set_aside_after(1)
     assert checkpoints.steps() == [1]
     assert (checkpoints.folder / "step-00000002.damaged").is_dir()
+
+
+def test_a_checkpoint_without_tensors_is_passed_over(checkpoints: Checkpoints, warnings: list[str]) -> None:
+    checkpoints.save(1, make_checkpoint(1))
+    path = checkpoints.save(2, make_checkpoint(2))
+    for file in (*path.glob("*.safetensors"), path / "manifest.json"):
+        file.unlink()
+    seal(path)
+    newest = checkpoints.load_newest()
+    assert newest is not None
+    assert newest[0] == 1
+    assert "holds no tensors" in warnings[0]
 
 
 def test_when_all_are_damaged_nothing_starts_anew_silently(checkpoints: Checkpoints) -> None:

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -175,22 +176,22 @@ class Checkpoints:
         folder = self.path(step)
         is_whole = (folder / TENSOR_FILES["weights"]).exists()
         if is_whole and not self._processes.is_sharded:
-            return {group: load_tensors(folder / TENSOR_FILES[group]) for group in groups}
+            with self._agree():
+                return {group: load_tensors(folder / TENSOR_FILES[group]) for group in groups}
         from regard.train import sharded_checkpoint  # only here: one process rarely imports torch.distributed
 
+        read = partial(sharded_checkpoint.load_tensors, allocate=self._allocate, agree=self._agree)
         if is_whole:
-            files = {group: folder / TENSOR_FILES[group] for group in groups}
-            return {
-                group: sharded_checkpoint.load_tensors([file], self._allocate, lambda _: True)
-                for group, file in files.items()
-            }
+            return {group: read([folder / TENSOR_FILES[group]]) for group in groups}
         shards = sorted(folder.glob("*.safetensors"))
-        named = sharded_checkpoint.load_tensors(shards, self._allocate, lambda name: name.split("/")[0] in groups)
+        if not shards:
+            what, fix = "The checkpoint holds no tensors.", "Restore an intact copy of the folder."
+            raise DamagedError(what, where=str(folder), fix=fix)
+        named = read(shards, is_wanted=lambda name: name.split("/")[0] in groups)
+        prefixes = {group: f"{group}/" for group in groups}
         return {
-            group: {
-                name.removeprefix(f"{group}/"): tensor for name, tensor in named.items() if name.startswith(f"{group}/")
-            }
-            for group in groups
+            group: {name.removeprefix(prefix): tensor for name, tensor in named.items() if name.startswith(prefix)}
+            for group, prefix in prefixes.items()
         }
 
     def _allocate(self, name: str, shape: torch.Size, dtype: torch.dtype) -> Tensor:

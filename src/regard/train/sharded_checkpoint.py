@@ -14,7 +14,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -57,24 +57,31 @@ def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, FileE
     return storage.entries
 
 
-def load_tensors(files: Sequence[Path], allocate: Allocate, is_wanted: Callable[[str], bool]) -> dict[str, Tensor]:
+def load_tensors(
+    files: Sequence[Path],
+    allocate: Allocate,
+    *,
+    is_wanted: Callable[[str], bool] = lambda _: True,
+    agree: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> dict[str, Tensor]:
     """Read tensors, of which each rank reads only its part; all ranks call it together.
 
     Args:
         files: The files of all ranks of one checkpoint, or a file with whole tensors.
         allocate: Returns the tensor to fill, from its name, whole shape and dtype.
         is_wanted: Which names to read.
+        agree: Makes an error of one rank inside its block an error of all.
 
     Raises:
         DamagedError: If the files do not hold whole tensors.
     """
     reader = _Reader(files)
-    metadata = reader.read_metadata()
-    tensors = {
-        name: allocate(name, entry.size, entry.properties.dtype)
-        for name, entry in metadata.state_dict_metadata.items()
-        if isinstance(entry, TensorStorageMetadata) and is_wanted(name)
-    }
+    with agree():
+        tensors = {
+            name: allocate(name, entry.size, entry.properties.dtype)
+            for name, entry in reader.read_metadata().state_dict_metadata.items()
+            if isinstance(entry, TensorStorageMetadata) and is_wanted(name)
+        }
     try:
         with _raise_cause(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "torch.distributed is disabled")  # in one process
