@@ -1,9 +1,19 @@
 """All attacks, in the order of the docs page."""
 
-from tests.hostile import corpora, links, manifests, pickles, settings, states, tensors, tokenizer_files
+from tests.hostile import corpora, imports, links, manifests, pickles, settings, states, tensors, tokenizer_files
 from tests.hostile.attack import ATTACKS, Attack
 
-KINDS = (pickles, links, manifests, settings, states, tensors, tokenizer_files, corpora)  # in the order of the page
+KINDS = (
+    pickles,
+    links,
+    manifests,
+    settings,
+    states,
+    tensors,
+    tokenizer_files,
+    corpora,
+    imports,
+)  # in the order of the page
 
 
 def list_attacks() -> list[Attack]:

@@ -19,6 +19,8 @@ from regard.config.run import AnySource, Jsonl, Lines, Tmx
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.shards.prepare import open_corpus
+from regard.exchange.export import export_model
+from regard.exchange.imported import import_model
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
@@ -26,7 +28,7 @@ from regard.train.fit import fit, resume
 from tests.pipeline import factories
 from tests.train.runs import make_small_run, write_corpus
 
-Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus"]
+Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus", "import"]
 PAUSE = 2  # the update at which the run pauses
 
 
@@ -84,7 +86,8 @@ def _make_good(root: Path) -> dict[str, Path]:
     run = root / "run"
     changes = {"validation.sentences": 0, "validation.samples": 0}
     fit(make_small_run("continue", files, changes), run, pause_at=PAUSE)
-    return {"model": model, "run": run, "text": root / "text"}
+    theirs, _ = export_model(model, "huggingface", root / "theirs")
+    return {"model": model, "run": run, "text": root / "text", "theirs": theirs}
 
 
 def find_good(root: Path, door: Door) -> Path:
@@ -97,6 +100,7 @@ def find_good(root: Path, door: Door) -> Path:
         "vocabulary": things["run"] / "tokenizer",
         "prepared": things["run"] / "shards" / "train",
         "corpus": things["text"],
+        "import": things["theirs"],
     }[door]
 
 
@@ -130,6 +134,9 @@ def enter(door: Door, path: Path) -> object:
             return open_corpus(path)
         case "corpus":
             return _read(path)
+        case "import":
+            home = path if path.is_dir() else path.parent
+            return import_model(path, home.parent / "imported")
 
 
 def _read(path: Path) -> int:

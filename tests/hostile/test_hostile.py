@@ -17,7 +17,7 @@ from tests.hostile.catalogue import KINDS, list_attacks
 from tests.hostile.child import open_in_child
 from tests.hostile.doors import Canary, Door, enter, make_place
 
-DOORS: tuple[Door, ...] = ("load", "read_model", "resume", "vocabulary", "prepared", "corpus")
+DOORS: tuple[Door, ...] = ("load", "read_model", "resume", "vocabulary", "prepared", "corpus", "import")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
@@ -39,6 +38,8 @@ NUMBERS = {
 BOOLEAN = 7
 MAX_ENTRIES, MAX_TENSORS, MAX_DIMENSIONS, MAX_NAME = 10_000, 36_000, 4, 4_096
 MAX_TEXT = 1 << 20  # bytes of one text
+MAX_TEXTS = 500_000  # in all: Llama 3 has 408,000 tokens and merges
+_SIZE = struct.Struct("<Q")
 DEFAULT_ALIGNMENT, MAX_ALIGNMENT = 32, 1 << 16
 
 
@@ -114,6 +115,7 @@ class _Parser:
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._content = content
+        self._bytes = memoryview(np.ascontiguousarray(content))  # faster than the array for many short texts
         self._position = 0
         self._texts = 0  # number of texts so far: each is a Python object
 
@@ -157,12 +159,16 @@ class _Parser:
 
     def _text(self, max_size: int) -> str:
         self._texts += 1
-        if self._texts > limits.VALUES:
-            raise ValueError(f"it has more than {limits.VALUES:,} texts")
-        size = self._number("<Q")
+        if self._texts > MAX_TEXTS:
+            raise ValueError(f"it has more than {MAX_TEXTS:,} texts")
+        (size,) = _SIZE.unpack_from(self._bytes, self._position)
         if size > max_size:
             raise ValueError(f"a text has {size:,} bytes; the limit is {max_size:,}")
-        return self._take(size).tobytes().decode("utf-8", "replace")
+        start = self._position + _SIZE.size
+        self._position = start + size
+        if self._position > self._content.size:
+            raise ValueError("it is truncated")
+        return str(self._bytes[start : self._position], "utf-8", "replace")
 
     def _value(self, kind: int) -> Any:
         if kind == STRING:
@@ -177,8 +183,8 @@ class _Parser:
     def _list(self) -> Any:
         kind, length = self._number("<I"), self._number("<Q")
         if kind == STRING:
-            if length > limits.VALUES:
-                raise ValueError(f"a list has {length:,} texts; the limit is {limits.VALUES:,}")
+            if length > MAX_TEXTS:
+                raise ValueError(f"a list has {length:,} texts; the limit is {MAX_TEXTS:,}")
             return [self._text(MAX_TEXT) for _ in range(length)]
         if kind not in NUMBERS:
             raise ValueError(f"a list has the type {kind}, which is not supported")
