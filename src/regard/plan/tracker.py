@@ -137,7 +137,7 @@ def _scalar(dtype: torch.dtype) -> float | int | bool:
 def _group_ranks(arguments: Sequence[Any]) -> Sequence[int]:
     """Return the ranks of the process group among the arguments of a collective."""
     from torch import distributed  # noqa: TID251 - there is a process group, or there would be no collective
-    from torch.distributed.distributed_c10d import _resolve_process_group  # noqa: TID251
+    from torch.distributed.distributed_c10d import _resolve_process_group  # type: ignore[attr-defined]  # noqa: TID251
 
     for argument in arguments:
         if isinstance(argument, torch.ScriptObject) and "ProcessGroup" in str(argument._type()):
