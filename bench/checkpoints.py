@@ -49,8 +49,8 @@ def main() -> None:
                 for name, times in start(ranks, Path(folder), options.quick).items():
                     results.setdefault(f"{name}, {ranks} rank{'s' * (ranks > 1)}", []).append(times)
     print(f"{12 * SIZES[options.quick]} MB, median of {options.rounds}   {'seconds':>9} {'CPU s':>7}")
-    for name, times in results.items():
-        wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
+    for name, rounds in results.items():
+        wall, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
         print(f"{name:28} {wall:9.2f} {cpu:7.2f}")
 
 

@@ -28,11 +28,12 @@ def prove(quick: bool = False) -> Verdict:
     with make_scratch_folder() as folder:
         arguments = {"folder": str(folder), "faults": 30 if quick else 1000}
         results = run_workers("tests.faults.rank_damage:strike", 2, arguments, folder=folder, timeout=SECONDS)
-        for faults in zip(*results, strict=True):
-            ((name, _), *_) = faults
-            verdict.add_fault(
-                name, [f"rank {rank}: {what}" for rank, (_, broken) in enumerate(faults) for what in broken]
-            )
+        *faults, controls = zip(*results, strict=True)
+        for outcomes in faults:
+            name = outcomes[0][0]
+            broken = [f"rank {rank}: {what}" for rank, (_, mistakes) in enumerate(outcomes) for what in mistakes]
+            verdict.add_fault(name, broken)
+        verdict.require("the checkpoint without damage is not used", not any(broken for _, broken in controls))
         strike_loader(verdict, folder / "checkpoints", 50 if quick else 4000)
     return verdict
 
