@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
@@ -135,21 +134,12 @@ class TwoHosts:
         return [process.returncode for process in self.processes]
 
 
-def forecast_bytes(run_file: Path, mode: str) -> int:
-    """Return the bytes that one rank sends per update, as `regard plan` says."""
+def forecast_bytes(run_file: Path) -> dict[str, int]:
+    """Return the bytes that one rank sends per update in each mode, as `regard plan` says."""
     command = [sys.executable, "-m", "regard", "plan", str(run_file), "--ranks", "2", "--json"]
-    command += ["--set", f"parallel.mode={mode}"]
-    result = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)  # noqa: S603
-    return int(find_key(json.loads(result.stdout), "wire_bytes"))
-
-
-def find_key(table: Any, key: str) -> Any:
-    """Return the first value of a key in nested tables."""
-    if isinstance(table, dict) and key in table:
-        return table[key]
-    values = table.values() if isinstance(table, dict) else table if isinstance(table, list) else ()
-    found = (find_key(value, key) for value in values)
-    return next((value for value in found if value is not None), None)
+    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603
+    forecasts = json.loads(result.stdout[result.stdout.index("[") :])
+    return {forecast["layout"]: int(forecast["wire_bytes"]) for forecast in forecasts}
 
 
 def prove(down: float) -> list[str]:
@@ -160,7 +150,7 @@ def prove(down: float) -> list[str]:
         run: Run = make_small_run("translate", write_corpus(folder / "corpus"), CHANGES)
         run_file = folder / "run.toml"
         RUN_FILES.save(run, run_file)
-        expected: dict[str, str] = {}
+        forecasts, expected = forecast_bytes(run_file), dict[str, str]()
         for mode in MODES:
             hosts = TwoHosts(folder, run_file, mode)
             hosts.wait_for_update(FIRST)
@@ -174,10 +164,9 @@ def prove(down: float) -> list[str]:
                 violations.append(f"{mode}: the hosts ended with {codes}\n{hosts.output.read_text()}")
                 continue
             expected = expected or compute_fingerprints(hosts.life)
-            wire, forecast = max(sent.values()) / updates, forecast_bytes(run_file, mode)
-            write(
-                f"{mode}: {wire / 1e6:.3f} MB per update and rank, forecast {forecast / 1e6:.3f} MB ({wire / forecast:.3f})"
-            )
+            wire, forecast = max(sent.values()) / updates, forecasts[mode]
+            figures = f"{wire / 1e6:.3f} MB per update and rank, forecast {forecast / 1e6:.3f}"
+            write(f"{mode}: {figures} ({wire / forecast:.3f})")
             if abs(wire / forecast - 1) > TOLERANCE:
                 violations.append(f"{mode}: {wire:,.0f} bytes per update, {forecast:,} in the forecast")
             for host, addresses in listeners.items():
