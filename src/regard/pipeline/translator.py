@@ -135,7 +135,7 @@ class Translator(Pipeline):
         if report is not None and len(nonempty) < len(sources):
             report(len(sources) - len(nonempty))
         generator, target = make_generator(seed, self.device), self.tokenizers.target
-        rows_per_text = search.rows_per_text * (constraints.beam_multiplier(target) if constraints else 1)
+        rows_per_text = self._count_rows(search) * (constraints.beam_multiplier(target) if constraints else 1)
         with self.prepared(), torch.inference_mode():
             for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
                 indices = [nonempty[number] for number in batch]
@@ -294,6 +294,10 @@ class Translator(Pipeline):
         prompt = source.new_full((len(sources), 1), specials.bos)
         suppressed = torch.tensor(self._suppressed, dtype=torch.long, device=self.device)
         return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+
+    def _count_rows(self, search: Search) -> int:
+        """Return how many rows of a batch one text counts."""
+        return search.rows_per_text
 
     def _find(
         self,
