@@ -1,7 +1,8 @@
 """Fuzz one parser: python -m tests.fuzz TARGET --executions N [--corpus FOLDER].
 
 With atheris (`pip install atheris`) the run is guided by coverage and ends with libFuzzer's statistics: the number of
-edges (`cov`) after every new input. Without it, seeds are mutated at random.
+edges (`cov`) after every new input. Without it, seeds are mutated at random. `--grow` guides the mutations by the lines
+that they reach, which is slow, and keeps the inputs with new lines.
 """
 
 import argparse
@@ -18,7 +19,16 @@ def main() -> None:
     parser.add_argument("target", choices=("config", "tokenizer", "gguf", "safetensors"))
     parser.add_argument("--executions", type=int, default=1_000_000)
     parser.add_argument("--corpus", type=Path, help="Folder that keeps the inputs with new edges.")
+    parser.add_argument("--grow", action="store_true", help="Grow the corpus without atheris.")
     arguments = parser.parse_args()
+    if arguments.grow:
+        from tests.fuzz.mutate import grow_corpus
+        from tests.fuzz.seeds import make_seeds
+        from tests.fuzz.targets import TARGETS
+
+        name, folder = arguments.target, arguments.corpus or Path(__file__).parent / "corpus" / arguments.target
+        sys.stdout.write(grow_corpus(TARGETS[name], make_seeds()[name], arguments.executions, folder) + "\n")
+        return
     try:
         import atheris
     except ImportError:

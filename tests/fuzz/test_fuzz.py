@@ -24,7 +24,7 @@ def test_mutated_files(name: str, seeds: dict[str, list[bytes]]) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_kept_inputs(name: str) -> None:
-    """Inputs that atheris found, each with edges of its own."""
+    """Inputs that reached lines which no earlier one had reached."""
     files = sorted((CORPUS / name).glob("*"))
     assert files
     for file in files:
