@@ -16,7 +16,7 @@ MEMORY_MB = 200  # one allocation; the process may use this much more than the l
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", choices=("config", "tokenizer", "gguf", "safetensors"))
+    parser.add_argument("target", choices=("config", "tokenizer", "gguf", "safetensors", "sentencepiece"))
     parser.add_argument("--executions", type=int, default=1_000_000)
     parser.add_argument("--corpus", type=Path, help="Folder that keeps the inputs with new edges.")
     parser.add_argument("--grow", action="store_true", help="Grow the corpus without atheris.")

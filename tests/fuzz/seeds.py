@@ -10,6 +10,7 @@ import torch
 from regard.config.run import ByteLevel, Unigram
 from regard.exchange.gguf.format import BLOCK_TYPES
 from regard.exchange.huggingface.architectures import ARCHITECTURES
+from regard.text import sentencepiece
 from regard.text.learn import learn
 from tests.exchange.cases import CASES
 from tests.exchange.models import POSITIONS, parse_settings
@@ -114,6 +115,7 @@ def make_seeds() -> dict[str, list[bytes]]:
         "tokenizer": [small_byte_level, unigram, word_piece],
         "gguf": [gguf],
         "safetensors": [weights],
+        "sentencepiece": [sentencepiece.write_model(json.loads(unigram))],
     }
 
 

@@ -18,6 +18,8 @@ from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.read import find_architecture, find_roles, read_settings
 from regard.exchange.huggingface.tokenizer_reader import rewrite
 from regard.store.weights import load_tensors
+from regard.text import sentencepiece
+from regard.text.tokenizer import Tokenizer
 
 WHERE = "fuzzed bytes"
 MAX_ELEMENTS = 10_000  # of a tensor that is dequantized
@@ -63,6 +65,14 @@ def fuzz_safetensors(content: bytes) -> None:
         load_tensors(SCRATCH)
 
 
+def fuzz_sentencepiece(content: bytes) -> None:
+    """Read a SentencePiece model, encode and decode."""
+    with suppress(RegardError):
+        tokenizer = Tokenizer(sentencepiece.read_model(content, where=WHERE), where=WHERE)
+        (ids,) = tokenizer.encode_ids([TEXT])
+        tokenizer.decode(ids)
+
+
 def _parse(content: bytes) -> object:
     """Parse JSON; `read_json` turns the `ValueError` of malformed text into a `RegardError`."""
     try:
@@ -76,4 +86,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "tokenizer": fuzz_tokenizer,
     "gguf": fuzz_gguf,
     "safetensors": fuzz_safetensors,
+    "sentencepiece": fuzz_sentencepiece,
 }

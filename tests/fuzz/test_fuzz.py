@@ -8,7 +8,7 @@ from tests.fuzz.mutate import run
 from tests.fuzz.seeds import make_seeds
 from tests.fuzz.targets import TARGETS
 
-EXECUTIONS = {"config": 400, "tokenizer": 300, "gguf": 200, "safetensors": 400}
+EXECUTIONS = {"config": 400, "tokenizer": 300, "gguf": 200, "safetensors": 400, "sentencepiece": 300}
 CORPUS = Path(__file__).parent / "corpus"
 
 
