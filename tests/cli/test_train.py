@@ -16,6 +16,7 @@ import pytest
 
 from regard.cli import allocator
 from regard.cli.train import EXIT_CODES
+from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
 from regard.config.run import AnySource, Documents, Lines, Run, Table
 from tests.commands import CommandResult, run_command
@@ -77,6 +78,26 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "no target": (["--source", "a.en", *OUT_OPTIONS], 2, "--source a.en has no --target", "use --text"),
     "no source": (["--target", "a.de", *OUT_OPTIONS], 2, "--target a.de has no --source", "Add --source FILE"),
     "no corpus": (OUT_OPTIONS, 2, "no training corpus", "--source a.en --target a.de"),
+    "no ranks": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "0"], 2, "--ranks must be positive, got 0", "at least 1"),
+    "too many ranks": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "9999", "--set", "device.name=cpu"],
+        1,
+        "9999 ranks need 9,999 cores",
+        "use several hosts with --hosts",
+    ),
+    "hosts that cannot meet": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--hosts", "2"],
+        2,
+        "--hosts needs --rendezvous",
+        "Add --rendezvous HOST:PORT",
+    ),
+    "an address without hosts": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "2", "--rendezvous", "10.0.0.1:29400"],
+        2,
+        "--rendezvous needs --hosts of at least 2",
+        "Add --hosts N",
+    ),
+    "a dry run of ranks": ([*PAIR_OPTIONS, "--ranks", "2", "--dry-run"], 2, "one process", "Leave out --ranks"),
     "a side twice": (
         ["--source", "a.en", "--source", "five.en", "--target", "a.de", *OUT_OPTIONS],
         2,
@@ -538,3 +559,25 @@ def test_languages_and_validation_options_are_used() -> None:
 @pytest.mark.usefixtures("corpus")
 def test_an_unknown_tracker_is_named() -> None:
     assert "'x'" in run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--track", "x", *TINY_OPTIONS, code=1).errors
+
+
+@pytest.mark.usefixtures("corpus")
+def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *TINY_OPTIONS, "--updates", "4", "--pause-at", "2", code=75)
+    launched: list[list[str]] = []
+
+    def launch(arguments: list[str], *_: object, **__: object) -> int:
+        launched.append(arguments)
+        return 75
+
+    monkeypatch.setattr("regard.train.launch.launch", launch)
+    monkeypatch.setattr("regard.train.rendezvous.count_cores", lambda: 2)
+    run_train("--resume", "new", "--more", "3", "--ranks", "2", code=75)
+    assert launched == [["-m", "regard", "train", "--resume", "new", "--ranks", "2", "--updates", "7"]]
+
+
+def test_a_second_attempt_resumes_a_run_that_has_begun(tmp_path: Path) -> None:
+    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, updates=9, pause_at=5)
+    assert options.for_next_attempt() == options, "nothing has begun"
+    (tmp_path / "run.toml").touch()
+    assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, pause_at=5)

@@ -36,7 +36,7 @@ def act(worker: Worker, action: str) -> int:
             while not report_path(worker.folder, worker.attempt, 0, "end").exists():
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
-        case "kill" | "stop" | "refuse" | "crash" if is_first_attempt or action == "crash":
+        case "kill" | "stop" | "stop-early" | "refuse" | "crash" if is_first_attempt or action == "crash":
             time.sleep(SECONDS)  # as if in a collective with the other rank
         case "environment":
             names = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME")
@@ -72,6 +72,8 @@ def main() -> None:
         if worker.rank == 0:
             os.kill(os.getppid(), signal.SIGTERM)
         time.sleep(0.5)
+    if action == "stop-early" and worker.attempt == 0 and worker.rank == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
     sys.exit(worker.run(partial(act, worker, action)))
 
 

@@ -64,11 +64,14 @@ def test_after_a_kill_all_ranks_start_again() -> None:
     assert time.monotonic() - began < 20, "rank 0 slept on"
 
 
-def test_a_rank_that_was_stopped_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("action", "rank"), [("stop", 1), ("stop-early", 0)])
+def test_a_rank_that_was_stopped_is_killed(action: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.train.launch.STOPPED_SECONDS", 1.0)
     report: list[str] = []
-    assert _launch("stop", report) == 0
-    assert report == ["Rank 1 was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."]
+    assert _launch(action, report) == 0
+    assert report == [
+        f"Rank {rank} was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."
+    ]
 
 
 def test_a_rank_that_has_lost_another_is_started_again() -> None:

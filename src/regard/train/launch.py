@@ -199,7 +199,7 @@ class _Launcher(LogsSpecs):
         def watch() -> None:
             stopped_since: dict[int, float] = {}
             while not is_over.wait(1.0):
-                for process in filter(None, (self._read(rank, "pid") for rank in self.ranks)):
+                for process in self._list_processes():
                     if not _is_stopped(process):
                         stopped_since.pop(process, None)
                     elif time.monotonic() - stopped_since.setdefault(process, time.monotonic()) > STOPPED_SECONDS:
@@ -212,6 +212,17 @@ class _Launcher(LogsSpecs):
         finally:
             is_over.set()
             thread.join()
+
+    def _list_processes(self) -> list[int]:
+        """Return the process ids of the ranks, also of those that have not reported yet, where the system tells it."""
+        mark = f"{FOLDER_VARIABLE}={self.folder}".encode()
+        try:
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            return [
+                int(child) for child in children if mark in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            ]
+        except OSError:  # one has just ended, or there is no such folder
+            return []
 
     @contextmanager
     def read_log(self) -> Iterator[None]:
