@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import safetensors.torch
@@ -20,7 +21,7 @@ FORMS = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 Value = tuple[int, Any]
 
 
-def write_gguf(metadata: dict[str, Value], tensors: dict[str, tuple[tuple[int, ...], int, bytes]]) -> bytes:
+def write_gguf(metadata: dict[str, Value], tensors: Mapping[str, tuple[tuple[int, ...], int, bytes]]) -> bytes:
     """Write a GGUF file.
 
     Args:

@@ -51,6 +51,7 @@ def read_pooling(folder: Path) -> Pooling:
     if not path.exists():
         return DEFAULT_POOLING
     document: Any = read_json(path)
+    pool: Any
     pool, normalize, max_length = (
         [document.get(name) for name in ("pool", "normalize", "max_length")]
         if isinstance(document, dict)

@@ -115,7 +115,7 @@ class _Parser:
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._content = content
-        self._bytes = memoryview(np.ascontiguousarray(content))  # faster than the array for many short texts
+        self._bytes = np.ascontiguousarray(content).data  # faster than the array for many short texts
         self._position = 0
         self._texts = 0  # number of texts so far: each is a Python object
 

@@ -1,5 +1,6 @@
 """The tokenizer of a GGUF file as a `tokenizer.json`. Byte-level BPE only, with the pre-tokenizers listed here."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,9 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> Foreig
     types = metadata.get("tokenizer.ggml.token_type")
     if isinstance(types, np.ndarray) and len(types) != len(tokens):
         raise RegardError("There are not as many token types as tokens.", where=where, fix=fix)
-    special_ids = np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if isinstance(types, np.ndarray) else []
+    special_ids: Iterable[int] = (
+        np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if isinstance(types, np.ndarray) else []
+    )
     added = [
         {"id": int(number), "content": tokens[number], "single_word": False, "lstrip": False, "rstrip": False}
         | {"normalized": False, "special": True}
