@@ -8,6 +8,7 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.models.build import build
+from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
@@ -46,14 +47,16 @@ def test_a_decoder_generates(tmp_path: Path) -> None:
     )
 
 
-def test_a_model_without_a_pipeline_is_refused(tmp_path: Path) -> None:
+def test_an_encoder_without_a_head_embeds(tmp_path: Path) -> None:
     small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     settings = codec.preset(
         "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "none"}}
     )
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
-    with pytest.raises(RegardError, match=r"'encoder_only' \(task 'embed'\) has no pipeline yet"):
-        load(tmp_path / "m")
+    assert isinstance(load(tmp_path / "m"), Embedder)
+
+
+def test_a_model_without_a_pipeline_is_refused() -> None:
     restoring = make_translator_settings(task="restore")
     with pytest.raises(RegardError, match="task is 'restore'"):
         Translator(make_encoder_decoder(restoring), make_tokenizers(), restoring)
