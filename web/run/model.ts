@@ -178,22 +178,22 @@ export class Model {
           list.push({ row, id, sum: sum + logprob });
         candidates.set(sentence, list);
       });
-      const kept: { row: number; state: (typeof open)[number] }[] = [];
+      const extended: { row: number; state: (typeof open)[number] }[] = [];
       for (const [sentence, list] of candidates) {
         list.sort((a, b) => b.sum - a.sum);
-        let free = beam;
-        for (const { row, id, sum } of list) {
-          if (!free) break;
-          const ids = id === eos ? open[row].ids : [...open[row].ids, id];
+        let free = beam; // as in Python: eos among the best `beam` candidates ends, the best `beam` others stay open
+        list.forEach(({ row, id, sum }, rank) => {
           const length = open[row].ids.length + 1;
           if (id === eos || length >= sentence.limit) {
-            if (sum / length > sentence.best.score) sentence.best = { score: sum / length, ids };
-          } else if (sum / sentence.limit > sentence.best.score) {
-            kept.push({ row, state: { sentence, ids, sum } });
+            if (rank >= beam || sum / length <= sentence.best.score) return;
+            sentence.best = { score: sum / length, ids: id === eos ? open[row].ids : [...open[row].ids, id] };
+          } else if (free-- > 0) {
+            extended.push({ row, state: { sentence, ids: [...open[row].ids, id], sum } });
           }
-          free--;
-        }
+        });
       }
+      // The bound of the Python search: at best a hypothesis reaches its maximum length at no cost.
+      const kept = extended.filter(({ state: { sentence, sum } }) => sum / sentence.limit > sentence.best.score);
       const rows = kept.map(({ row }) => row);
       cache = this.select(next, rows);
       memory = this.select(memory, rows);
