@@ -76,3 +76,11 @@ def test_damaged_pooling_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "embedding.json").write_text(content, encoding="utf-8")
     with pytest.raises(DamagedError):
         read_pooling(tmp_path)
+
+
+def test_attention_is_recorded() -> None:
+    model, settings = make_parts()
+    embedder = Embedder(model, make_tokenizers(), settings)
+    attention = embedder.record(TEXTS[0])
+    (row,) = embedder.encode_rows([TEXTS[0]])
+    assert attention["encoder.0.self"].shape == (4, len(row), len(row))

@@ -21,6 +21,7 @@ from regard.decode.protocol import nan_error
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import pool_states
+from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, batch_by_length, pad
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
@@ -133,6 +134,11 @@ class Embedder(Pipeline):
         similarities = compute_similarities(self.embed([query]), self.embed(corpus))[0]
         order = np.argsort(-similarities, kind="stable")[:n_best]
         return [Match(int(index), corpus[index], float(similarities[index])) for index in order]
+
+    def record(self, text: str) -> RecordedAttention:
+        """Record the attention of the model while it reads a text."""
+        (row,) = self.encode_rows([text])
+        return record_attention(self.model, self.tokenizers, source=row)
 
     def encode_rows(self, texts: Sequence[str]) -> list[list[int]]:
         """Return [cls] + text + [sep] of each text, truncated to the maximum length."""
