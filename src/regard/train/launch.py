@@ -215,14 +215,13 @@ class _Launcher(LogsSpecs):
 
     def _list_processes(self) -> list[int]:
         """Return the process ids of the ranks, also of those that have not reported yet, where the system tells it."""
-        mark = f"{FOLDER_VARIABLE}={self.folder}".encode()
-        try:
-            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            return [
-                int(child) for child in children if mark in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-            ]
-        except OSError:  # one has just ended, or there is no such folder
-            return []
+        mark, processes = f"{FOLDER_VARIABLE}={self.folder}".encode(), []
+        with contextlib.suppress(FileNotFoundError):
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                with contextlib.suppress(OSError):  # it has just ended
+                    if mark in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+                        processes.append(int(child))
+        return processes
 
     @contextmanager
     def read_log(self) -> Iterator[None]:
