@@ -1,6 +1,7 @@
 """Whole texts of a text generator: several prompts, every search, a draft model, forbidden phrases."""
 
 import pytest
+import torch
 
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, Unigram, WordLevel
@@ -30,6 +31,40 @@ def test_a_batch_of_prompts_generates_as_each_alone(size: int) -> None:
             assert prompt + result.text == prompt + "".join(
                 text_generator.stream(prompt, max_new_tokens=9, filters=Filters(temperature=0))
             )
+
+
+@pytest.mark.parametrize(
+    "filters", [Filters(temperature=0), Filters(temperature=0, no_repeat_ngram=2), Filters(top_p=0.9)]
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_prompts_of_different_lengths_share_a_batch_and_keep_their_texts(filters: Filters, count: int) -> None:
+    text_generator = make_text_generator()
+    prompts = [*PROMPTS, "Two young men"]
+    seeds = list(range(len(prompts)))
+    search = Sampling(count, filters)
+    steps = count_steps(text_generator)
+    batched = text_generator.generate(prompts, max_new_tokens=9, search=search, seed=seeds, n_best=count)
+    assert len(steps) <= 2 * 9  # two batches: alone, six prompts need up to 54 steps
+    for prompt, seed, result in zip(prompts, seeds, batched, strict=True):
+        (alone,) = text_generator.generate([prompt], max_new_tokens=9, search=search, seed=[seed], n_best=count)
+        assert (result.tokens, [other.tokens for other in result.alternatives]) == (
+            alone.tokens,
+            [other.tokens for other in alone.alternatives],
+        )
+
+
+def count_steps(text_generator: TextGenerator) -> list[torch.Size]:
+    """Return a list that grows by the shape of the tokens whenever the model reads some."""
+    shapes: list[torch.Size] = []
+    text_generator.model.decoder.register_forward_pre_hook(lambda _, inputs: shapes.append(inputs[0].shape))
+    return shapes
+
+
+def test_one_seed_per_prompt_is_counted() -> None:
+    with pytest.raises(RegardError, match="2 seeds for 5 texts"):
+        make_text_generator().generate(PROMPTS, seed=[1, 2])
+    with pytest.raises(RegardError, match="one seed"):
+        make_text_generator().generate(PROMPTS[:1], search=StochasticBeam(2), seed=[1])
 
 
 @pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])

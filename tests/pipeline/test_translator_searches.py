@@ -329,3 +329,14 @@ def test_every_chunk_has_its_own_seed() -> None:
         for translation in translator.translate(repeated_texts[:4], search=Sampling(), max_length=MAX_LENGTH, seed=1)
     ]
     assert translations[:4] != translations[4:8] != translations[8:]
+
+
+def test_with_one_seed_per_text_a_translation_does_not_depend_on_its_neighbours() -> None:
+    translator, search = make_translator(), Sampling(2, Filters(top_p=0.9))
+    seeds = [7, 8, 7]
+    together = translator.translate(TEXTS[:3], search, max_length=MAX_LENGTH, seed=seeds, n_best=2)
+    for text, seed, result in zip(TEXTS, seeds, together, strict=False):
+        (alone,) = translator.translate([text], search, max_length=MAX_LENGTH, seed=[seed], n_best=2)
+        assert all_texts(result) == all_texts(alone)
+    with pytest.raises(RegardError, match="one seed"):
+        list(translator.translate_iter(TEXTS, search, seed=[1]))

@@ -15,6 +15,7 @@ log-probabilities, because logits have no natural zero: adding a constant to all
 distribution.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,7 @@ FILTER_ORDER = (
 )
 MASS_TOLERANCE = 1e-6  # five tokens of probability 0.1 reach a mass of 0.5, though their float32 sum may not
 NUCLEUS_HEAD_SIZE = 256  # top-p first tries this number of likeliest tokens, before it sorts the vocabulary
+Generators = torch.Generator | Sequence[torch.Generator]  # one for all rows, or one for each
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,16 @@ class Filters:
                 stages.append((name, filters.probabilities(filters.apply_penalties(logprobs, history))))
         return stages
 
-    def draw(self, logits: Tensor, generator: torch.Generator) -> Tensor:
-        """Sample one token per row: (R, V) -> (R, 1)."""
+    def draw(self, logits: Tensor, generator: Generators) -> Tensor:
+        """Sample one token per row: (R, V) -> (R, 1).
+
+        With one generator per row, the token of a row depends on its own logits and generator only.
+        """
         if self.temperature == 0:
             return argmax(logits)
+        if not isinstance(generator, torch.Generator):
+            rows = zip(logits.split(1), generator, strict=True)
+            return torch.cat([self.draw(row_logits, row_generator) for row_logits, row_generator in rows])
         probabilities, tokens = self.candidates(logits)
         columns = draw(probabilities, generator)
         return columns if tokens is None else tokens.gather(1, columns)

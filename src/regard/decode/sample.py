@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.filters import Filters
+from regard.decode.filters import Filters, Generators
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
 from regard.decode.trace import SamplingStep, SamplingTrace
@@ -24,7 +24,7 @@ def iter_sample(
     *,
     eos: int,
     max_lengths: Sequence[int],
-    generator: torch.Generator,
+    generator: Generators,
     filters: Filters | None = None,
     suppressed: Tensor | None = None,
     trace: SamplingTrace | None = None,
@@ -39,7 +39,8 @@ def iter_sample(
         prompt: Tokens (R, k) that the model reads first. Filters that need the history see them, too.
         eos: The end-of-sequence token; it ends a row.
         max_lengths: Maximum number of generated tokens of each row, eos included.
-        generator: Random number generator on the device of `prompt`.
+        generator: Random number generator on the device of `prompt`, or one for each row: a row then depends on no
+            other row.
         filters: Changes to the distribution before a token is drawn; None: no filters.
         suppressed: Token ids (n) that are never generated.
         trace: Records how every token was drawn; the tokens are those of a search without a trace.
@@ -63,7 +64,10 @@ def iter_sample(
         if filters.needs_history:
             allowed = filters.apply_penalties(allowed, history)
         if trace is None:
-            tokens = filters.draw(allowed, generator)  # (R, 1)
+            open_generators = generator if isinstance(generator, torch.Generator) else [generator[row] for row in rows]
+            tokens = filters.draw(allowed, open_generators)  # (R, 1)
+        elif not isinstance(generator, torch.Generator):
+            raise RegardError("Sampling with one generator per row cannot be traced.", fix="Pass one generator.")
         else:
             tokens = _draw_traced(trace, rows, filters, logprobs, allowed, history, generator)  # (R, 1)
         columns = (tokens.double(), logprobs.gather(1, tokens).double(), allowed.gather(1, tokens).double())
@@ -129,7 +133,7 @@ def sample(
     *,
     eos: int,
     max_lengths: Sequence[int],
-    generator: torch.Generator,
+    generator: Generators,
     filters: Filters | None = None,
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,

@@ -3,24 +3,34 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import groupby
 from typing import TypedDict, Unpack, overload
 
 import torch
+from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
-from regard.decode.filters import Filters
-from regard.decode.protocol import Hypothesis
+from regard.decode.filters import Filters, Generators
+from regard.decode.protocol import Hypothesis, Step
 from regard.decode.speculative import SpeculativeResult, speculative
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
+from regard.nn.kv_cache import DecodingState
 from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.encoding import Pipeline, add_bos, as_list, check_list
 from regard.pipeline.results import GeneratedText, make_result
-from regard.pipeline.search import Sampling, Search, SearchInput, make_generator, stream_text
+from regard.pipeline.search import (
+    Sampling,
+    Search,
+    SearchInput,
+    Seed,
+    make_generator,
+    make_generators,
+    select_generators,
+    stream_text,
+)
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -34,7 +44,7 @@ class GenerateOptions(TypedDict, total=False):
     n_best: int
     forbidden: Sequence[str]
     max_rows: int
-    seed: int | None
+    seed: Seed
 
 
 class TextGenerator(Pipeline):
@@ -111,7 +121,7 @@ class TextGenerator(Pipeline):
         n_best: int = 1,
         forbidden: Sequence[str] = (),
         max_rows: int = 64,
-        seed: int | None = None,
+        seed: Seed = None,
     ) -> GeneratedText | list[GeneratedText]:
         """Continue one prompt or each of several prompts.
 
@@ -121,19 +131,21 @@ class TextGenerator(Pipeline):
             search: Search strategy (`regard.pipeline.search`); the default samples as `stream` does.
             n_best: Number of texts per prompt: the best, and the next ones as its `alternatives`.
             forbidden: Phrases that no text may contain.
-            max_rows: Maximum number of rows in a batch. A batch holds prompts of equal length.
-            seed: Random seed of a search that samples.
+            max_rows: Maximum number of rows in a batch; prompts of similar length share one.
+            seed: Random seed of a search that samples. With a list of one seed for each prompt, a text does not depend
+                on the other prompts.
 
         Returns:
             The text for one prompt, or a list with that of each prompt in their order, without the prompts.
         """
         check_list(forbidden, "phrase", "forbidden")
         prompt_ids = self.encode_prompts(as_list(prompts), max_new_tokens)
-        generator = make_generator(seed, self.device)
+        generators = make_generators(seed, self.device, len(prompt_ids))
         results: list[GeneratedText | None] = [None] * len(prompt_ids)
         with self.prepared(), torch.inference_mode():
-            for indices in _batch_equal_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
+            for indices in _batch_similar_lengths(prompt_ids, max(1, max_rows // max(1, search.rows_per_text))):
                 batch_ids = [prompt_ids[index] for index in indices]
+                generator = select_generators(generators, indices)
                 outputs = self._find(
                     batch_ids, max_new_tokens, search, n_best=n_best, forbidden=forbidden, generator=generator
                 )
@@ -213,18 +225,24 @@ class TextGenerator(Pipeline):
         self,
         prompt_ids: list[list[int]],
         max_new_tokens: int,
-        generator: torch.Generator,
+        generator: Generators,
         forbidden: Sequence[str] = (),
     ) -> SearchInput:
-        """Return the input of a search over continuations of prompts that have the same length."""
+        """Return the input of a search over continuations of prompts, which may have different lengths."""
         tokenizer = self.tokenizers.source
-        prompt = torch.tensor(prompt_ids, device=self.device)  # (B, k)
-        state = self.model.start(prompt.size(1) + max_new_tokens)
+        max_length = max(map(len, prompt_ids))
+        pad = tokenizer.specials.pad
+        # Padding comes first: what a search generates follows the prompt, and filters read both as one history.
+        prompt = torch.tensor(
+            [[pad] * (max_length - len(ids)) + ids for ids in prompt_ids], device=self.device
+        )  # (B, k)
+        state = self.model.start(max_length + max_new_tokens)
+        step = self._decoder.step
+        if any(len(ids) < max_length for ids in prompt_ids):
+            step = _step_with_padded_prompts(step, pad)
         suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self.device)
         max_lengths = [max_new_tokens] * len(prompt_ids)
-        inputs = SearchInput(
-            self._decoder.step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator
-        )
+        inputs = SearchInput(step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator)
         return Constraints(forbidden=forbidden).apply(inputs, tokenizer, range(len(prompt_ids)))
 
     def _find(
@@ -235,7 +253,7 @@ class TextGenerator(Pipeline):
         *,
         n_best: int,
         forbidden: Sequence[str],
-        generator: torch.Generator,
+        generator: Generators,
     ) -> list[list[Hypothesis]]:
         """Search for the continuations of a batch; other engines override this."""
         inputs = self.make_search_input(prompt_ids, max_new_tokens, generator, forbidden)
@@ -274,13 +292,42 @@ class TextGenerator(Pipeline):
         )
 
 
-def _batch_equal_lengths(prompt_ids: list[list[int]], batch_size: int) -> Iterator[list[int]]:
-    """Group the indices of prompts that have the same number of tokens, at most `batch_size` in a group.
+def _batch_similar_lengths(prompt_ids: list[list[int]], batch_size: int) -> Iterator[list[int]]:
+    """Group the indices of prompts of similar length, at most `batch_size` in a group.
 
-    >>> list(_batch_equal_lengths([[1], [1, 2], [3], [4]], 2))
-    [[0, 2], [3], [1]]
+    A group also ends where padding would be more than half of its longest row: reading it would cost more than a step.
+
+    >>> list(_batch_similar_lengths([[1], [1, 2], [3], [4], [5] * 9], 3))
+    [[0, 2, 3], [1], [4]]
     """
-    order = sorted(range(len(prompt_ids)), key=lambda index: len(prompt_ids[index]))
-    for _, group in groupby(order, key=lambda index: len(prompt_ids[index])):
-        indices = list(group)
-        yield from (indices[start : start + batch_size] for start in range(0, len(indices), batch_size))
+    group: list[int] = []
+    for index in sorted(range(len(prompt_ids)), key=lambda index: len(prompt_ids[index])):
+        if group and (len(group) == batch_size or 2 * len(prompt_ids[group[0]]) < len(prompt_ids[index])):
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group
+
+
+def _step_with_padded_prompts(step: Step[DecodingState], pad: int) -> Step[DecodingState]:
+    """Return a step that reads prompts with padding before them in its first call.
+
+    The model reads them with the padding behind, where no token of the prompt attends to it, and the padding is then
+    removed from the state: every row continues at its own length.
+    """
+    has_read_prompts = False
+
+    def padded_step(tokens: Tensor, state: DecodingState) -> Tensor:
+        nonlocal has_read_prompts
+        if has_read_prompts:
+            return step(tokens, state)
+        has_read_prompts = True
+        lengths = (tokens != pad).sum(dim=1)  # (R)
+        columns = torch.arange(tokens.size(1), device=tokens.device)  # (k)
+        rows = torch.arange(tokens.size(0), device=tokens.device)[:, None]  # (R, 1)
+        logits = step(tokens[rows, (columns - lengths[:, None]) % tokens.size(1)], state)  # (R, k, V)
+        state.crop(lengths.tolist())
+        return logits[rows, (columns + lengths[:, None]) % tokens.size(1)]  # padding first again
+
+    return padded_step

@@ -19,7 +19,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.decode.beam import beam
 from regard.decode.diverse import diverse_beam
-from regard.decode.filters import Filters
+from regard.decode.filters import Filters, Generators
 from regard.decode.greedy import greedy
 from regard.decode.grid_beam import grid_beam
 from regard.decode.length_penalty import LengthPenalty
@@ -30,6 +30,7 @@ from regard.decode.trace import Trace
 from regard.text.detokenize import StreamingDecoder
 
 Phrase = tuple[int, ...]
+Seed = int | Sequence[int | None] | None  # one for all texts, or one for each
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class SearchInput:
     """Maximum number of generated tokens of each text, eos included."""
     suppressed: Tensor
     """Token ids that are never generated."""
-    generator: torch.Generator
-    """Random numbers of searches that sample."""
+    generator: Generators
+    """Random numbers of searches that sample: one generator, or one for each text."""
     n_best: int = 1
     """Number of hypotheses per text."""
     required: Sequence[Sequence[Phrase]] = ()
@@ -69,8 +70,10 @@ class SearchInput:
         if times > 1:
             self.state.reorder(index)
         max_lengths = [length for length in self.max_lengths for _ in range(times)]
-        prompt = self.prompt[index.to(self.prompt.device)]
-        return SearchInput(self.step, self.state, prompt, self.eos, max_lengths, self.suppressed, self.generator)
+        prompt, generator = self.prompt[index.to(self.prompt.device)], self.generator
+        if not isinstance(generator, torch.Generator):
+            generator = [text_generator for text_generator in generator for _ in range(times)]
+        return SearchInput(self.step, self.state, prompt, self.eos, max_lengths, self.suppressed, generator)
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class Sampling(Search):
             *repeated_inputs.model_arguments,
             **repeated_inputs.shared_arguments,
             filters=self.filters,
-            generator=inputs.generator,
+            generator=repeated_inputs.generator,
         )
         return [hypotheses[start : start + self.count] for start in range(0, len(hypotheses), self.count)]
 
@@ -208,6 +211,8 @@ class StochasticBeam(Search):
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """Return `beam_size` samples of each text in the order of sampling."""
         self._check(inputs, self.beam_size)
+        if not isinstance(inputs.generator, torch.Generator):
+            raise RegardError("StochasticBeam draws all texts with one seed.", fix="Give one seed, or use Sampling.")
         results = stochastic_beam(
             *inputs.model_arguments,
             **inputs.shared_arguments,
@@ -229,6 +234,23 @@ class MinimumBayesRisk(Sampling):
         """Return all samples in the order of sampling; the caller reranks them (`rerank_mbr`)."""
         self._check(inputs, self.count)
         return self.draw_samples(inputs)
+
+
+def make_generators(seed: Seed, device: torch.device, texts: int) -> Generators:
+    """Create one random generator, or one for each text if there is a list of seeds."""
+    if seed is None or isinstance(seed, int):
+        return make_generator(seed, device)
+    if len(seed) != texts:
+        raise RegardError(
+            f"{pluralize(len(seed), 'seed')} for {pluralize(texts, 'text')}.",
+            fix="Give one seed for all texts, or a list with one for each.",
+        )
+    return [make_generator(text_seed, device) for text_seed in seed]
+
+
+def select_generators(generators: Generators, indices: Sequence[int]) -> Generators:
+    """Return the generators of these texts; one generator for all texts stays."""
+    return generators if isinstance(generators, torch.Generator) else [generators[index] for index in indices]
 
 
 def make_generator(seed: int | None, device: torch.device) -> torch.Generator:

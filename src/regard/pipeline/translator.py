@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config import model as settings_of
-from regard.decode.filters import Filters
+from regard.decode.filters import Filters, Generators
 from regard.decode.protocol import Hypothesis, State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
@@ -28,7 +28,16 @@ from regard.pipeline.encoding import (
     pad,
 )
 from regard.pipeline.results import EMPTY, TranslatedDocument, Translation, make_result
-from regard.pipeline.search import Beam, Search, SearchInput, make_generator, stream_text
+from regard.pipeline.search import (
+    Beam,
+    Search,
+    SearchInput,
+    Seed,
+    make_generator,
+    make_generators,
+    select_generators,
+    stream_text,
+)
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
@@ -47,7 +56,7 @@ class TranslateOptions(TypedDict, total=False):
     max_length: int | None
     target_language: TargetLanguage
     batch_tokens: int
-    seed: int | None
+    seed: Seed
     with_scores: bool
     report: Callable[[int], None] | None
 
@@ -97,7 +106,7 @@ class Translator(Pipeline):
         max_length: int | None = None,
         target_language: TargetLanguage = None,
         batch_tokens: int = 4096,
-        seed: int | None = None,
+        seed: Seed = None,
         with_scores: bool = True,
         report: Callable[[int], None] | None = None,
     ) -> Translation | list[Translation]:
@@ -113,6 +122,7 @@ class Translator(Pipeline):
             target_language: Language to translate into, one for all texts or one for each (multilingual models).
             batch_tokens: Maximum number of source tokens in a batch, padding and beams included.
             seed: Random seed of a search that samples; the same seed, texts and batches give the same translations.
+                With a list of one seed for each text, a translation does not depend on the other texts.
             with_scores: Whether results need `score` and `logprobs`. Without them CTranslate2 saves a pass; PyTorch
                 computes them in any case.
             report: Called after each batch with the number of texts that it finished.
@@ -134,7 +144,7 @@ class Translator(Pipeline):
         nonempty = [index for index, source in enumerate(sources) if source]
         if report is not None and len(nonempty) < len(sources):
             report(len(sources) - len(nonempty))
-        generator, target = make_generator(seed, self.device), self.tokenizers.target
+        generators, target = make_generators(seed, self.device, len(sources)), self.tokenizers.target
         rows_per_text = self._count_rows(search) * (constraints.beam_multiplier(target) if constraints else 1)
         with self.prepared(), torch.inference_mode():
             for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
@@ -146,7 +156,7 @@ class Translator(Pipeline):
                     n_best=n_best,
                     indices=indices,
                     constraints=constraints,
-                    generator=generator,
+                    generator=select_generators(generators, indices),
                     with_scores=with_scores,
                 )
                 for index, hypotheses in zip(indices, results, strict=True):
@@ -176,8 +186,13 @@ class Translator(Pipeline):
         Yields:
             One translation for each text, in their order.
         """
+        seed = options.get("seed")
+        if not (seed is None or isinstance(seed, int)):
+            raise RegardError(
+                "`translate_iter` takes one seed for all texts.", fix="Use `translate` for a list of seeds."
+            )
         for number, chunk in enumerate(chunks(texts, chunk_size)):
-            chunk_options: TranslateOptions = {**options, "seed": chunk_seed(options.get("seed"), number)}
+            chunk_options: TranslateOptions = {**options, "seed": chunk_seed(seed, number)}
             yield from self.translate(chunk, search, **chunk_options)
 
     def translate_document(
@@ -284,9 +299,7 @@ class Translator(Pipeline):
         """
         return self._decoder.step, self.model.start(source, valid, capacity=capacity)
 
-    def make_search_input(
-        self, sources: list[list[int]], max_lengths: list[int], generator: torch.Generator
-    ) -> SearchInput:
+    def make_search_input(self, sources: list[list[int]], max_lengths: list[int], generator: Generators) -> SearchInput:
         """Encode sources and return the input of a search over their translations."""
         specials = self.tokenizers.target.specials
         source, valid = pad(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
@@ -308,7 +321,7 @@ class Translator(Pipeline):
         n_best: int,
         indices: Sequence[int],
         constraints: Constraints | None,
-        generator: torch.Generator,
+        generator: Generators,
         with_scores: bool,  # noqa: ARG002 - this engine always has them
     ) -> list[list[Hypothesis]]:
         """Search for the translations of a batch; other engines override this."""
