@@ -1,6 +1,6 @@
 """Continue prompts with a decoder-only model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypedDict, Unpack, overload
@@ -26,6 +26,7 @@ from regard.pipeline.search import (
     Search,
     SearchInput,
     Seed,
+    TextStream,
     make_generator,
     make_generators,
     select_generators,
@@ -79,7 +80,7 @@ class TextGenerator(Pipeline):
         *,
         filters: Filters = DEFAULT_FILTERS,
         seed: int | None = None,
-    ) -> Iterator[str]:
+    ) -> TextStream:
         """Sample a continuation and yield it as it is generated, without the prompt.
 
         The text ends with eos or after `max_new_tokens` tokens. The model computes a step only when the caller asks for
@@ -93,7 +94,11 @@ class TextGenerator(Pipeline):
             seed: Random seed; without one, every call samples another text.
         """
         (prompt_ids,) = self.encode_prompts([prompt], max_new_tokens)  # errors are raised here, not at `next`
-        return self._stream(prompt_ids, max_new_tokens, filters, make_generator(seed, self.device))
+        generator = make_generator(seed, self.device)
+        return TextStream(
+            lambda tokens: self._stream(prompt_ids, max_new_tokens, filters, generator, tokens),
+            self.tokenizers.source.specials.eos,
+        )
 
     @overload
     def generate(  # type: ignore[overload-overlap]
@@ -261,14 +266,19 @@ class TextGenerator(Pipeline):
 
     @torch.inference_mode()
     def _stream(
-        self, prompt_ids: list[int], max_new_tokens: int, filters: Filters, generator: torch.Generator
-    ) -> Iterator[str]:
+        self,
+        prompt_ids: list[int],
+        max_new_tokens: int,
+        filters: Filters,
+        generator: torch.Generator,
+        tokens: list[int],
+    ) -> Generator[str, None, None]:
         detokenizer = self.tokenizers.source.make_streaming_decoder()
         for token in prompt_ids:
             detokenizer.push(token)  # the prompt decides whether the continuation begins with a space
         with self.prepared():
             inputs = self.make_search_input([prompt_ids], max_new_tokens, generator)
-            yield from stream_text(inputs, filters, detokenizer)
+            yield from stream_text(inputs, filters, detokenizer, tokens)
 
     def encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
         """Encode prompts as [bos] + prompt and check their lengths."""

@@ -8,7 +8,7 @@ A strategy takes a `SearchInput` (a started model, one row per text) and returns
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -263,14 +263,40 @@ def make_generator(seed: int | None, device: torch.device) -> torch.Generator:
     return generator
 
 
-def stream_text(inputs: SearchInput, filters: Filters, detokenizer: StreamingDecoder) -> Iterator[str]:
-    """Sample one text and yield it as it is generated, never half a character.
+class TextStream(Iterator[str]):
+    """A text that is generated while the caller reads it; the model computes a step only when more text is asked for.
 
-    The model computes a step only when the caller asks for more text.
+    Args:
+        parts: Yields the text, and appends every token to the list that it is called with.
+        eos: The token that ends a text.
     """
+
+    def __init__(self, parts: Callable[[list[int]], Generator[str, None, None]], eos: int) -> None:
+        self.tokens: list[int] = []
+        self._parts, self._eos = parts(self.tokens), eos
+
+    @property
+    def ended(self) -> bool:
+        """Whether the model has generated eos; at the end of the stream, False means the maximum length."""
+        return self.tokens[-1:] == [self._eos]
+
+    def __next__(self) -> str:
+        return next(self._parts)
+
+    def close(self) -> None:
+        """End the stream: nothing more is computed."""
+        self._parts.close()
+
+
+def stream_text(
+    inputs: SearchInput, filters: Filters, detokenizer: StreamingDecoder, tokens: list[int]
+) -> Generator[str, None, None]:
+    """Sample one text and yield it as it is generated, never half a character; appends to `tokens`."""
     steps = iter_sample(*inputs.model_arguments, **inputs.shared_arguments, generator=inputs.generator, filters=filters)
     for (sampled_token,) in steps:
-        if sampled_token is not None and (text := detokenizer.push(sampled_token[0])):
-            yield text
+        if sampled_token is not None:
+            tokens.append(sampled_token[0])
+            if text := detokenizer.push(sampled_token[0]):
+                yield text
     if rest := detokenizer.finish():
         yield rest

@@ -1,7 +1,7 @@
 """Translate texts with an encoder-decoder."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
@@ -33,6 +33,7 @@ from regard.pipeline.search import (
     Search,
     SearchInput,
     Seed,
+    TextStream,
     make_generator,
     make_generators,
     select_generators,
@@ -218,7 +219,7 @@ class Translator(Pipeline):
         max_length: int | None = None,
         target_language: TargetLanguage = None,
         seed: int | None = None,
-    ) -> Iterator[str]:
+    ) -> TextStream:
         """Translate one text and yield the translation as it is generated.
 
         The model computes a step only when the caller asks for more text.
@@ -232,9 +233,11 @@ class Translator(Pipeline):
         """
         sources = self.encode_sources([text], target_language)
         max_lengths = self.resolve_max_lengths(sources, max_length)  # errors are raised here, not at the first `next`
-        if not sources[0]:
-            return iter(())
-        return self._stream(sources, max_lengths, filters, make_generator(seed, self.device))
+        generator = make_generator(seed, self.device)
+        return TextStream(
+            lambda tokens: self._stream(sources, max_lengths, filters, generator, tokens),
+            self.tokenizers.target.specials.eos,
+        )
 
     def record(
         self, text: str, translation: str | Translation | None = None, *, target_language: TargetLanguage = None
@@ -332,8 +335,15 @@ class Translator(Pipeline):
 
     @torch.inference_mode()
     def _stream(
-        self, sources: list[list[int]], max_lengths: list[int], filters: Filters, generator: torch.Generator
-    ) -> Iterator[str]:
+        self,
+        sources: list[list[int]],
+        max_lengths: list[int],
+        filters: Filters,
+        generator: torch.Generator,
+        tokens: list[int],
+    ) -> Generator[str, None, None]:
+        if not sources[0]:
+            return  # an empty text has an empty translation
         with self.prepared():
             inputs = self.make_search_input(sources, max_lengths, generator)
-            yield from stream_text(inputs, filters, self.tokenizers.target.make_streaming_decoder())
+            yield from stream_text(inputs, filters, self.tokenizers.target.make_streaming_decoder(), tokens)

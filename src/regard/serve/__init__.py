@@ -1,0 +1,1 @@
+"""A model folder as a service: HTTP routes, batches of requests, limits, keys, metrics."""

@@ -1,0 +1,133 @@
+"""The application: routes, and what stands before them."""
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from regard.base.version import __version__
+from regard.serve import libretranslate, openai
+from regard.serve.security import App, Guard, Message, Receive, Scope, Send
+from regard.serve.settings import ServeSettings, read_keys
+from regard.serve.state import ServerState
+
+logger = logging.getLogger("regard.serve")
+DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
+
+
+def make_app(settings: ServeSettings) -> App:
+    """Return the ASGI application of a server."""
+    state = ServerState(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await state.start()
+        yield
+        await state.stop()
+
+    app = FastAPI(title="Regard", version=__version__, description=DESCRIPTION, lifespan=lifespan)
+    app.state.server = state
+    app.include_router(libretranslate.make_router(state))
+    app.include_router(openai.make_router(state))
+    _add_operations(app, state)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_exception_handler(RequestValidationError, _answer_invalid_request)
+    routes = frozenset(route.path for route in app.routes if hasattr(route, "path"))
+    observed = _Observer(app, state, routes)
+    keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
+    return Guard(
+        observed,
+        keys=keys,
+        open_routes=frozenset(settings.open_routes),
+        body_bytes=settings.limits.body_bytes,
+        requests_per_minute=settings.requests_per_minute,
+        refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
+    )
+
+
+def _add_operations(app: FastAPI, state: ServerState) -> None:
+    @app.get("/health", tags=["operations"], summary="Whether the process is alive")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/ready", tags=["operations"], summary="Whether all models are loaded and warm")
+    async def ready() -> dict[str, str]:
+        if not state.is_ready:
+            raise HTTPException(503, "not ready", {"Retry-After": "1"})
+        return {"status": "ready"}
+
+    @app.get("/metrics", tags=["operations"], summary="Prometheus metrics")
+    async def metrics() -> Response:
+        for name, model in state.models.items():
+            state.metrics.waiting.labels(name).set(model.batcher.waiting)
+            state.metrics.running.labels(name).set(model.batcher.running)
+        return PlainTextResponse(state.metrics.render(), media_type="text/plain; version=0.0.4")
+
+    @app.post("/reload/{name}", tags=["operations"], summary="Load a model's folder again without a pause")
+    async def reload(name: str) -> dict[str, str]:
+        await state.reload(name)
+        return {"status": "reloaded"}
+
+
+class _Observer:
+    """ASGI middleware: one line in the log and one count in the metrics for each request."""
+
+    def __init__(self, app: App, state: ServerState, routes: frozenset[str]) -> None:
+        self.app, self.state, self.routes = app, state, routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 0
+
+        async def observed_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed_send)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")  # a path of the client is no label
+            seconds = time.perf_counter() - start
+            metrics = self.state.metrics
+            metrics.requests.labels(route, str(status or "closed")).inc()
+            metrics.latency.labels(route).observe(seconds)
+            request_state = scope.get("state", {})
+            if (key := request_state.get("key")) is not None:
+                metrics.key_requests.labels(key).inc()
+            logger.info(
+                "request",
+                extra={
+                    "request_id": request_state.get("request_id"),
+                    "method": scope["method"],
+                    "route": route,
+                    "status": status,
+                    "milliseconds": round(1000 * seconds, 1),
+                },
+            )
+
+
+async def _answer_http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for it
+    return JSONResponse(_error_body(str(error.detail), error.status_code), error.status_code, error.headers)
+
+
+async def _answer_invalid_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
+    faults = [f"{'.'.join(str(part) for part in fault['loc'][1:])}: {fault['msg']}" for fault in error.errors()[:5]]
+    return JSONResponse(_error_body("; ".join(faults), 422), 422)
+
+
+def _error_body(text: str, status: int) -> dict[str, Any]:
+    """Return an error in a form that the clients of both conventions print."""
+    return {
+        "error": {"message": text, "type": "invalid_request_error" if status < 500 else "server_error", "code": status}
+    }

@@ -1,0 +1,248 @@
+"""Batches of requests: one model, one worker thread, a bounded queue.
+
+A batch holds requests with an equal key (the same search, n_best, maximum length ...), because the pipelines have one
+such option for all texts of a call. The oldest waiting request decides the key of the next batch, so that no request
+waits for ever; later ones with the same key join while the token budget lasts.
+
+An idle request starts at once. After a batch, the clients that just got an answer often send their next request within
+milliseconds; the batcher then waits for as many requests as the last batch had, at most `window` seconds. Without this
+wait, 32 clients in a closed loop fall into batches of 1, 31, 1, 31.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Value = TypeVar("Value")
+END = object()  # marks the end of a stream
+
+
+class QueueFullError(Exception):
+    """The queue holds as many requests as it may; the client should try again later."""
+
+
+class DeadlineError(Exception):
+    """The request waited longer than its deadline and was not started."""
+
+
+class StoppedError(Exception):
+    """The batcher takes no more requests."""
+
+
+@dataclass(eq=False)
+class _Waiting(Generic[Item, Result]):
+    key: Hashable
+    item: Item
+    tokens: int
+    arrival: float
+    deadline: float
+    future: "asyncio.Future[Result]" = field(repr=False)
+
+
+@dataclass(frozen=True)
+class BatchStats:
+    """How one batch went, for metrics."""
+
+    requests: int
+    tokens: int
+    queue_seconds: Sequence[float]  # of each request
+    seconds: float
+
+
+class Batcher(Generic[Item, Result]):
+    """Runs requests in batches on one worker thread. Create it inside a running event loop, or call `start` there.
+
+    Args:
+        run: Called on the worker thread with the key and the items of a batch; returns one result or one exception
+            for each item.
+        max_tokens: Token budget of a batch: the longest item times the number of items. A longer item runs alone.
+        max_requests: Maximum number of items in a batch.
+        max_waiting: Maximum number of waiting items.
+        window: Maximum seconds to wait for the clients of the last batch.
+        observe: Called in the event loop after each batch.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Hashable, list[Item]], Sequence[Result | Exception]],
+        *,
+        max_tokens: int,
+        max_requests: int,
+        max_waiting: int,
+        window: float,
+        observe: Callable[[BatchStats], None] = lambda _: None,
+    ) -> None:
+        self._run, self._observe = run, observe
+        self._max_tokens, self._max_requests, self._max_waiting = max_tokens, max_requests, max_waiting
+        self._window = window
+        self._waiting: deque[_Waiting[Item, Result]] = deque()
+        self._arrived = asyncio.Event()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._task: asyncio.Task[None] | None = None
+        self._last_size, self._last_end = 0, 0.0
+        self._streams = 0
+        self._running = 0
+        self.is_stopping = False
+
+    @property
+    def waiting(self) -> int:
+        """Number of items that wait."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """Number of items in the running batch, and open streams."""
+        return self._running + self._streams
+
+    def start(self) -> None:
+        """Start the loop in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._loop())
+
+    async def submit(self, key: Hashable, item: Item, *, tokens: int, timeout: float) -> Result:
+        """Wait for the result of an item. If the caller is cancelled, an item that still waits is dropped.
+
+        Raises:
+            QueueFullError: Too many items wait.
+            DeadlineError: The item did not start within `timeout` seconds.
+            StoppedError: The batcher is stopping.
+        """
+        results = await self.submit_all(key, [item], tokens=[tokens], timeout=timeout)
+        return results[0]
+
+    async def submit_all(
+        self, key: Hashable, items: Sequence[Item], *, tokens: Sequence[int], timeout: float
+    ) -> list[Result]:
+        """Wait for the results of several items of one request; all of them are queued, or none."""
+        if self.is_stopping:
+            raise StoppedError
+        if len(self._waiting) + len(items) > self._max_waiting:
+            raise QueueFullError
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        entries = [
+            _Waiting(key, item, count, now, now + timeout, loop.create_future())
+            for item, count in zip(items, tokens, strict=True)
+        ]
+        self._waiting.extend(entries)
+        self._arrived.set()
+        try:
+            return list(await asyncio.gather(*(entry.future for entry in entries)))
+        except BaseException:
+            for entry in entries:  # the others are of no use without the failed one
+                entry.future.cancel()
+            raise
+
+    async def call(self, function: Callable[[], Value]) -> Value:
+        """Run a function on the worker thread between two batches."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+
+    async def stream(self, start: Callable[[], Iterator[str]]) -> AsyncIterator[str]:
+        """Yield the parts of an iterator; each part is computed on the worker thread, between two batches.
+
+        Closing this generator closes the iterator, and the model computes nothing more.
+
+        Args:
+            start: Creates the iterator, on the worker thread.
+        """
+        if self.is_stopping:
+            raise StoppedError
+        if self._streams >= self._max_waiting:
+            raise QueueFullError
+        self._streams += 1
+        loop = asyncio.get_running_loop()
+        parts: Iterator[str] | None = None
+        try:
+            parts = await loop.run_in_executor(self._worker, start)
+            while (part := await loop.run_in_executor(self._worker, next, parts, END)) is not END:
+                yield part  # type: ignore[misc]
+        finally:
+            self._streams -= 1
+            if (close := getattr(parts, "close", None)) is not None:
+                self._worker.submit(close)
+
+    async def stop(self) -> None:
+        """Take no more items, finish those that wait, and end the worker thread."""
+        self.is_stopping = True
+        self._arrived.set()
+        if self._task is not None:
+            await self._task
+        while self._streams:
+            await asyncio.sleep(0.01)
+        self._worker.shutdown()
+
+    async def _loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._waiting:
+                if self.is_stopping:
+                    return
+                self._arrived.clear()
+                await self._arrived.wait()
+                continue
+            await self._wait_for_last_clients()
+            batch = self._take_batch(loop.time())
+            if not batch:
+                continue
+            self._running, start = len(batch), loop.time()
+            items = [entry.item for entry in batch]
+            results: Sequence[Any]
+            try:
+                results = await loop.run_in_executor(self._worker, self._run, batch[0].key, items)
+            except Exception as error:
+                results = [error] * len(batch)
+            self._running, self._last_size, self._last_end = 0, len(batch), loop.time()
+            for entry, result in zip(batch, results, strict=True):
+                if entry.future.done():
+                    continue  # the client has left
+                if isinstance(result, Exception):
+                    entry.future.set_exception(result)
+                else:
+                    entry.future.set_result(result)
+            queue_seconds = [start - entry.arrival for entry in batch]
+            tokens = sum(entry.tokens for entry in batch)
+            self._observe(BatchStats(len(batch), tokens, queue_seconds, self._last_end - start))
+
+    async def _wait_for_last_clients(self) -> None:
+        """Wait until as many requests wait as the last batch had, or the window is over."""
+        loop = asyncio.get_running_loop()
+        expected = min(self._last_size, self._max_requests)
+        end = self._last_end + self._window
+        while expected > 1 and len(self._waiting) < expected and not self.is_stopping:
+            remaining = end - loop.time()
+            if remaining <= 0:
+                return
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(remaining):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return
+
+    def _take_batch(self, now: float) -> list[_Waiting[Item, Result]]:
+        """Remove the next batch from the queue, and everything that is cancelled or too late."""
+        batch: list[_Waiting[Item, Result]] = []
+        kept: deque[_Waiting[Item, Result]] = deque()
+        longest = 0
+        for entry in self._waiting:
+            if entry.future.done():
+                continue
+            if entry.deadline < now:
+                entry.future.set_exception(DeadlineError())
+                continue
+            fits = not batch or (
+                entry.key == batch[0].key
+                and len(batch) < self._max_requests
+                and max(longest, entry.tokens) * (len(batch) + 1) <= self._max_tokens
+            )
+            if fits:
+                batch.append(entry)
+                longest = max(longest, entry.tokens)
+            else:
+                kept.append(entry)
+        self._waiting = kept
+        return batch

@@ -1,0 +1,270 @@
+"""Routes of LibreTranslate: /translate, /translate_file, /languages, /detect; with fields of Regard's own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, UploadFile
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import ValidationError
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.pipeline.results import GeneratedText, Translation
+from regard.pipeline.search import Beam
+from regard.serve.documents import translate_document
+from regard.serve.html_text import translate_html
+from regard.serve.model import Options, ServedModel, TextRequest, split_text
+from regard.serve.schemas import DetectRequest, TranslateRequest
+from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.stream import DONE, SSE_HEADERS, to_event
+
+TRANSLATION_MODEL = "translation model"
+DEFAULT_BEAM = 5
+LANGUAGE_NAMES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
+    "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+
+
+def make_router(state: ServerState) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter(tags=["LibreTranslate"])
+
+    @router.post(
+        "/translate",
+        summary="Translate one text or several",
+        openapi_extra={
+            "requestBody": {"content": {"application/json": {"schema": TranslateRequest.model_json_schema()}}}
+        },
+    )
+    async def translate(request: Request) -> Response:
+        body = await _read_request(request)
+        texts = [body.q] if isinstance(body.q, str) else body.q
+        state.check_texts(texts, body.alternatives + 1)
+        job = _make_job(state, body)
+        if body.stream:
+            return StreamingResponse(job.stream(texts), media_type="text/event-stream", headers=SSE_HEADERS)
+        answers = await asyncio.gather(*(job.translate(text) for text in texts))
+        return JSONResponse(_join_answers(answers, is_list=not isinstance(body.q, str)))
+
+    @router.post("/translate_file", summary="Translate a file and keep its structure")
+    async def translate_file(
+        file: UploadFile, source: str = "auto", target: str = "", model: str | None = None
+    ) -> Response:
+        content = await file.read()
+        job = _make_job(state, TranslateRequest(q="", source=source, target=target, model=model))
+
+        async def translate_texts(texts: list[str]) -> list[str]:
+            state.check_texts([], 1)
+            return [answer["translatedText"] for answer in await asyncio.gather(*map(job.translate, texts))]
+
+        result = await answer_errors(translate_document(file.filename or "", content, translate_texts))
+        return Response(result.content, media_type=result.media_type, headers=result.headers)
+
+    @router.get("/languages", summary="List the languages of the models")
+    async def languages() -> list[dict[str, Any]]:
+        targets: dict[str, set[str]] = {}
+        for model in state.models.values():
+            if model.kind == TRANSLATION_MODEL:
+                for source, target in _language_pairs(model):
+                    targets.setdefault(source, set()).add(target)
+        return [
+            {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": sorted(codes)}
+            for code, codes in sorted(targets.items())
+        ]
+
+    @router.post("/detect", summary="Detect the language of a text")
+    async def detect(body: DetectRequest) -> list[dict[str, Any]]:
+        state.check_texts([body.q], 1)
+        return await asyncio.to_thread(detect_language, body.q)
+
+    return router
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A translation request: its model and options."""
+
+    model: ServedModel
+    body: TranslateRequest
+    options: Options
+    target_language: str | None
+
+    async def translate(self, text: str) -> dict[str, Any]:
+        """Return the answer for one text."""
+        if self.body.format == "html":
+            return {"translatedText": await translate_html(text, self._translate_plain), "alternatives": []}
+        sentences = split_text(text)
+        results = await self._translate_sentences([sentence for sentence, _ in sentences])
+        spaces = [space for _, space in sentences]
+        answer: dict[str, Any] = {"translatedText": _join_texts(results, spaces, 0)}
+        if self.body.alternatives:
+            count = min(self.body.alternatives, max(len(result.alternatives) for result in results))
+            answer["alternatives"] = [_join_texts(results, spaces, number) for number in range(1, count + 1)]
+        return answer | self._describe(sentences, results)
+
+    async def stream(self, texts: list[str]) -> AsyncIterator[str]:
+        """Yield events: the text as it is generated in greedy search, else sentence by sentence."""
+        for index, text in enumerate(texts):
+            for sentence, space in split_text(text):
+                if self.options.search == Beam(1) and sentence:
+                    parts = self.model.batcher.stream(
+                        lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
+                            sentence, max_length=self.options.max_length, target_language=self.target_language
+                        )
+                    )
+                    async with aclosing(parts):  # type: ignore[type-var]
+                        async for part in parts:
+                            yield to_event({"index": index, "text": part})
+                elif sentence:
+                    (result,) = await self._translate_sentences([sentence])
+                    yield to_event({"index": index, "text": result.text})
+                if space:
+                    yield to_event({"index": index, "text": space})
+        yield DONE
+
+    async def _translate_plain(self, texts: list[str]) -> list[str]:
+        return [result["translatedText"] for result in await asyncio.gather(*map(self._as_plain().translate, texts))]
+
+    def _as_plain(self) -> "_Job":
+        return _Job(self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language)
+
+    async def _translate_sentences(self, sentences: list[str]) -> list[GeneratedText]:
+        body = self.body
+        requests = [
+            TextRequest(
+                sentence,
+                self.target_language,
+                prefix=body.prefix if number == 0 else "",
+                required=tuple(body.required) if number == 0 else (),
+                should_align=body.alignment,
+            )
+            for number, sentence in enumerate(sentences)
+        ]
+        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, requests))
+        return results
+
+    def _describe(self, sentences: list[tuple[str, str]], results: list[GeneratedText]) -> dict[str, Any]:
+        """Return the additional fields that the request asks for."""
+        body, fields = self.body, dict[str, Any]()
+        if body.scores:
+            fields["scores"] = [result.score for result in results]
+        if body.tokens:
+            fields["tokens"] = [list(result.token_texts) for result in results]
+        if body.confidence:
+            fields["confidence"] = [self.model.confidence(result) for result in results]
+        if body.alignment:
+            links, source_words, target_words = [], 0, 0
+            for (sentence, _), result in zip(sentences, results, strict=True):
+                pairs = result.alignment or () if isinstance(result, Translation) else ()
+                links += [[source + source_words, target + target_words] for source, target in pairs]
+                source_words += len(sentence.split())
+                target_words += len(result.text.split())
+            fields["alignment"] = links
+        return fields
+
+
+def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
+    limits = state.settings.limits
+    beam_size = body.beam_size or DEFAULT_BEAM
+    for name, value, limit in (
+        ("beam_size", beam_size, limits.beam_size),
+        ("required phrases", len(body.required), limits.stop),
+        ("forbidden phrases", len(body.forbidden), limits.stop),
+    ):
+        if value > limit:
+            raise HTTPException(422, f"A request may have {limit} {name}, this one has {value}.")
+    model = _choose_model(state, body)
+    n_best = body.alternatives + 1
+    options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden))
+    has_tags = bool(model.translator.tokenizers.source.specials.languages)
+    return _Job(model, body, options, (body.target or None) if has_tags else None)
+
+
+def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
+    """Return the model that translates between the languages of a request."""
+    if body.model is not None:
+        model = state.find(body.model)
+        check(lambda: model.translator)
+        return model
+    state.find(None, TRANSLATION_MODEL)
+    models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]
+    for model in models:
+        pairs = _language_pairs(model)
+        if not pairs or any(
+            body.source in ("auto", source) and body.target in ("", target) for source, target in pairs
+        ):
+            return model
+    known = ", ".join(sorted({f"{source}-{target}" for model in models for source, target in _language_pairs(model)}))
+    raise HTTPException(400, f"No model translates from {body.source[:20]} to {body.target[:20]}. Pairs: {known}.")
+
+
+def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
+    """Return the pairs (source, target) of a model; empty if its settings name no languages."""
+    languages = model.languages
+    if len(languages) == 2:
+        return [(languages[0], languages[1])]
+    return [(source, target) for source in languages for target in languages if source != target]
+
+
+async def _read_request(request: Request) -> TranslateRequest:
+    """Read JSON, or a form as LibreTranslate's own page sends it."""
+    content_type = request.headers.get("content-type", "")
+    try:
+        if content_type.startswith("application/json"):
+            return TranslateRequest.model_validate_json(await request.body())
+        form = await request.form(max_files=0, max_fields=50)
+        fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
+        if len(form.getlist("q")) > 1:
+            fields["q"] = form.getlist("q")
+        return TranslateRequest.model_validate(fields)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        raise HTTPException(422, "; ".join(faults[:5])) from None
+
+
+def _join_texts(results: list[GeneratedText], spaces: list[str], number: int) -> str:
+    """Join the sentences of the best translation (0), or of an alternative; a sentence without one stays."""
+    texts = [
+        result.alternatives[number - 1].text if 0 < number <= len(result.alternatives) else result.text
+        for result in results
+    ]
+    return "".join(text + space for text, space in zip(texts, spaces, strict=True))
+
+
+def _join_answers(answers: list[dict[str, Any]], *, is_list: bool) -> dict[str, Any]:
+    """Return one answer, or for a list of texts one answer whose fields are lists."""
+    if not is_list:
+        return answers[0]
+    return {name: [answer[name] for answer in answers] for name in (answers[0] if answers else ["translatedText"])}
+
+
+def detect_language(text: str) -> list[dict[str, Any]]:
+    """Return the most probable languages of a text.
+
+    Raises:
+        HTTPException: 501: the extra `language` is not installed.
+    """
+    try:
+        lingua = import_optional("lingua", "language", "Detecting languages")
+    except RegardError as error:
+        raise HTTPException(501, f"{error.what} {error.fix}") from None
+    values = _make_detector(lingua).compute_language_confidence_values(text)[:3]
+    return [
+        {"language": value.language.iso_code_639_1.name.lower(), "confidence": round(100 * value.value, 1)}
+        for value in values
+    ]
+
+
+_detectors: list[Any] = []
+
+
+def _make_detector(lingua: Any) -> Any:
+    if not _detectors:
+        _detectors.append(lingua.LanguageDetectorBuilder.from_all_languages().build())
+    return _detectors[0]

@@ -1,0 +1,203 @@
+"""A model in a server: its pipeline, its batcher, and requests in the form that a batch needs."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.decode.filters import Filters
+from regard.pipeline.constraints import Constraints
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.load import AnyPipeline, load
+from regard.pipeline.results import GeneratedText, Translation
+from regard.pipeline.search import Beam, Sampling, Search
+from regard.pipeline.translator import Translator
+from regard.pipeline.word_alignment import with_alignment
+from regard.serve.batcher import Batcher, BatchStats
+from regard.serve.chat import read_template
+from regard.serve.metrics import Metrics
+from regard.serve.settings import ServeSettings
+from regard.store.calibration import read_temperature
+from regard.store.model_folder import find_model
+from regard.text.sentences import split_sentences
+
+WARM_UP_TEXTS = ("a", "one two three four five six seven eight")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all requests of a batch have in common."""
+
+    search: Search
+    n_best: int = 1
+    max_length: int | None = None
+    forbidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """One text of a request."""
+
+    text: str
+    target_language: str | None = None
+    prefix: str = ""
+    required: tuple[str, ...] = ()
+    seed: int | None = None
+    should_align: bool = False
+
+
+class ServedModel:
+    """A loaded model that answers requests in batches.
+
+    Args:
+        name: Its name for clients.
+        folder: The model folder.
+        settings: Settings of the server.
+        metrics: Counters of the server.
+    """
+
+    def __init__(self, name: str, folder: Path, settings: ServeSettings, metrics: Metrics) -> None:
+        self.name, self.folder, self.settings = name, folder, settings
+        self.pipeline: AnyPipeline = load(folder)
+        self.temperature = read_temperature(find_model(folder))
+        self.version = find_model(folder).stat().st_mtime_ns
+        template = settings.chat_templates.get(name)
+        self.chat_template = None if template is None else read_template(template)
+        queue = settings.queue
+        self.batcher: Batcher[TextRequest, GeneratedText] = Batcher(
+            self._run,
+            max_tokens=queue.batch_tokens,
+            max_requests=queue.batch_texts,
+            max_waiting=queue.max_waiting,
+            window=queue.window_ms / 1000,
+            observe=lambda stats: self._observe(metrics, stats),
+        )
+
+    @property
+    def kind(self) -> str:
+        """What the model does: "translation model", "language model" ..."""
+        return self.pipeline.kind
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the model's settings: of a translator source and target, or all of a multilingual one."""
+        return tuple(self.pipeline.settings.languages)
+
+    def warm_up(self) -> None:
+        """Run the model once for each kind of work, so that the first client does not wait for it."""
+        if isinstance(self.pipeline, Translator):
+            language = next(iter(self.pipeline.tokenizers.source.specials.languages), None)
+            self.pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
+        elif isinstance(self.pipeline, TextGenerator):
+            self.pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
+
+    @property
+    def translator(self) -> Translator:
+        """The pipeline of a translation model.
+
+        Raises:
+            RegardError: The model has another task.
+        """
+        if not isinstance(self.pipeline, Translator):
+            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a translation model.")
+        return self.pipeline
+
+    @property
+    def generator(self) -> TextGenerator:
+        """The pipeline of a language model.
+
+        Raises:
+            RegardError: The model has another task.
+        """
+        if not isinstance(self.pipeline, TextGenerator):
+            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a language model.")
+        return self.pipeline
+
+    async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
+        """Answer the texts of one request, in batches with those of other clients."""
+        tokens = [self.count_tokens(request) * options.search.rows_per_text for request in requests]
+        return await self.batcher.submit_all(options, requests, tokens=tokens, timeout=self.settings.queue.timeout)
+
+    def count_tokens(self, request: TextRequest) -> int:
+        """Return the tokens that the model reads; raises `RegardError` for a text that it cannot read."""
+        if isinstance(self.pipeline, Translator):
+            (ids,) = self.pipeline.encode_sources([request.text], request.target_language)
+        else:
+            (ids,) = self.pipeline.tokenizers.source.encode_ids([request.text])
+        return max(1, len(ids))
+
+    def confidence(self, result: GeneratedText) -> list[float]:
+        """Return the probability of each token, calibrated by the temperature of the model folder."""
+        return [math.exp(logprob / self.temperature) for logprob in result.logprobs]
+
+    def _run(self, key: Hashable, requests: list[TextRequest]) -> Sequence[GeneratedText]:
+        assert isinstance(key, Options)  # noqa: S101 - `run` makes it
+        texts, seeds = [request.text for request in requests], [request.seed for request in requests]
+        if isinstance(self.pipeline, TextGenerator):
+            new_tokens = key.max_length or self.settings.limits.new_tokens
+            return self.pipeline.generate(
+                texts, new_tokens, key.search, n_best=key.n_best, forbidden=key.forbidden, seed=seeds
+            )
+        languages = [request.target_language for request in requests]
+        translations = self.translator.translate(
+            texts,
+            key.search,
+            n_best=key.n_best,
+            constraints=_make_constraints(key, requests),
+            max_length=key.max_length,
+            target_language=None if languages[0] is None else [language or "" for language in languages],
+            seed=seeds if isinstance(key.search, Sampling) else None,
+            batch_tokens=2 * self.settings.queue.batch_tokens,
+        )
+        return self._align(requests, translations)
+
+    def _align(self, requests: list[TextRequest], translations: list[Translation]) -> list[Translation]:
+        indices = [index for index, request in enumerate(requests) if request.should_align and translations[index].text]
+        if indices:
+            aligned = with_alignment(
+                self.translator,
+                [requests[index].text for index in indices],
+                [translations[index] for index in indices],
+            )
+            for index, translation in zip(indices, aligned, strict=True):
+                translations[index] = translation
+        return translations
+
+    def _observe(self, metrics: Metrics, stats: BatchStats) -> None:
+        metrics.batch_size.labels(self.name).observe(stats.requests)
+        for seconds in stats.queue_seconds:
+            metrics.queue_seconds.labels(self.name).observe(seconds)
+
+
+def _make_constraints(options: Options, requests: Sequence[TextRequest]) -> Constraints | None:
+    prefixes, required = [request.prefix for request in requests], [request.required for request in requests]
+    if not any(prefixes) and not any(required) and not options.forbidden:
+        return None
+    return Constraints(prefixes if any(prefixes) else None, required if any(required) else None, options.forbidden)
+
+
+def split_text(text: str) -> list[tuple[str, str]]:
+    """Split a text into sentences, each with the white space after it; joined, they are the text."""
+    return split_sentences(text) or [("", text)]
+
+
+def make_search(*, beam_size: int | None, filters: Filters | None, count: int) -> Search:
+    """Return the search of a request: sampling if it has filters, else a beam."""
+    if filters is not None:
+        return Sampling(count, filters)
+    return Beam(max(beam_size or 5, count))
+
+
+def describe(model: ServedModel) -> dict[str, Any]:
+    """Return what `/v1/models` says of a model."""
+    return {
+        "id": model.name,
+        "object": "model",
+        "created": model.version // 10**9,
+        "owned_by": "regard",
+        "task": model.pipeline.settings.task,
+        "languages": list(model.languages),
+        "parameters": model.pipeline.parameters,
+    }

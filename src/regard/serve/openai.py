@@ -1,0 +1,201 @@
+"""Routes of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fastapi import APIRouter, HTTPException
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from regard.decode.filters import Filters
+from regard.pipeline.results import GeneratedText
+from regard.pipeline.search import Beam, Sampling, Search, TextStream
+from regard.serve.chat import render_chat
+from regard.serve.model import Options, ServedModel, TextRequest, describe
+from regard.serve.schemas import ChatRequest, CompletionRequest
+from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.stream import DONE, SSE_HEADERS, StopStrings, stop_at, to_event
+
+DEFAULT_CHAT_TOKENS = 256
+Form = Literal["text_completion", "chat.completion"]
+
+
+def make_router(state: ServerState) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter(prefix="/v1", tags=["OpenAI"])
+
+    @router.get("/models", summary="List the models")
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": [describe(model) for model in state.models.values()]}
+
+    @router.get("/models/{name}", summary="Describe a model")
+    async def model(name: str) -> dict[str, Any]:
+        return describe(state.find(name))
+
+    @router.post("/completions", summary="Continue a text")
+    async def completions(body: CompletionRequest) -> Response:
+        prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+        job = _make_job(state, body.model, prompts, body, "text_completion", body.max_tokens)
+        job.echo, job.logprobs = body.echo, body.logprobs is not None
+        return await job.respond(body.stream)
+
+    @router.post("/chat/completions", summary="Answer in a conversation")
+    async def chat(body: ChatRequest) -> Response:
+        served = state.find(body.model)
+        messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
+        prompt = check(lambda: render_chat(served, messages))
+        max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
+        return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
+
+    return router
+
+
+@dataclass
+class _Job:
+    """A request for generated text."""
+
+    model: ServedModel
+    prompts: list[str]
+    form: Form
+    options: Options
+    filters: Filters
+    n: int
+    stop: list[str]
+    seed: int | None
+    echo: bool = False
+    logprobs: bool = False
+
+    def __post_init__(self) -> None:
+        self.id = f"{'chatcmpl' if self.form == 'chat.completion' else 'cmpl'}-{secrets.token_hex(12)}"
+        self.created = int(time.time())
+
+    async def respond(self, should_stream: bool) -> Response:
+        """Return the whole answer, or a stream of events."""
+        if not should_stream:
+            return JSONResponse(await self._complete())
+        if len(self.prompts) > 1 or self.n > 1:
+            raise HTTPException(422, "A stream has one prompt and n = 1.")
+        if isinstance(self.options.search, Beam):
+            return StreamingResponse(self._stream_whole(), media_type="text/event-stream", headers=SSE_HEADERS)
+        return StreamingResponse(self._stream(), media_type="text/event-stream", headers=SSE_HEADERS)
+
+    async def _complete(self) -> dict[str, Any]:
+        requests = [TextRequest(prompt, seed=self.seed) for prompt in self.prompts]
+        prompt_tokens = check(lambda: sum(map(self.model.count_tokens, requests)))
+        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, requests))
+        choices, completion_tokens = list[dict[str, Any]](), 0
+        for prompt, result in zip(self.prompts, results, strict=True):
+            for text in (result, *result.alternatives)[: self.n]:
+                choices.append(self._make_choice(len(choices), prompt, text))
+                completion_tokens += len(text.tokens)
+        usage = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        }
+        return {**self._head(self.form), "choices": choices, "usage": usage}
+
+    def _make_choice(self, index: int, prompt: str, result: GeneratedText) -> dict[str, Any]:
+        stop = StopStrings(self.stop)
+        text = stop.push(result.text) + stop.finish()
+        reason = "stop" if stop.is_stopped or result.ended else "length"
+        if self.form == "chat.completion":
+            return {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
+        choice: dict[str, Any] = {"index": index, "text": prompt + text if self.echo else text, "finish_reason": reason}
+        choice["logprobs"] = (
+            {"tokens": list(result.token_texts), "token_logprobs": list(result.logprobs)} if self.logprobs else None
+        )
+        return choice
+
+    async def _stream(self) -> AsyncIterator[str]:
+        streams: list[TextStream] = []
+
+        def start() -> TextStream:
+            stream = self.model.generator.stream(
+                self.prompts[0], self.options.max_length or 1, filters=self.filters, seed=self.seed
+            )
+            streams.append(stream)
+            return stream
+
+        stop, parts = StopStrings(self.stop), self.model.batcher.stream(start)
+        if self.form == "chat.completion":
+            yield to_event(self._chunk({"role": "assistant", "content": ""}, None))
+        async with aclosing(parts):  # type: ignore[type-var]
+            async for part in stop_at(parts, stop):
+                yield to_event(self._chunk({"content": part}, None))
+        has_ended = stop.is_stopped or (bool(streams) and streams[0].ended)
+        yield to_event(self._chunk({}, "stop" if has_ended else "length"))
+        yield DONE
+
+    async def _stream_whole(self) -> AsyncIterator[str]:
+        """Yield the text of a beam search as one event: no part of it is certain before the end."""
+        answer = await self._complete()
+        (choice,) = answer["choices"]
+        text = choice["message"]["content"] if "message" in choice else choice["text"]
+        yield to_event(self._chunk({"content": text}, None))
+        yield to_event(self._chunk({}, choice["finish_reason"]))
+        yield DONE
+
+    def _chunk(self, delta: dict[str, str], reason: str | None) -> dict[str, Any]:
+        if self.form == "chat.completion":
+            choice: dict[str, Any] = {"index": 0, "delta": delta, "finish_reason": reason}
+            return {**self._head("chat.completion.chunk"), "choices": [choice]}
+        choice = {"index": 0, "text": delta.get("content", ""), "finish_reason": reason, "logprobs": None}
+        return {**self._head("text_completion"), "choices": [choice]}
+
+    def _head(self, form: str) -> dict[str, Any]:
+        return {"id": self.id, "object": form, "created": self.created, "model": self.model.name}
+
+
+def _make_job(
+    state: ServerState,
+    name: str,
+    prompts: list[str],
+    body: CompletionRequest | ChatRequest,
+    form: Form,
+    max_tokens: int,
+) -> _Job:
+    limits = state.settings.limits
+    state.check_texts(prompts, body.n)
+    stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
+    for what, value, limit in (
+        ("generated tokens", max_tokens, limits.new_tokens),
+        ("stop strings", len(stop), limits.stop),
+        ("characters in a stop string", max(map(len, stop), default=0), limits.stop_characters),
+        ("beams", getattr(body, "beam_size", None) or 1, limits.beam_size),
+    ):
+        if value > limit:
+            raise HTTPException(422, f"A request may have {limit:,} {what}, this one has {value:,}.")
+    if not prompts or not all(stop if stop else [True]):
+        raise HTTPException(422, "A prompt is missing, or a stop string is empty.")
+    model = state.find(name)
+    check(lambda: model.generator)
+    filters = check(lambda: _make_filters(body))
+    beam_size = getattr(body, "beam_size", None)
+    search: Search = Beam(max(beam_size, body.n)) if beam_size else Sampling(body.n, filters)
+    options = Options(search, body.n, max_tokens)
+    return _Job(model, prompts, form, options, filters, body.n, [string for string in stop if string], body.seed)
+
+
+def _make_filters(body: CompletionRequest | ChatRequest) -> Filters:
+    if isinstance(body, ChatRequest):
+        return Filters(body.temperature, top_p=body.top_p)
+    return Filters(
+        body.temperature,
+        top_k=body.top_k,
+        top_p=body.top_p,
+        min_p=body.min_p,
+        repetition_penalty=body.repetition_penalty,
+    )
+
+
+def _read_content(content: str | list[dict[str, Any]]) -> str:
+    """Return the text of a message; parts that are not text are refused."""
+    if isinstance(content, str):
+        return content
+    if any(part.get("type") != "text" or not isinstance(part.get("text"), str) for part in content):
+        raise HTTPException(422, "A message may have text only.")
+    return "".join(part["text"] for part in content)

@@ -1,0 +1,93 @@
+"""Requests and answers of the routes: LibreTranslate's and OpenAI's fields, and Regard's own beside them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(max_length=10_000_000)]  # the limits of the server are lower; the body has its own
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="ignore")  # clients send fields that newer services have
+
+
+class TranslateRequest(_Request):
+    """`POST /translate`."""
+
+    q: Text | list[Text] = Field(examples=["Two dogs play in the snow."])
+    source: str = Field("auto", examples=["en"])
+    target: str = Field("", examples=["de"])
+    format: Literal["text", "html"] = "text"
+    alternatives: int = Field(0, ge=0)
+    api_key: str = ""
+    # Regard's own:
+    model: str | None = None
+    beam_size: int | None = Field(None, ge=1)
+    prefix: str = ""
+    required: list[str] = []
+    forbidden: list[str] = []
+    scores: bool = False
+    tokens: bool = False
+    alignment: bool = False
+    confidence: bool = False
+    explain: bool = False
+    stream: bool = False
+
+
+class DetectRequest(_Request):
+    """`POST /detect`."""
+
+    q: Text
+    api_key: str = ""
+
+
+class CompletionRequest(_Request):
+    """`POST /v1/completions`."""
+
+    model: str = Field(examples=["shakespeare"])
+    prompt: Text | list[Text] = Field("", examples=["Once upon a time"])
+    max_tokens: int = Field(16, ge=1)
+    temperature: float = Field(1.0, ge=0, le=2)
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    n: int = Field(1, ge=1)
+    stream: bool = False
+    stop: str | list[str] | None = None
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    logprobs: int | None = Field(None, ge=0, le=5)
+    echo: bool = False
+    # Regard's own:
+    top_k: int | None = Field(None, ge=1)
+    min_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    repetition_penalty: float = Field(1.0, gt=0, le=10)
+    beam_size: int | None = Field(None, ge=1)
+
+
+class ChatMessage(_Request):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool", "developer"]
+    content: Text | list[dict[str, Any]] = ""
+
+
+class ChatRequest(_Request):
+    """`POST /v1/chat/completions`."""
+
+    model: str
+    messages: list[ChatMessage] = Field(min_length=1)
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    temperature: float = Field(1.0, ge=0, le=2)
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    n: int = Field(1, ge=1)
+    stream: bool = False
+    stop: str | list[str] | None = None
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+
+
+class EmbeddingRequest(_Request):
+    """`POST /v1/embeddings`."""
+
+    model: str
+    input: Text | list[Text]
+    encoding_format: Literal["float", "base64"] = "float"

@@ -1,0 +1,209 @@
+"""What stands before every route: keys, rate limits, body limits, request ids. Pure ASGI, no route can leave it out.
+
+The path that decides is `scope["path"]`, which the server reads from the request line. `request.url` is made from the
+`Host` header, which the client chooses, and is never used here.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from regard.serve.settings import hash_key
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
+BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
+
+
+class BodyTooLargeError(Exception):
+    """The body exceeds its limit."""
+
+
+class Guard:
+    """ASGI middleware: checks the key, the rate and the size of every request, and gives it an id.
+
+    Args:
+        app: The application.
+        keys: Names of keys by their hash; empty: no key is needed.
+        open_routes: Paths that need no key.
+        body_bytes: Maximum size of a body.
+        requests_per_minute: Maximum rate of each key or address; 0: no limit.
+        refuse: Called with the reason of every refused request, for metrics: "key", "rate", "body".
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        keys: Mapping[str, str],
+        open_routes: frozenset[str],
+        body_bytes: int,
+        requests_per_minute: int,
+        refuse: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.app, self.keys, self.open_routes = app, keys, open_routes
+        self.body_bytes, self.refuse = body_bytes, refuse
+        self.rates = RateLimit(requests_per_minute) if requests_per_minute else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                    (b"x-content-type-options", b"nosniff"),
+                    (b"referrer-policy", b"no-referrer"),
+                ]
+            await send(message)
+
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.body_bytes:
+            self.refuse("body")
+            await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
+            return
+        limited_receive = self._limit(receive)
+        client = (scope.get("client") or ("", 0))[0]
+        if self.keys and scope["path"] not in self.open_routes:
+            key, limited_receive = await self._find_key(scope, headers, limited_receive)
+            name = self._check_key(key)
+            if name is None:
+                self.refuse("key")
+                challenge = [(b"www-authenticate", b'Basic realm="regard", charset="UTF-8"')]
+                await answer(send_with_id, 401, "A valid key is needed.", challenge)
+                return
+            client = scope["state"]["key"] = name
+        if self.rates is not None and (wait := self.rates.take(client)) > 0:
+            self.refuse("rate")
+            retry = [(b"retry-after", str(max(1, round(wait))).encode())]
+            await answer(send_with_id, 429, "Too many requests in this minute.", retry)
+            return
+        try:
+            await self.app(scope, limited_receive, send_with_id)
+        except BodyTooLargeError:
+            self.refuse("body")
+            await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
+
+    def _limit(self, receive: Receive) -> Receive:
+        """Count the bytes of a body that has no content-length, or more than it says."""
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self.body_bytes:
+                raise BodyTooLargeError
+            return message
+
+        return limited
+
+    async def _find_key(
+        self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive
+    ) -> tuple[str | None, Receive]:
+        """Return the key of a request; LibreTranslate's clients send it in the body, which is read and kept."""
+        kind, _, value = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"bearer":
+            return value.decode("latin-1").strip(), receive
+        if kind.lower() == b"basic":
+            try:
+                return base64.b64decode(value, validate=True).decode().partition(":")[2], receive
+            except (binascii.Error, UnicodeDecodeError):
+                return None, receive
+        if scope["path"] not in BODY_KEY_ROUTES:
+            return None, receive
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=50)
+        if "api_key" in query:
+            return query["api_key"][0], receive
+        body, has_more = b"", scope["method"] == "POST"
+        while has_more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None, receive
+            body, has_more = body + message.get("body", b""), message.get("more_body", False)
+        return _read_body_key(headers.get(b"content-type", b""), body), _replay(body, receive)
+
+    def _check_key(self, key: str | None) -> str | None:
+        """Return the name of a key; all hashes are compared, each in constant time."""
+        digest, found = hash_key(key or ""), None
+        for known, name in self.keys.items():
+            if hmac.compare_digest(known, digest):
+                found = name
+        return found
+
+
+def _read_body_key(content_type: bytes, body: bytes) -> str | None:
+    try:
+        if content_type.startswith(b"application/json"):
+            content = json.loads(body)
+            key = content.get("api_key") if isinstance(content, dict) else None
+            return key if isinstance(key, str) else None
+        if content_type.startswith(b"application/x-www-form-urlencoded"):
+            return parse_qs(body.decode(), max_num_fields=50).get("api_key", [None])[0]
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body that was read already."""
+    is_given = False
+
+    async def replayed() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+async def answer(send: Send, status: int, text: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    """Send a short JSON answer in the form of both conventions: LibreTranslate's `error`, OpenAI's `error.message`."""
+    body = json.dumps({"error": text, "detail": text}).encode()
+    content = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*content, *(headers or [])]})
+    await send({"type": "http.response.body", "body": body})
+
+
+class RateLimit:
+    """A token bucket for each client.
+
+    >>> limit = RateLimit(2)
+    >>> limit.take("a", now=0.0), limit.take("a", now=0.0), limit.take("a", now=0.0), limit.take("a", now=30.0)
+    (0.0, 0.0, 30.0, 0.0)
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, time
+
+    def take(self, client: str, now: float | None = None) -> float:
+        """Count a request; return 0, or the seconds after which it would be allowed."""
+        now = time.monotonic() if now is None else now
+        left, last = self._buckets.pop(client, (float(self.per_minute), now))
+        left = min(float(self.per_minute), left + (now - last) * self.per_minute / 60)
+        allowed = left >= 1
+        self._buckets[client] = (left - allowed, now)
+        while len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1 - left) * 60 / self.per_minute

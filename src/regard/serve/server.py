@@ -1,0 +1,68 @@
+"""Run the application with uvicorn: deadlines, logs, graceful end."""
+
+import json
+import logging
+import sys
+
+import uvicorn
+
+from regard.serve.app import make_app
+from regard.serve.protocol import make_protocol
+from regard.serve.settings import ServeSettings, check_bind
+
+FIELDS = ("request_id", "method", "route", "status", "milliseconds")
+BACKLOG = 2048
+MAX_CONNECTIONS = 1000
+
+
+def run_server(settings: ServeSettings) -> None:
+    """Serve until SIGTERM or Ctrl-C; accepted requests are finished first."""
+    check_bind(settings.host, has_keys=settings.keys_file is not None)
+    if settings.threads is not None:
+        import torch
+
+        torch.set_num_threads(settings.threads)
+    _configure_logs(settings.log_format)
+    deadlines = settings.deadlines
+    uvicorn.run(
+        make_app(settings),
+        host=settings.host,
+        port=settings.port,
+        http=make_protocol(deadlines.headers, deadlines.body),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=deadlines.keep_alive,
+        timeout_graceful_shutdown=deadlines.drain,
+        limit_concurrency=MAX_CONNECTIONS,
+        backlog=BACKLOG,
+    )
+
+
+class _Formatter(logging.Formatter):
+    """One line for each record, as text or JSON."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__("%(asctime)s  %(levelname)s  %(message)s", "%H:%M:%S")
+        self.form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line; control characters of a message are escaped."""
+        fields = {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        if self.form == "json":
+            content = {"time": record.created, "level": record.levelname, "message": record.getMessage(), **fields}
+            if record.exc_info:
+                content["error"] = self.formatException(record.exc_info)
+            return json.dumps(content)
+        values = "  ".join(f"{name}={value}" for name, value in fields.items())
+        return "  ".join(filter(None, [super().format(record), values]))
+
+
+def _configure_logs(form: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter(form))
+    for name in ("regard.serve", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)

@@ -1,0 +1,131 @@
+"""Settings of the server: defaults, a TOML file, environment variables and options, later ones win.
+
+Everything that a client can make large has a limit here.
+"""
+
+import hashlib
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from regard.base.errors import RegardError
+
+ENVIRONMENT_PREFIX = "REGARD_SERVE_"
+MIN_KEY_LENGTH = 16
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Table):
+    """What one request may ask for; more is answered with 413 or 422 before anything is allocated."""
+
+    body_bytes: PositiveInt = 2_000_000
+    """Bytes of a request's body; of `/translate_file`: of its file."""
+    characters: PositiveInt = 10_000
+    """Characters of all texts of a request."""
+    texts: PositiveInt = 64
+    """Texts in a request."""
+    new_tokens: PositiveInt = 1024
+    """Generated tokens of a text."""
+    n: PositiveInt = 8
+    """Texts to generate for one text: `n` and `alternatives`."""
+    beam_size: PositiveInt = 16
+    stop: PositiveInt = 4
+    """Stop strings of a request."""
+    stop_characters: PositiveInt = 100
+    """Characters of a stop string."""
+
+
+class Queue(_Table):
+    """How requests wait and join batches."""
+
+    max_waiting: PositiveInt = 256
+    """Texts that wait for one model; more are answered with 429."""
+    batch_tokens: PositiveInt = 4096
+    """Token budget of a batch, padding and beams included."""
+    batch_texts: PositiveInt = 64
+    window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
+    """Milliseconds to wait, after a batch, for the clients that it answered."""
+    timeout: PositiveFloat = 60.0
+    """Seconds that a request may wait for its start; then it is answered with 503."""
+
+
+class Deadlines(_Table):
+    """Seconds that a connection has for each part of a request; then it is closed."""
+
+    headers: PositiveFloat = 10.0
+    body: PositiveFloat = 30.0
+    keep_alive: PositiveInt = 75
+    """Idle seconds before a connection is closed; more than a proxy in front keeps its own (nginx: 60)."""
+    drain: PositiveInt = 30
+    """Seconds after SIGTERM for accepted requests."""
+
+
+class ServeSettings(_Table):
+    """All settings of a server."""
+
+    models: dict[str, Path] = Field(min_length=1)
+    """Model folders by the name that clients use."""
+    chat_templates: dict[str, Path] = {}
+    """Jinja files by model name: how a conversation becomes a prompt."""
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    engine: Literal["auto", "torch", "ctranslate2"] = "auto"
+    keys_file: Path | None = None
+    """File of key hashes, one per line: `name sha256` (see `regard serve --new-key`)."""
+    open_routes: tuple[str, ...] = ()
+    """Paths that need no key, for example ["/health", "/ready"] for probes."""
+    requests_per_minute: NonNegativeInt = 0
+    """Requests of each key (without keys: of each address) in a minute; 0: no limit."""
+    threads: PositiveInt | None = None
+    log_format: Literal["text", "json"] = "text"
+    limits: Limits = Limits()
+    queue: Queue = Queue()
+    deadlines: Deadlines = Deadlines()
+
+
+def check_bind(host: str, *, has_keys: bool) -> None:
+    """Refuse to listen on a public address without keys.
+
+    Raises:
+        RegardError: The address is reachable from other machines, and there are no keys.
+    """
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback and not has_keys:
+        raise RegardError(
+            f"The server would be open to everyone who can reach {host}.",
+            fix="Create a key with `regard serve --new-key NAME --keys keys.txt` and give --keys keys.txt, "
+            "or listen on 127.0.0.1.",
+        )
+
+
+def hash_key(key: str) -> str:
+    """Return the hash of a key, as the keys file has it. Keys are random, so that a plain hash is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def read_keys(path: Path) -> dict[str, str]:
+    """Read a keys file: the name of each key by its hash.
+
+    Raises:
+        RegardError: A line is not `name sha256`, or there is no key.
+    """
+    keys: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, digest = line.strip().partition(" ")
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            fix = "Write keys with `regard serve --new-key NAME --keys FILE`."
+            raise RegardError(f"Line {number} is not a name and a sha256.", where=str(path), fix=fix)
+        keys[digest] = name
+    if not keys:
+        raise RegardError("The file has no keys.", where=str(path), fix="Add one: `regard serve --new-key NAME`.")
+    return keys

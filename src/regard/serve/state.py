@@ -1,0 +1,104 @@
+"""What the routes share: models, limits, metrics; and how errors become answers."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import HTTPException
+
+from regard.base.errors import RegardError
+from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError
+from regard.serve.metrics import Metrics
+from regard.serve.model import ServedModel
+from regard.serve.settings import ServeSettings
+
+logger = logging.getLogger("regard.serve")
+
+
+class ServerState:
+    """The models of a server and their life: load, warm up, reload, drain."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings, self.metrics = settings, Metrics()
+        self.models: dict[str, ServedModel] = {}
+        self.is_ready = self.is_draining = False
+
+    async def start(self) -> None:
+        """Load and warm up all models; the server is ready afterwards."""
+        for name, folder in self.settings.models.items():
+            self.models[name] = await self._load(name, folder)
+        self.is_ready = True
+
+    async def reload(self, name: str) -> None:
+        """Load the folder of a model again; requests go on with the old one until the new one is ready."""
+        old = self.find(name)
+        new = await self._load(name, self.settings.models[name])
+        self.models[name] = new
+        await old.batcher.stop()  # finishes what it has accepted
+
+    async def stop(self) -> None:
+        """Refuse new requests and finish those that were accepted."""
+        self.is_draining, self.is_ready = True, False
+        await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
+
+    async def _load(self, name: str, folder: Path) -> ServedModel:
+        model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics)
+        model.batcher.start()
+        await model.batcher.call(model.warm_up)
+        logger.info("model %s is ready: %s", name, model.pipeline)
+        return model
+
+    def find(self, name: str | None, kind: str | None = None) -> ServedModel:
+        """Return a model by name; without a name the only one (of a kind).
+
+        Raises:
+            HTTPException: 404: there is no such model; 503: models are not loaded yet.
+        """
+        if not self.is_ready:
+            raise HTTPException(503, "The models are not ready.", {"Retry-After": "1"})
+        if name is not None:
+            model = self.models.get(name)
+            if model is None:
+                raise HTTPException(404, f"There is no such model. Models: {', '.join(self.models)}.")
+            return model
+        models = [model for model in self.models.values() if kind is None or model.kind == kind]
+        if not models:
+            raise HTTPException(404, f"This server has no {kind}.")
+        return models[0]
+
+    def check_texts(self, texts: list[str], n: int) -> None:
+        """Refuse more texts, characters or alternatives than a request may have."""
+        limits = self.settings.limits
+        characters = sum(map(len, texts))
+        for name, value, limit in (
+            ("texts", len(texts), limits.texts),
+            ("characters", characters, limits.characters),
+            ("alternatives", n, limits.n),
+        ):
+            if value > limit:
+                status = 413 if name != "alternatives" else 422
+                raise HTTPException(status, f"A request may have {limit:,} {name}, this one has {value:,}.")
+
+
+async def answer_errors(work: Awaitable[Any]) -> Any:
+    """Await a result and turn expected errors into answers: 422, 429, 503."""
+    try:
+        return await work
+    except QueueFullError:
+        raise HTTPException(429, "The queue is full.", {"Retry-After": "1"}) from None
+    except DeadlineError:
+        raise HTTPException(503, "The request waited too long.", {"Retry-After": "5"}) from None
+    except StoppedError:
+        raise HTTPException(503, "The server is stopping.", {"Retry-After": "5"}) from None
+    except RegardError as error:
+        raise HTTPException(422, f"{error.what} {error.fix or ''}".strip()) from None
+
+
+def check(function: Callable[[], Any]) -> Any:
+    """Call a function that checks input; its `RegardError` is answered with 422."""
+    try:
+        return function()
+    except RegardError as error:
+        raise HTTPException(422, f"{error.what} {error.fix or ''}".strip()) from None

@@ -1,0 +1,103 @@
+"""A real server on this machine, with two small models."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from regard.serve.app import make_app
+from regard.serve.protocol import make_protocol
+from regard.serve.settings import ServeSettings
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
+from tests.pipeline.factories import (
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizers,
+    make_translator_settings,
+)
+
+TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A running server."""
+
+    url: str
+    server: uvicorn.Server
+    thread: threading.Thread
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=30, **options)
+
+
+@pytest.fixture(scope="package")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A translator and a language model."""
+    folder = tmp_path_factory.mktemp("served")
+    translator_settings = make_translator_settings(languages=["en", "de"])
+    generator_settings = make_generator_settings()
+    weights = get_weights(make_encoder_decoder(translator_settings))
+    write_model(folder / "translator", translator_settings, make_tokenizers(), weights, "card")
+    weights = get_weights(make_decoder_only(generator_settings))
+    write_model(folder / "writer", generator_settings, make_tokenizers(), weights, "card")
+    (folder / "chat.jinja").write_text(TEMPLATE)
+    return {"en-de": folder / "translator", "writer": folder / "writer"}
+
+
+@contextmanager
+def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
+    """Run uvicorn with the application in a thread, on a free port."""
+    deadlines = settings.deadlines
+    config = uvicorn.Config(
+        make_app(settings),
+        host="127.0.0.1",
+        port=0,
+        http=make_protocol(deadlines.headers, deadlines.body),
+        log_config=None,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + 60
+    while not server.started and thread.is_alive() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert server.started
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield RunningServer(f"http://127.0.0.1:{port}", server, thread)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="package")
+def server(folders: dict[str, Path]) -> Iterator[RunningServer]:
+    """A server with both models and the default settings."""
+    template = folders["writer"].with_name("chat.jinja")
+    with run_in_thread(ServeSettings(models=folders, chat_templates={"writer": template})) as running:
+        yield running
+
+
+@pytest.fixture
+def start(folders: dict[str, Path]) -> Iterator[Callable[..., RunningServer]]:
+    """A function that starts a server with other settings; it ends with the test."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(run_in_thread(ServeSettings(models=folders, **changes)))

@@ -1,0 +1,91 @@
+"""LibreTranslate's routes, called by its own client, by curl's JSON and by forms."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
+
+from regard.pipeline.load import load_translator
+from regard.pipeline.search import Beam
+from tests.serve.conftest import RunningServer
+
+TEXT = "Two young men are outside. A girl climbs."
+
+
+@pytest.fixture(scope="module")
+def expected(folders: dict[str, Path]) -> str:
+    return load_translator(folders["en-de"]).translate_document(TEXT).text
+
+
+def test_libretranslates_own_client_works_unchanged(server: RunningServer, expected: str) -> None:
+    client = LibreTranslateAPI(server.url)
+    assert client.translate(TEXT, "en", "de") == expected
+    assert client.languages() == [{"code": "en", "name": "English", "targets": ["de"]}]
+
+
+def test_lists_alternatives_and_additional_fields(server: RunningServer, expected: str) -> None:
+    with server.client() as client:
+        request = {"q": [TEXT, ""], "source": "en", "target": "de", "alternatives": 2}
+        fields = {"scores": True, "tokens": True, "alignment": True, "confidence": True}
+        answer = client.post("/translate", json=request | fields).raise_for_status().json()
+    assert answer["translatedText"] == [expected, ""]
+    assert [len(texts) for texts in answer["alternatives"]] == [2, 0] or len(answer["alternatives"][0]) == 2
+    assert expected not in answer["alternatives"][0]
+    tokens, confidence = answer["tokens"][0], answer["confidence"][0]
+    assert [len(sentence) for sentence in tokens] == [len(sentence) for sentence in confidence]
+    assert all(0 <= value <= 1 for sentence in confidence for value in sentence)
+    words = len(expected.split())
+    assert answer["alignment"][0]
+    assert all(0 <= source < len(TEXT.split()) and 0 <= target < words for source, target in answer["alignment"][0])
+
+
+def test_forms_and_auto_detection_of_the_source(server: RunningServer, expected: str) -> None:
+    with server.client() as client:
+        form = client.post("/translate", data={"q": TEXT, "source": "auto", "target": "de"}).raise_for_status()
+        assert form.json()["translatedText"] == expected
+        wrong = client.post("/translate", json={"q": TEXT, "source": "fr", "target": "de"})
+    assert wrong.status_code == 400
+    assert "en-de" in wrong.json()["error"]["message"]
+
+
+def test_html_keeps_its_tags(server: RunningServer, folders: dict[str, Path]) -> None:
+    html = '<p class="a">Two men &amp; a girl</p>\n<script>if (a < b) { x() }</script><!-- a note -->'
+    with server.client() as client:
+        request = {"q": html, "source": "en", "target": "de", "format": "html"}
+        answer = client.post("/translate", json=request).raise_for_status().json()
+    text = load_translator(folders["en-de"]).translate("Two men & a girl").text
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert answer["translatedText"] == html.replace("Two men &amp; a girl", escaped)
+
+
+def test_a_greedy_stream_is_the_translation_in_parts(server: RunningServer, folders: dict[str, Path]) -> None:
+    request = {"q": TEXT, "source": "en", "target": "de", "stream": True, "beam_size": 1}
+    with server.client() as client, client.stream("POST", "/translate", json=request) as response:
+        events = read_events(response)
+    greedy = load_translator(folders["en-de"]).translate_document(TEXT, Beam(1)).text
+    assert "".join(event["text"] for event in events) == greedy
+    assert len(events) > 3
+
+
+def test_files_come_back_with_their_structure(server: RunningServer, folders: dict[str, Path]) -> None:
+    subtitles = (
+        "1\r\n00:00:01,000 --> 00:00:02,000\r\nTwo men.\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\nA girl.\r\n"
+    )
+    translator = load_translator(folders["en-de"])
+    expected = subtitles.replace("Two men.", translator.translate("Two men.").text)
+    expected = expected.replace("A girl.", translator.translate("A girl.").text)
+    with server.client() as client:
+        response = client.post("/translate_file?target=de", files={"file": ("a/b.srt", subtitles.encode())})
+        assert response.raise_for_status().content.decode() == expected
+        assert "b.translated.srt" in response.headers["content-disposition"]
+        assert client.post("/translate_file", files={"file": ("b.exe", b"MZ")}).status_code == 422
+        assert client.post("/translate_file", files={"file": ("b.txt", b"\xff\xfe\x00")}).status_code == 422
+
+
+def read_events(response: httpx.Response) -> list[dict[str, str]]:
+    """Read server-sent events up to [DONE], which must be the last."""
+    lines = [line.removeprefix("data: ") for line in response.iter_lines() if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]

@@ -1,0 +1,100 @@
+"""OpenAI's routes, called by its own client."""
+
+from pathlib import Path
+
+import openai
+import pytest
+
+from regard.decode.filters import Filters
+from regard.pipeline.load import load_generator
+from regard.pipeline.search import Beam, Sampling
+from tests.serve.conftest import TEMPLATE, RunningServer
+
+GREEDY = Filters(temperature=0)
+
+
+@pytest.fixture
+def client(server: RunningServer) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+
+def test_models_are_listed(client: openai.OpenAI) -> None:
+    assert {model.id for model in client.models.list()} == {"en-de", "writer"}
+
+
+def test_completions_are_those_of_the_pipeline(client: openai.OpenAI, folders: dict[str, Path]) -> None:
+    answer = client.completions.create(
+        model="writer", prompt=["Two young", "A"], max_tokens=8, temperature=0, logprobs=1
+    )
+    results = load_generator(folders["writer"]).generate(["Two young", "A"], 8, Sampling(filters=GREEDY))
+    assert [choice.text for choice in answer.choices] == [result.text for result in results]
+    assert [choice.finish_reason for choice in answer.choices] == ["stop" if r.ended else "length" for r in results]
+    assert answer.usage is not None
+    assert answer.usage.completion_tokens == sum(len(result.tokens) for result in results)
+    assert answer.choices[0].logprobs is not None
+    assert answer.choices[0].logprobs.token_logprobs == pytest.approx(results[0].logprobs)
+
+
+def test_a_seeded_text_does_not_depend_on_other_requests(client: openai.OpenAI) -> None:
+    alone = client.completions.create(model="writer", prompt="A", max_tokens=8, seed=5).choices[0].text
+    together = client.completions.create(model="writer", prompt=["Two young men", "A"], max_tokens=8, seed=5)
+    assert together.choices[1].text == alone
+
+
+def test_streams_equal_the_whole_answer(client: openai.OpenAI) -> None:
+    whole = client.completions.create(model="writer", prompt="Two", max_tokens=12, temperature=0)
+    stream = list(client.completions.create(model="writer", prompt="Two", max_tokens=12, temperature=0, stream=True))
+    assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
+    assert stream[-1].choices[0].finish_reason == whole.choices[0].finish_reason
+    beam = {"beam_size": 3}
+    whole = client.completions.create(model="writer", prompt="Two", max_tokens=12, extra_body=beam)
+    stream = list(client.completions.create(model="writer", prompt="Two", max_tokens=12, stream=True, extra_body=beam))
+    assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
+
+
+def test_stop_strings_end_texts_and_streams(client: openai.OpenAI, folders: dict[str, Path]) -> None:
+    text = load_generator(folders["writer"]).generate("Two", 12, Sampling(filters=GREEDY)).text
+    stop = text[3:5]
+    cut = text[: text.find(stop)]
+    answer = client.completions.create(model="writer", prompt="Two", max_tokens=12, temperature=0, stop=stop)
+    assert (answer.choices[0].text, answer.choices[0].finish_reason) == (cut, "stop")
+    stream = client.completions.create(
+        model="writer", prompt="Two", max_tokens=12, temperature=0, stop=stop, stream=True
+    )
+    assert "".join(chunk.choices[0].text for chunk in stream) == cut
+
+
+def test_chat_renders_the_template_of_the_model(client: openai.OpenAI, folders: dict[str, Path]) -> None:
+    from regard.serve.chat import render_template
+
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
+    prompt = render_template(TEMPLATE, messages)
+    assert prompt == "system: Be kind.\nuser: Hello\nassistant:"
+    answer = client.chat.completions.create(model="writer", messages=messages, max_tokens=6, temperature=0)  # type: ignore[arg-type]
+    expected = load_generator(folders["writer"]).generate(prompt, 6, Sampling(filters=GREEDY)).text
+    assert answer.choices[0].message.content == expected
+    stream = client.chat.completions.create(
+        model="writer",
+        messages=messages,  # type: ignore[arg-type]
+        max_tokens=6,
+        temperature=0,
+        stream=True,
+    )
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == expected
+
+
+def test_what_cannot_be_done_is_said(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="no such model"):
+        client.completions.create(model="other", prompt="A")
+    with pytest.raises(openai.UnprocessableEntityError, match="not a language model"):
+        client.completions.create(model="en-de", prompt="A")
+    with pytest.raises(openai.UnprocessableEntityError, match="1,024 generated tokens"):
+        client.completions.create(model="writer", prompt="A", max_tokens=5000)
+    with pytest.raises(openai.UnprocessableEntityError, match="stop"):
+        client.completions.create(model="writer", prompt="A", stop=["a"] * 9)
+
+
+def test_beams_are_batched_with_their_own_options(client: openai.OpenAI, folders: dict[str, Path]) -> None:
+    answer = client.completions.create(model="writer", prompt="Two", max_tokens=8, n=2, extra_body={"beam_size": 2})
+    result = load_generator(folders["writer"]).generate("Two", 8, Beam(2), n_best=2)
+    assert [choice.text for choice in answer.choices] == [result.text, *(other.text for other in result.alternatives)]
