@@ -37,11 +37,9 @@ def make_app(settings: ServeSettings) -> App:
     _add_operations(app, state)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid_request)
-    routes = frozenset(route.path for route in app.routes if hasattr(route, "path"))
-    observed = _Observer(app, state, routes)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
     return Guard(
-        observed,
+        _Observer(app, state),
         keys=keys,
         open_routes=frozenset(settings.open_routes),
         body_bytes=settings.limits.body_bytes,
@@ -77,8 +75,8 @@ def _add_operations(app: FastAPI, state: ServerState) -> None:
 class _Observer:
     """ASGI middleware: one line in the log and one count in the metrics for each request."""
 
-    def __init__(self, app: App, state: ServerState, routes: frozenset[str]) -> None:
-        self.app, self.state, self.routes = app, state, routes
+    def __init__(self, app: App, state: ServerState) -> None:
+        self.app, self.state = app, state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

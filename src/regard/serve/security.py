@@ -12,8 +12,11 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
+
+from starlette.requests import ClientDisconnect
 
 from regard.serve.settings import hash_key
 
@@ -24,10 +27,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
-
-
-class BodyTooLargeError(Exception):
-    """The body exceeds its limit."""
 
 
 class Guard:
@@ -65,7 +64,11 @@ class Guard:
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 
+        is_refused = False
+
         async def send_with_id(message: Message) -> None:
+            if is_refused:
+                return  # the answer was given already
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message.get("headers", ()),
@@ -75,12 +78,18 @@ class Guard:
                 ]
             await send(message)
 
+        async def refuse_body() -> None:
+            nonlocal is_refused
+            if not is_refused:
+                self.refuse("body")
+                await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
+                is_refused = True
+
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.body_bytes:
-            self.refuse("body")
-            await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
+            await refuse_body()
             return
-        limited_receive = self._limit(receive)
+        limited_receive = self._limit(receive, refuse_body)
         client = (scope.get("client") or ("", 0))[0]
         if self.keys and scope["path"] not in self.open_routes:
             key, limited_receive = await self._find_key(scope, headers, limited_receive)
@@ -96,22 +105,22 @@ class Guard:
             retry = [(b"retry-after", str(max(1, round(wait))).encode())]
             await answer(send_with_id, 429, "Too many requests in this minute.", retry)
             return
-        try:
+        with suppress(ClientDisconnect):  # the client left, or its body was refused: there is nobody to answer
             await self.app(scope, limited_receive, send_with_id)
-        except BodyTooLargeError:
-            self.refuse("body")
-            await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
 
-    def _limit(self, receive: Receive) -> Receive:
-        """Count the bytes of a body that has no content-length, or more than it says."""
+    def _limit(self, receive: Receive, refuse_body: Callable[[], Awaitable[None]]) -> Receive:
+        """Count the bytes of a body that has no content-length, or more than it says; the rest is not read."""
         received = 0
 
         async def limited() -> Message:
             nonlocal received
+            if received > self.body_bytes:
+                return {"type": "http.disconnect"}
             message = await receive()
             received += len(message.get("body", b""))
             if received > self.body_bytes:
-                raise BodyTooLargeError
+                await refuse_body()
+                return {"type": "http.disconnect"}
             return message
 
         return limited

@@ -1,0 +1,217 @@
+"""What stands before every route: keys, limits, deadlines; nothing larger than a limit is ever allocated."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from regard.base.errors import RegardError
+from regard.serve.security import Guard
+from regard.serve.settings import ServeSettings, check_bind, hash_key, read_keys
+from tests.serve.conftest import RunningServer
+
+KEY = "correct horse battery staple"
+Start = Callable[..., RunningServer]
+
+
+@pytest.fixture
+def keys_file(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.txt"
+    path.write_text(f"# keys\nalice {hash_key(KEY)}\n")
+    return path
+
+
+def test_a_public_address_needs_keys() -> None:
+    check_bind("127.0.0.1", has_keys=False)
+    check_bind("::1", has_keys=False)
+    check_bind("0.0.0.0", has_keys=True)  # noqa: S104
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):  # noqa: S104
+        with pytest.raises(RegardError, match="open to everyone"):
+            check_bind(host, has_keys=False)
+
+
+def test_the_default_address_is_this_machine(folders: dict[str, Path]) -> None:
+    assert ServeSettings(models=folders).host == "127.0.0.1"
+
+
+def find_routes(server: RunningServer) -> list[tuple[str, str]]:
+    """Return method and path of every route in the route table."""
+    app = find_app(server.server.config.loaded_app)
+    routes = [(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods]
+    routes += [("GET", route.path) for route in app.routes if hasattr(route, "path")]
+    return [(method, path.replace("{name}", "writer")) for method, path in routes]
+
+
+def find_app(app: object) -> FastAPI:
+    while not isinstance(app, FastAPI):
+        app = app.app  # type: ignore[attr-defined]
+    return app
+
+
+def test_every_route_of_the_table_needs_the_key_whatever_the_host(start: Start, keys_file: Path) -> None:
+    server = start(keys_file=keys_file)
+    routes = find_routes(server)
+    assert len(routes) > 10
+    with server.client() as client:
+        for method, path in [*routes, ("GET", "/nothing"), ("GET", "//v1/models"), ("GET", "/health/")]:
+            for host in (None, "/health", "127.0.0.1/health?", "evil.example"):
+                headers = {} if host is None else {"Host": host}
+                assert client.request(method, path, headers=headers).status_code == 401, (method, path, host)
+        good = {"Authorization": f"Bearer {KEY}"}
+        assert client.get("/health", headers=good).status_code == 200
+        assert client.get("/health", auth=("anyone", KEY)).status_code == 200  # a browser asks for a password
+        for wrong in (f"Bearer {KEY}x", f"Bearer {KEY[:-1]}", "Bearer x", "Basic !!!", f"bearer {hash_key(KEY)}", "x"):
+            assert client.get("/health", headers={"Authorization": wrong}).status_code == 401
+        request = {"q": "A", "source": "en", "target": "de"}
+        assert client.post("/translate", json=request | {"api_key": KEY}).status_code == 200
+        assert client.post("/translate", data=request | {"api_key": KEY}).status_code == 200
+        assert client.post("/translate", json=request | {"api_key": "x"}).status_code == 401
+        assert client.post("/v1/completions", json={"model": "writer", "api_key": KEY}).status_code == 401
+
+
+def test_open_routes_are_the_only_ones_without_a_key(start: Start, keys_file: Path) -> None:
+    server = start(keys_file=keys_file, open_routes=("/health",))
+    with server.client() as client:
+        assert client.get("/health").status_code == 200
+        assert client.get("/ready").status_code == 401
+
+
+def test_keys_files_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "keys.txt"
+    for content in ("", "# nothing\n", f"alice {KEY}\n", "alice\n"):
+        path.write_text(content)
+        with pytest.raises(RegardError):
+            read_keys(path)
+
+
+def test_limits_are_answered_before_anything_is_computed(server: RunningServer) -> None:
+    long_text = "a " * 6000
+    cases: list[tuple[str, dict[str, object], int]] = [
+        ("/translate", {"q": long_text, "target": "de"}, 413),
+        ("/translate", {"q": ["a"] * 65, "target": "de"}, 413),
+        ("/translate", {"q": "a", "target": "de", "alternatives": 8}, 422),
+        ("/translate", {"q": "a", "target": "de", "beam_size": 17}, 422),
+        ("/translate", {"q": "a", "target": "de", "beam_size": -1}, 422),
+        ("/translate", {"q": "a", "target": "de", "required": ["a"] * 5}, 422),
+        ("/translate", {"q": "a", "target": "de", "format": "pdf"}, 422),
+        ("/translate", {"q": {"a": 1}, "target": "de"}, 422),
+        ("/translate", {}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": long_text}, 413),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "n": 9}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "max_tokens": 1025}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "max_tokens": 10**30}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "stop": "a" * 101}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "temperature": 1e9}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "seed": 2**64}, 422),
+        ("/v1/completions", {"model": "writer", "prompt": "a", "top_p": 0}, 422),
+        ("/v1/chat/completions", {"model": "writer", "messages": []}, 422),
+        ("/v1/chat/completions", {"model": "writer", "messages": [{"role": "user", "content": [{"type": "x"}]}]}, 422),
+    ]
+    with server.client() as client:
+        for path, body, status in cases:
+            response = client.post(path, json=body)
+            assert response.status_code == status, (path, str(body)[:80], response.text[:200])
+            assert response.json()["error"]["message"]
+        for content in (b"", b"{", b"[" * 5000, b"\xff\xfe", b'{"q": "\\ud800"}', b"null", b"1e999"):
+            response = client.post("/translate", content=content, headers={"Content-Type": "application/json"})
+            assert response.status_code in (400, 422), (content[:20], response.status_code)
+
+
+def test_a_body_is_never_read_beyond_its_limit(start: Start) -> None:
+    server = start(limits={"body_bytes": 10_000})
+    with server.client() as client:
+        assert client.post("/translate", content=b"x" * 10_001).status_code == 413
+
+    def endless() -> object:
+        while True:
+            yield b"x" * 1000
+
+    with server.client() as client:
+        try:
+            response = client.post("/translate", content=endless(), headers={"Content-Type": "application/json"})  # type: ignore[arg-type]
+            assert response.status_code == 413
+        except httpx.TransportError:
+            pass  # the server answered and closed while the client was still writing
+    with server.client() as client:
+        assert client.get("/health").status_code == 200
+
+
+def test_slow_headers_and_slow_bodies_are_closed(start: Start) -> None:
+    server = start(deadlines={"headers": 0.5, "body": 0.5})
+    begin = time.monotonic()
+    requests = [
+        b"",
+        b"GET /health HTTP/1.1\r\nHost: x\r\nX-A: ",
+        b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"POST /translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ]
+    sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(40)]
+    for number, connection in enumerate(sockets):
+        connection.sendall(requests[number % len(requests)])
+        connection.settimeout(10)
+    for connection in sockets:
+        while connection.recv(1000):  # b"" when the server closes
+            pass
+        connection.close()
+    assert time.monotonic() - begin < 8
+    with server.client() as client:
+        assert client.get("/health").status_code == 200
+        time.sleep(1)  # a connection between two requests may stay open longer than a header may take
+        assert client.get("/health").status_code == 200
+
+
+def test_rates_are_limited_by_key(start: Start, keys_file: Path) -> None:
+    server = start(keys_file=keys_file, requests_per_minute=3)
+    with server.client(headers={"Authorization": f"Bearer {KEY}"}) as client:
+        codes = [client.get("/health").status_code for _ in range(5)]
+        assert codes == [200, 200, 200, 429, 429]
+        assert int(client.get("/health").headers["Retry-After"]) >= 1
+
+
+def test_metrics_have_no_labels_of_the_client(server: RunningServer) -> None:
+    with server.client() as client:
+        counts = []
+        for number in range(60):
+            client.get(f"/random/{number}")
+            client.post("/v1/completions", json={"model": f"model-{number}", "prompt": "a"})
+            client.get("/health", headers={"Host": f"host-{number}"})
+            counts.append(count_series(client))
+        assert len(set(counts[1:])) == 1  # the first round has the first call of each route
+
+
+def count_series(client: httpx.Client) -> int:
+    text = client.get("/metrics").raise_for_status().text
+    assert "regard:num_requests_waiting" in text
+    return sum(not line.startswith("#") for line in text.splitlines())
+
+
+def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
+    """A server reads as many bytes as content-length says; an ASGI server without that check must not matter."""
+    sent: list[dict[str, object]] = []
+
+    async def run() -> None:
+        async def app(_scope: object, receive: Callable[[], object], send: Callable[[object], Awaitable[None]]) -> None:
+            while (await receive()).get("more_body"):  # type: ignore[misc, attr-defined]
+                pass
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def receive() -> dict[str, object]:
+            return {"type": "http.request", "body": b"x" * 60, "more_body": True}
+
+        async def send(message: dict[str, object]) -> None:
+            sent.append(message)
+
+        guard = Guard(app, keys={}, open_routes=frozenset(), body_bytes=100, requests_per_minute=0)  # type: ignore[arg-type]
+        scope = {"type": "http", "path": "/", "method": "POST", "headers": [], "client": ("a", 1)}
+        await guard(scope, receive, send)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+    assert len(sent) == 2
+    assert sent[0]["status"] == 413
+    assert "100" in json.loads(sent[1]["body"])["error"]  # type: ignore[arg-type]
