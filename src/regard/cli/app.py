@@ -24,6 +24,7 @@ from regard.cli import (
     plan,
     prepare,
     score,
+    serve,
     settings,
     tokenizer,
     train,
@@ -66,6 +67,7 @@ _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)
 _add("Use", embed, embed.embed)
+_add("Serve", serve, serve.serve)
 _add("Inspect", look, look.look)
 _add("Measure", evaluate, evaluate.evaluate)
 _add("Measure", score, score.score)

@@ -4,7 +4,7 @@ The PyTorch model is read when something first needs it: another search than bea
 attention, a draft model. An export that was loaded by itself has no PyTorch model; there such calls are errors.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from regard.pipeline.encoding import Pipeline
 from regard.pipeline.generator import DEFAULT_SEARCH as SAMPLING
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.results import GeneratedText
-from regard.pipeline.search import Beam, Search
+from regard.pipeline.search import Beam, Search, TextStream
 from regard.pipeline.translator import DEFAULT_SEARCH, Translator
 from regard.store.export_folder import ExportInfo
 from regard.store.model_folder import check_vocabulary_sizes
@@ -101,11 +101,9 @@ class CTranslate2Translator(Translator):
             return self._torch.require(reason).translate(texts, search, **options)
         return super().translate(texts, search, **options)
 
-    def stream(self, text: str, **options: Any) -> Iterator[str]:
+    def stream(self, text: str, **options: Any) -> TextStream:
         """Translate one text and yield it as it is generated, in PyTorch."""
-        stream: Iterator[str] = self._torch.require("CTranslate2 does not stream as Regard does").stream(
-            text, **options
-        )
+        stream: TextStream = self._torch.require("CTranslate2 does not stream as Regard does").stream(text, **options)
         return stream
 
     def record(self, text: str, translation: Any = None, **options: Any) -> RecordedAttention:
@@ -186,10 +184,10 @@ class CTranslate2Generator(TextGenerator):
             return self._torch.require(reason).generate(prompts, max_new_tokens, search, **options)
         return super().generate(prompts, max_new_tokens, search, **options)
 
-    def stream(self, prompt: str = "", max_new_tokens: int = 200, **options: Any) -> Iterator[str]:
+    def stream(self, prompt: str = "", max_new_tokens: int = 200, **options: Any) -> TextStream:
         """Sample a continuation and yield it as it is generated, in PyTorch."""
         torch_pipeline = self._torch.require("CTranslate2 does not sample as Regard does")
-        stream: Iterator[str] = torch_pipeline.stream(prompt, max_new_tokens, **options)
+        stream: TextStream = torch_pipeline.stream(prompt, max_new_tokens, **options)
         return stream
 
     def generate_with_draft(

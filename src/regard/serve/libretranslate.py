@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
+from regard.look.build import look_into
+from regard.look.document import Document
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.search import Beam
 from regard.serve.documents import translate_document
@@ -23,6 +25,7 @@ from regard.serve.stream import DONE, SSE_HEADERS, to_event
 
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
+MAX_EXPLAINED_CHARACTERS = 500
 LANGUAGE_NAMES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
     "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "it": "Italian",
@@ -106,7 +109,30 @@ class _Job:
         if self.body.alternatives:
             count = min(self.body.alternatives, max(len(result.alternatives) for result in results))
             answer["alternatives"] = [_join_texts(results, spaces, number) for number in range(1, count + 1)]
+        if self.body.explain:
+            answer["explanation"] = await self._explain(text)
         return answer | self._describe(sentences, results)
+
+    async def _explain(self, text: str) -> Document:
+        """Return the document of the glass box: attention, search and alignment of a short text."""
+        if len(text) > MAX_EXPLAINED_CHARACTERS:
+            raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
+        search = self.options.search
+        assert isinstance(search, Beam)  # noqa: S101 - `_make_job` makes it
+        work = self.model.batcher.call(
+            lambda: (
+                look_into(
+                    self.model.translator,
+                    text,
+                    name=self.model.name,
+                    search=search,
+                    target_language=self.target_language,
+                    ablation=False,
+                ).document
+            )
+        )
+        document: Document = await answer_errors(work)
+        return document
 
     async def stream(self, texts: list[str]) -> AsyncIterator[str]:
         """Yield events: the text as it is generated in greedy search, else sentence by sentence."""

@@ -9,6 +9,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.pipeline.constraints import Constraints
+from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.results import GeneratedText, Translation
@@ -60,7 +61,7 @@ class ServedModel:
 
     def __init__(self, name: str, folder: Path, settings: ServeSettings, metrics: Metrics) -> None:
         self.name, self.folder, self.settings = name, folder, settings
-        self.pipeline: AnyPipeline = load(folder)
+        self.pipeline: AnyPipeline = load(folder, engine=settings.engine)
         self.temperature = read_temperature(find_model(folder))
         self.version = find_model(folder).stat().st_mtime_ns
         template = settings.chat_templates.get(name)
@@ -113,6 +114,17 @@ class ServedModel:
         """
         if not isinstance(self.pipeline, TextGenerator):
             raise RegardError(f"The model '{self.name}' is a {self.kind}, not a language model.")
+        return self.pipeline
+
+    @property
+    def embedder(self) -> Embedder:
+        """The pipeline of an encoder.
+
+        Raises:
+            RegardError: The model has another task.
+        """
+        if not isinstance(self.pipeline, Embedder):
+            raise RegardError(f"The model '{self.name}' is a {self.kind}, not an encoder.")
         return self.pipeline
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:

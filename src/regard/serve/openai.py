@@ -1,5 +1,6 @@
 """Routes of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings."""
 
+import base64
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -7,15 +8,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from numpy.typing import NDArray
 
 from regard.decode.filters import Filters
 from regard.pipeline.results import GeneratedText
 from regard.pipeline.search import Beam, Sampling, Search, TextStream
 from regard.serve.chat import render_chat
 from regard.serve.model import Options, ServedModel, TextRequest, describe
-from regard.serve.schemas import ChatRequest, CompletionRequest
+from regard.serve.schemas import ChatRequest, CompletionRequest, EmbeddingRequest
 from regard.serve.state import ServerState, answer_errors, check
 from regard.serve.stream import DONE, SSE_HEADERS, StopStrings, stop_at, to_event
 
@@ -50,7 +53,29 @@ def make_router(state: ServerState) -> APIRouter:
         max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
         return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
 
+    @router.post("/embeddings", summary="Embed texts")
+    async def embeddings(body: EmbeddingRequest) -> dict[str, Any]:
+        texts = [body.input] if isinstance(body.input, str) else body.input
+        state.check_texts(texts, 1)
+        served = state.find(body.model)
+        embedder = check(lambda: served.embedder)
+        vectors = await answer_errors(served.batcher.call(lambda: embedder.embed(texts)))
+        tokens = check(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
+        data = [
+            {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
+            for index, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "model": served.name, "data": data, "usage": usage}
+
     return router
+
+
+def _encode_vector(vector: NDArray[np.float32], form: str) -> str | list[float]:
+    """Return a vector as numbers, or as base64 of little-endian float32, which OpenAI's client asks for."""
+    if form == "base64":
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+    return [float(value) for value in vector]
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import signal
 import sys
 
 import uvicorn
@@ -24,6 +25,7 @@ def run_server(settings: ServeSettings) -> None:
         torch.set_num_threads(settings.threads)
     _configure_logs(settings.log_format)
     deadlines = settings.deadlines
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after it has drained
     uvicorn.run(
         make_app(settings),
         host=settings.host,

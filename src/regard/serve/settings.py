@@ -5,15 +5,18 @@ Everything that a client can make large has a limit here.
 
 import hashlib
 import ipaddress
+import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from regard.base.errors import RegardError
+from regard.config.toml_file import SettingsFile, parse_settings, read_toml
 
 ENVIRONMENT_PREFIX = "REGARD_SERVE_"
-MIN_KEY_LENGTH = 16
+KEY_BYTES = 32
 
 
 class _Table(BaseModel):
@@ -88,6 +91,30 @@ class ServeSettings(_Table):
     deadlines: Deadlines = Deadlines()
 
 
+SERVE_FILES: SettingsFile[ServeSettings] = SettingsFile(ServeSettings)
+
+
+def read_settings(
+    path: Path | None, environment: Mapping[str, str], settings: Sequence[str], changes: Mapping[str, Any]
+) -> ServeSettings:
+    """Join the settings of a file, of the environment, of `a.b=value` texts and of options; later ones win.
+
+    An environment variable is REGARD_SERVE_ and the name of a setting, with two underscores for a point:
+    REGARD_SERVE_PORT=80, REGARD_SERVE_LIMITS__TEXTS=8.
+
+    Raises:
+        ConfigError: A setting is unknown or has a wrong value.
+    """
+    variables = [
+        f"{name.removeprefix(ENVIRONMENT_PREFIX).lower().replace('__', '.')}={value}"
+        for name, value in sorted(environment.items())
+        if name.startswith(ENVIRONMENT_PREFIX)
+    ]
+    table = {} if path is None else read_toml(path)
+    all_changes = {**parse_settings(variables), **parse_settings(list(settings)), **changes}
+    return SERVE_FILES.parse(table, all_changes, where="the command line" if path is None else str(path))
+
+
 def check_bind(host: str, *, has_keys: bool) -> None:
     """Refuse to listen on a public address without keys.
 
@@ -129,3 +156,14 @@ def read_keys(path: Path) -> dict[str, str]:
     if not keys:
         raise RegardError("The file has no keys.", where=str(path), fix="Add one: `regard serve --new-key NAME`.")
     return keys
+
+
+def add_key(path: Path, name: str) -> str:
+    """Create a random key, add its hash to a keys file, and return the key, which is stored nowhere."""
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise RegardError(f"'{name}' is no name for a key.", fix="Use letters, digits, - and _.")
+    key = secrets.token_urlsafe(KEY_BYTES)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{name} {hash_key(key)}\n")
+    path.chmod(0o600)
+    return key
