@@ -82,7 +82,8 @@ class Guard:
             nonlocal is_refused
             if not is_refused:
                 self.refuse("body")
-                await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.")
+                close = [(b"connection", b"close")]  # the rest of the body is not read
+                await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.", close)
                 is_refused = True
 
         length = headers.get(b"content-length", b"0")
