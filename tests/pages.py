@@ -20,6 +20,7 @@ import pytest
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.serve.settings import SERVE_FILES
 from regard.train.event_lines import LineLogger
 from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
@@ -153,7 +154,7 @@ def _pretend_to_train(options: TrainCommandOptions, *_: object, **__: object) ->
 def _check_script(arguments: Sequence[str]) -> None:
     """Check that a script or module exists and contains the options that it is called with."""
     module = arguments[1] if arguments[0] == "-m" else ""
-    if module in ("pytest", "venv", "build"):
+    if module in ("pytest", "venv", "build", "http.server"):
         return
     path = ROOT / arguments[0]
     if module:
@@ -173,10 +174,12 @@ def _check_packages(arguments: Sequence[str]) -> None:
 
 
 def check_settings(code: str) -> None:
-    """Load a block as a model file, a run file, or as a part of a run file."""
+    """Load a block as a model file, a file of the server, a run file, or as a part of a run file."""
     table = tomllib.loads(code)
     if "family" in table:
         MODEL_FILES.parse(table)
+    elif "models" in table:
+        SERVE_FILES.parse(table)
     else:
         RUN_FILES.parse({**BASE_RUN, **{name: {**BASE_RUN.get(name, {}), **part} for name, part in table.items()}})
 

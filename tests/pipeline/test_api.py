@@ -24,7 +24,7 @@ from tests.pipeline.factories import (
     make_translator_settings,
 )
 
-LOADERS: dict[str, Any] = {
+LOADERS: dict[str, Any] = {  # an embedder takes every encoder: tests/pipeline/test_embedder.py
     "translate": regard.load_translator,
     "continue": regard.load_generator,
     "fill": regard.load_fill_mask,
@@ -53,7 +53,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {task: str(folder / task) for task in settings}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", LOADERS)
 def test_a_loader_takes_its_kind_of_model_only(task: str, models: dict[str, str]) -> None:
     pipeline = LOADERS[task](Path(models[task]))
     assert type(pipeline) is TASKS[task] is type(load(models[task])) is type(load(models[task], task=task))  # type: ignore[call-overload]

@@ -57,10 +57,10 @@ def make_timer(run: Run, run_data: RunData) -> StepTimer:
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_an_update_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, run_data = prepare_run(tmp_path, {"train.optimizer": {"kind": optimizer}})
+    clock = iter(range(1000))
+    monkeypatch.setattr("regard.train.autotune.time.perf_counter", lambda: float(next(clock)))
     timer = make_timer(run, run_data)
     before = {name: tensor.clone() for name, tensor in timer.model.state_dict().items()}
-    clock = iter(range(100))
-    monkeypatch.setattr("regard.train.autotune.time.perf_counter", lambda: float(next(clock)))
     assert run.accumulate == 2
     assert timer.time_update() == 3.0  # each call takes one tick
     assert all(torch.equal(tensor, before[name]) for name, tensor in timer.model.state_dict().items())

@@ -139,7 +139,7 @@ class StepTimer:
         share: The size of `batch` as a share of a full batch; times are scaled up to a full batch.
         max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
         max_tuning_seconds: Limit of the time that is spent on one setting: slower models get fewer rounds, or none.
-        clock: Returns the time in seconds; `time.process_time` for CPU-seconds.
+        clock: Returns the time in seconds: `time.perf_counter` (the default), or `time.process_time` for CPU-seconds.
     """
 
     def __init__(
@@ -150,9 +150,9 @@ class StepTimer:
         share: float = 1.0,
         max_seconds: float = inf,
         max_tuning_seconds: float = MAX_TUNING_SECONDS,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._max_tuning_seconds, self._clock = max_tuning_seconds, clock
+        self._max_tuning_seconds, self._clock = max_tuning_seconds, clock or time.perf_counter
         self.model = build(run.model, seed=run.seed).to(run.device.name).train()
         self._run = run
         self._objective = Objective(

@@ -30,7 +30,14 @@ from torch.distributed.launcher.api import elastic_launch  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.train.rendezvous import Hosts, explain_missing_hosts, prepare_rendezvous
-from regard.train.worker import ATTEMPT_VARIABLE, FOLDER_VARIABLE, RELAYED_SIGTERM, STOP_MARK, report_path
+from regard.train.worker import (
+    ATTEMPT_VARIABLE,
+    FOLDER_VARIABLE,
+    LAUNCHER_VARIABLE,
+    RELAYED_SIGTERM,
+    STOP_MARK,
+    report_path,
+)
 
 MAX_RESTARTS = 3  # of all ranks, after one of them has failed
 STOPPED_SECONDS = 10.0  # a rank that was stopped for longer is killed
@@ -122,6 +129,7 @@ class _Launcher(LogsSpecs):
         outputs: dict[str, dict[int, str]] = {"out": {}, "err": {}}
         for local_rank, env in envs.items():
             env |= {FOLDER_VARIABLE: str(self.folder), ATTEMPT_VARIABLE: str(self.attempt)}
+            env[LAUNCHER_VARIABLE] = str(os.getpid())
             env["TORCHELASTIC_ERROR_FILE"] = ""
             for kind, paths in outputs.items():
                 path = report_path(self.folder, self.attempt, int(env["RANK"]), kind)

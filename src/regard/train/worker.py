@@ -19,7 +19,7 @@ from typing import Any, Self
 from regard.base.errors import RegardError, RetryError
 from regard.base.files import write_atomic
 
-FOLDER_VARIABLE, ATTEMPT_VARIABLE = "REGARD_LAUNCH", "REGARD_ATTEMPT"
+FOLDER_VARIABLE, ATTEMPT_VARIABLE, LAUNCHER_VARIABLE = "REGARD_LAUNCH", "REGARD_ATTEMPT", "REGARD_LAUNCHER"
 STOP_MARK = "stop"  # a file in the launch folder: a stop was requested
 RELAYED_SIGTERM = signal.SIGUSR1  # our launcher passes a SIGTERM on as this: a SIGTERM itself ends a rank at once
 WATCH_INTERVAL = 1.0  # seconds between looks at the parent process
@@ -60,7 +60,7 @@ class Worker:
         if self.folder is None:
             return function()
         self._report("pid", os.getpid())
-        self._watch_parent(os.getppid())
+        self._watch_parent(int(os.environ[LAUNCHER_VARIABLE]))  # it may have been killed before this line
         if (self.folder / STOP_MARK).exists():  # requested before the launcher knew this process
             return 1
         try:
