@@ -80,7 +80,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(module.training for module in text_generator.model.modules())
     chunks = text_generator.stream("A", max_new_tokens=10, seed=1)
     next(chunks)
-    chunks.close()  # type: ignore[attr-defined]
+    chunks.close()
     assert all(module.training for module in text_generator.model.modules())
 
 

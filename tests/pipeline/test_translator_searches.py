@@ -227,7 +227,7 @@ def test_a_stream_is_the_translation_and_computes_on_request(monkeypatch: pytest
     next(chunks)
     step_count = len(steps)
     assert step_count < 10
-    chunks.close()  # type: ignore[attr-defined]
+    chunks.close()
     assert len(steps) == step_count
     assert torch.is_grad_enabled()
 

@@ -149,7 +149,7 @@ def test_a_full_queue_refuses_and_late_requests_are_not_started() -> None:
             await asyncio.sleep(0)
             with pytest.raises(QueueFullError):
                 await batcher.submit("k", "refused", tokens=1, timeout=10)
-            assert await asyncio.gather(first, waiting) == ["FIRST", "WAITING"]
+            assert list(await asyncio.gather(first, waiting)) == ["FIRST", "WAITING"]
             with pytest.raises(DeadlineError):
                 await late
         assert [items for _, items in model.batches] == [["first"], ["waiting"]]
@@ -166,7 +166,7 @@ def test_a_client_that_leaves_is_dropped_from_the_queue() -> None:
             left, stays = submit(batcher, "left"), submit(batcher, "stays")
             await asyncio.sleep(0)
             left.cancel()
-            assert await asyncio.gather(first, stays) == ["FIRST", "STAYS"]
+            assert list(await asyncio.gather(first, stays)) == ["FIRST", "STAYS"]
         assert [items for _, items in model.batches] == [["first"], ["stays"]]
 
     run(test)

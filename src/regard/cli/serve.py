@@ -91,8 +91,8 @@ def serve(
         "models": _parse_models(models) if models else None,
         "chat_templates": dict(map(_split_name, chat_template)) if chat_template else None,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    settings = read_settings(config, os.environ, changes or [], given)
+    changed_options = {name: value for name, value in options.items() if value is not None}
+    settings = read_settings(config, os.environ, changes or [], changed_options)
     from regard.serve.server import run_server
 
     run_server(settings)

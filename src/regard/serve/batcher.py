@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
-END = object()  # marks the end of a stream
+STREAM_END = object()  # marks the end of a stream
 
 
 class QueueFullError(Exception):
@@ -60,7 +60,7 @@ class Batcher(Generic[Item, Result]):
     Args:
         run: Called on the worker thread with the key and the items of a batch; returns one result or one exception
             for each item.
-        max_tokens: Token budget of a batch: the longest item times the number of items. A longer item runs alone.
+        max_tokens: Token budget of a batch: items times the tokens of the largest. A larger item runs alone.
         max_requests: Maximum number of items in a batch.
         max_waiting: Maximum number of waiting items.
         window: Maximum seconds to wait for the clients of the last batch.
@@ -158,7 +158,7 @@ class Batcher(Generic[Item, Result]):
         parts: Iterator[str] | None = None
         try:
             parts = await loop.run_in_executor(self._worker, start)
-            while (part := await loop.run_in_executor(self._worker, next, parts, END)) is not END:
+            while (part := await loop.run_in_executor(self._worker, next, parts, STREAM_END)) is not STREAM_END:
                 yield part  # type: ignore[misc]
         finally:
             self._streams -= 1
@@ -226,8 +226,8 @@ class Batcher(Generic[Item, Result]):
     def _take_batch(self, now: float) -> list[_Waiting[Item, Result]]:
         """Remove the next batch from the queue, and everything that is cancelled or too late."""
         batch: list[_Waiting[Item, Result]] = []
-        kept: deque[_Waiting[Item, Result]] = deque()
-        longest = 0
+        remaining_entries: deque[_Waiting[Item, Result]] = deque()
+        max_entry_tokens = 0
         for entry in self._waiting:
             if entry.future.done():
                 continue
@@ -237,12 +237,12 @@ class Batcher(Generic[Item, Result]):
             fits = not batch or (
                 entry.key == batch[0].key
                 and len(batch) < self._max_requests
-                and max(longest, entry.tokens) * (len(batch) + 1) <= self._max_tokens
+                and max(max_entry_tokens, entry.tokens) * (len(batch) + 1) <= self._max_tokens
             )
             if fits:
                 batch.append(entry)
-                longest = max(longest, entry.tokens)
+                max_entry_tokens = max(max_entry_tokens, entry.tokens)
             else:
-                kept.append(entry)
-        self._waiting = kept
+                remaining_entries.append(entry)
+        self._waiting = remaining_entries
         return batch

@@ -1,4 +1,4 @@
-"""Files to translate: plain text, Markdown, HTML, subtitles. The file comes back with its structure."""
+"""Files to translate: plain text, Markdown, HTML, subtitles. The result has the structure of the file."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -39,13 +39,13 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
         translate: Translates texts.
 
     Raises:
-        RegardError: The ending is not known, or the file is not UTF-8.
+        RegardError: The ending is not endings, or the file is not UTF-8.
     """
     path = PurePosixPath(PurePosixPath(name.replace("\\", "/")).name)
     suffix = path.suffix.lower()
     if suffix not in HTML and suffix not in MEDIA_TYPES:
-        known = ", ".join(sorted({*MEDIA_TYPES, *HTML}))
-        raise RegardError(f"Files that end in '{suffix[:10]}' cannot be translated.", fix=f"Use one of: {known}.")
+        endings = ", ".join(sorted({*MEDIA_TYPES, *HTML}))
+        raise RegardError(f"Files that end in '{suffix[:10]}' cannot be translated.", fix=f"Use one of: {endings}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -54,14 +54,14 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
     if suffix in HTML:
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")
     lines = text.splitlines(keepends=True)
-    pieces = [_split_line(line, suffix) for line in lines]
-    indices = [index for index, (_, middle, _) in enumerate(pieces) if middle]
-    translations = await translate([pieces[index][1] for index in indices]) if indices else []
+    parts = [_split_line(line, suffix) for line in lines]
+    indices = [index for index, (_, middle, _) in enumerate(parts) if middle]
+    translations = await translate([parts[index][1] for index in indices]) if indices else []
     for index, translation in zip(indices, translations, strict=True):
-        before, _, after = pieces[index]
-        pieces[index] = (before, translation, after)
+        before, _, after = parts[index]
+        parts[index] = (before, translation, after)
     return TranslatedFile(
-        output_name, "".join("".join(piece) for piece in pieces).encode(), f"{MEDIA_TYPES[suffix]}; charset=utf-8"
+        output_name, "".join("".join(part) for part in parts).encode(), f"{MEDIA_TYPES[suffix]}; charset=utf-8"
     )
 
 

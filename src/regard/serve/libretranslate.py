@@ -185,12 +185,12 @@ class _Job:
         if body.confidence:
             fields["confidence"] = [self.model.confidence(result) for result in results]
         if body.alignment:
-            links, source_words, target_words = [], 0, 0
+            links, source_offset, target_offset = [], 0, 0
             for (sentence, _), result in zip(sentences, results, strict=True):
                 pairs = result.alignment or () if isinstance(result, Translation) else ()
-                links += [[source + source_words, target + target_words] for source, target in pairs]
-                source_words += len(sentence.split())
-                target_words += len(result.text.split())
+                links += [[source + source_offset, target + target_offset] for source, target in pairs]
+                source_offset += len(sentence.split())
+                target_offset += len(result.text.split())
             fields["alignment"] = links
         return fields
 
@@ -226,8 +226,10 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
             body.source in ("auto", source) and body.target in ("", target) for source, target in pairs
         ):
             return model
-    known = ", ".join(sorted({f"{source}-{target}" for model in models for source, target in _language_pairs(model)}))
-    raise HTTPException(400, f"No model translates from {body.source[:20]} to {body.target[:20]}. Pairs: {known}.")
+    pair_names = ", ".join(
+        sorted({f"{source}-{target}" for model in models for source, target in _language_pairs(model)})
+    )
+    raise HTTPException(400, f"No model translates from {body.source[:20]} to {body.target[:20]}. Pairs: {pair_names}.")
 
 
 def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:

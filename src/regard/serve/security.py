@@ -153,11 +153,11 @@ class Guard:
 
     def _check_key(self, key: str | None) -> str | None:
         """Return the name of a key; all hashes are compared, each in constant time."""
-        digest, found = hash_key(key or ""), None
-        for known, name in self.keys.items():
-            if hmac.compare_digest(known, digest):
-                found = name
-        return found
+        digest, key_name = hash_key(key or ""), None
+        for key_hash, name in self.keys.items():
+            if hmac.compare_digest(key_hash, digest):
+                key_name = name
+        return key_name
 
 
 def _read_body_key(content_type: bytes, body: bytes) -> str | None:

@@ -32,7 +32,7 @@ class ServerState:
         self.is_ready = True
 
     async def reload(self, name: str) -> None:
-        """Load the folder of a model again; requests go on with the old one until the new one is ready."""
+        """Load the folder of a model again; the old one answers requests until the new one is ready."""
         old = self.find(name)
         new = await self._load(name, self.settings.models[name])
         self.models[name] = new

@@ -16,12 +16,12 @@ def to_event(content: Mapping[str, Any]) -> str:
 class StopStrings:
     """Cuts a text before the first of some strings, while it arrives in parts.
 
-    >>> stop = StopStrings(["END"])
-    >>> stop.push("one E"), stop.push("N"), stop.push("D two"), stop.is_stopped
+    >>> stop = StopStrings(["STOP"])
+    >>> stop.push("one S"), stop.push("TO"), stop.push("P two"), stop.is_stopped
     ('one ', '', '', True)
-    >>> stop = StopStrings(["END"])
-    >>> stop.push("one E") + stop.push("nd") + stop.finish()
-    'one End'
+    >>> stop = StopStrings(["STOP"])
+    >>> stop.push("one S") + stop.push("top") + stop.finish()
+    'one Stop'
     """
 
     def __init__(self, strings: list[str]) -> None:
