@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 
 from regard.decode.filters import Filters
 
-VECTORS, VOCABULARY = 1000, 40
+VECTORS, VOCABULARY = int(os.environ.get("LOOK_VECTORS", "1000")), 40  # CI takes fewer
 VALUES = {
     "no_repeat_ngram": 2,
     "repetition_penalty": 1.3,

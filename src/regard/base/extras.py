@@ -17,7 +17,10 @@ EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
     "cluster": (("datatrove",), "corpus preparation on a cluster"),
     "ctranslate2": (("ctranslate2",), '`regard export --to ctranslate2`, `regard.load(..., engine="ctranslate2")`'),
-    "serve": (("fastapi", "httptools", "jinja2", "multipart", "prometheus_client", "uvicorn"), "`regard serve`"),
+    "serve": (
+        ("fastapi", "httptools", "jinja2", "multipart", "prometheus_client", "starlette", "uvicorn"),
+        "`regard serve`",
+    ),
     "tensorboard": (("tensorboard",), "`regard train --track tensorboard`"),
     "wandb": (("wandb",), "`regard train --track wandb`"),
     "mlflow": (("mlflow",), "`regard train --track mlflow`"),
