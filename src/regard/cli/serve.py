@@ -41,26 +41,36 @@ def serve(
         list[str] | None,
         typer.Argument(metavar="MODEL", help="Model folders; NAME=FOLDER gives a model another name than its folder."),
     ] = None,
-    host: Annotated[str | None, option("Address to listen on.", show_default="127.0.0.1", panel=ADDRESS)] = None,
+    host: Annotated[
+        str | None, option("Address to listen on.", metavar="ADDRESS", show_default="127.0.0.1", panel=ADDRESS)
+    ] = None,
     port: Annotated[int | None, option("Port.", min=0, max=65535, show_default="8000", panel=ADDRESS)] = None,
     keys: Annotated[
         Path | None, file_option("File of key hashes; every request then needs a key.", panel=SECURITY)
     ] = None,
     new_key: Annotated[
-        str | None, option("Create a key with this name, add it to --keys, print it and exit.", panel=SECURITY)
+        str | None,
+        option("Create a key with this name, add it to --keys, print it and exit.", metavar="NAME", panel=SECURITY),
     ] = None,
     open_route: Annotated[
         StringList, option("Path that needs no key, e.g. /health; repeatable.", metavar="PATH", panel=SECURITY)
     ] = None,
     engine: Annotated[
         ServeEngine | None,
-        option("Engine; auto takes CTranslate2 if an export passed its proof.", show_default="auto", panel=WORK),
+        option(
+            "auto takes CTranslate2 if an export passed its proof.",
+            metavar="[auto|torch|ctranslate2]",
+            show_default="auto",
+            panel=WORK,
+        ),
     ] = None,
     threads: Annotated[int | None, option("Threads of PyTorch.", min=1, panel=WORK)] = None,
     chat_template: Annotated[
         StringList, option("Jinja file for /v1/chat/completions; repeatable.", metavar="NAME=FILE", panel=WORK)
     ] = None,
-    log_format: Annotated[LogFormat | None, option("Form of the log.", show_default="text", panel=WORK)] = None,
+    log_format: Annotated[
+        LogFormat | None, option("Form of the log.", metavar="[text|json]", show_default="text", panel=WORK)
+    ] = None,
     config: Annotated[Path | None, file_option("TOML file of settings.")] = None,
     changes: Annotated[
         StringList, option("Change a setting, e.g. limits.texts=16; repeatable.", "--set", metavar="NAME=VALUE")
