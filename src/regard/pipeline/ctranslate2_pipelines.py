@@ -212,4 +212,9 @@ class CTranslate2Generator(TextGenerator):
         self, prompt_ids: list[list[int]], max_new_tokens: int, search: Search, *, n_best: int, **_: Any
     ) -> list[list[Hypothesis]]:
         assert isinstance(search, Beam)  # noqa: S101 - `generate` runs other searches in PyTorch
-        return self.engine.find(prompt_ids, [max_new_tokens] * len(prompt_ids), search, n_best)
+        results: dict[int, list[Hypothesis]] = {}
+        for length in {len(ids) for ids in prompt_ids}:  # of unequal prompts CTranslate2 returns a part of the longer
+            indices = [index for index, ids in enumerate(prompt_ids) if len(ids) == length]
+            rows = [prompt_ids[index] for index in indices]
+            results |= zip(indices, self.engine.find(rows, [max_new_tokens] * len(rows), search, n_best), strict=True)
+        return [results[index] for index in range(len(prompt_ids))]
