@@ -95,6 +95,7 @@ def test_limits_are_answered_before_anything_is_computed(server: RunningServer) 
     cases: list[tuple[str, dict[str, object], int]] = [
         ("/translate", {"q": long_text, "target": "de"}, 413),
         ("/translate", {"q": ["a"] * 65, "target": "de"}, 413),
+        ("/translate", {"q": "Dogs run. " * 300, "target": "de"}, 413),
         ("/translate", {"q": "a", "target": "de", "alternatives": 8}, 422),
         ("/translate", {"q": "a", "target": "de", "beam_size": 17}, 422),
         ("/translate", {"q": "a", "target": "de", "beam_size": -1}, 422),
@@ -183,6 +184,23 @@ def test_metrics_have_no_labels_of_the_client(server: RunningServer) -> None:
             client.get("/health", headers={"Host": f"host-{number}"})
             counts.append(count_series(client))
         assert len(set(counts[1:])) == 1  # the first round has the first call of each route
+
+
+def test_tokens_are_counted(server: RunningServer) -> None:
+    with server.client() as client:
+        request = {"model": "writer", "prompt": "Two", "max_tokens": 5, "temperature": 0}
+        before = read_counter(client)
+        usage = client.post("/v1/completions", json=request).raise_for_status().json()["usage"]
+        assert read_counter(client) == before + usage["completion_tokens"]
+        client.post("/v1/completions", json=request | {"stream": True}).raise_for_status()
+        assert read_counter(client) == before + 2 * usage["completion_tokens"]
+        assert "regard:time_to_first_token_seconds_count" in client.get("/metrics").text
+
+
+def read_counter(client: httpx.Client) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    values = [line for line in lines if line.startswith('regard:generation_tokens_total{model="writer"}')]
+    return float(values[0].split()[-1]) if values else 0.0
 
 
 def count_series(client: httpx.Client) -> int:

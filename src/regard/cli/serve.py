@@ -78,8 +78,8 @@ def serve(
 ) -> None:
     """Serve models over HTTP until Ctrl-C or SIGTERM.
 
-    Clients of LibreTranslate and OpenAI work unchanged; /docs describes all routes. The server listens on this machine
-    only, unless --host and --keys are given.
+    Clients of LibreTranslate and OpenAI work unchanged; /openapi.json describes all routes. The server listens on this
+    machine only, unless --host and --keys are given.
     """
     for module in ("fastapi", "uvicorn", "httptools", "multipart", "prometheus_client"):
         import_optional(module, "serve", "`regard serve`")

@@ -30,7 +30,10 @@ def make_app(settings: ServeSettings) -> App:
         yield
         await state.stop()
 
-    app = FastAPI(title="Regard", version=__version__, description=DESCRIPTION, lifespan=lifespan)
+    # FastAPI's pages at /docs and /redoc would load their scripts from the network of a third party.
+    app = FastAPI(
+        title="Regard", version=__version__, description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
     app.state.server = state
     app.include_router(libretranslate.make_router(state))
     app.include_router(openai.make_router(state))

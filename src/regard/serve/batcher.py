@@ -26,6 +26,10 @@ class QueueFullError(Exception):
     """The queue holds as many requests as it may; the client should try again later."""
 
 
+class TooManyItemsError(Exception):
+    """A request has more items than the queue can ever hold."""
+
+
 class DeadlineError(Exception):
     """The request waited longer than its deadline and was not started."""
 
@@ -120,6 +124,8 @@ class Batcher(Generic[Item, Result]):
         """Wait for the results of several items of one request; all of them are queued, or none."""
         if self.is_stopping:
             raise StoppedError
+        if len(items) > self._max_waiting:
+            raise TooManyItemsError
         if len(self._waiting) + len(items) > self._max_waiting:
             raise QueueFullError
         loop = asyncio.get_running_loop()

@@ -63,8 +63,11 @@ def make_router(state: ServerState) -> APIRouter:
         job = _make_job(state, TranslateRequest(q="", source=source, target=target, model=model))
 
         async def translate_texts(texts: list[str]) -> list[str]:
-            state.check_texts([], 1)
-            return [answer["translatedText"] for answer in await asyncio.gather(*map(job.translate, texts))]
+            translations: list[str] = []
+            for start in range(0, len(texts), state.settings.limits.texts):  # a long file must not fill the queue
+                answers = await asyncio.gather(*map(job.translate, texts[start : start + state.settings.limits.texts]))
+                translations += [answer["translatedText"] for answer in answers]
+            return translations
 
         result = await answer_errors(translate_document(file.filename or "", content, translate_texts))
         return Response(result.content, media_type=result.media_type, headers=result.headers)
@@ -208,8 +211,10 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
     model = _choose_model(state, body)
     n_best = body.alternatives + 1
     options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden))
-    has_tags = bool(model.translator.tokenizers.source.specials.languages)
-    return _Job(model, body, options, (body.target or None) if has_tags else None)
+    target_language = None  # of a model without language tags
+    if model.translator.tokenizers.source.specials.languages:
+        target_language = body.target or model.languages[-1]
+    return _Job(model, body, options, target_language)
 
 
 def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:

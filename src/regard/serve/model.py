@@ -4,16 +4,15 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
-from regard.decode.filters import Filters
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.results import GeneratedText, Translation
-from regard.pipeline.search import Beam, Sampling, Search
+from regard.pipeline.search import Sampling, Search
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment
 from regard.serve.batcher import Batcher, BatchStats
@@ -24,6 +23,7 @@ from regard.store.calibration import read_temperature
 from regard.store.model_folder import find_model
 from regard.text.sentences import split_sentences
 
+Required = TypeVar("Required", Translator, TextGenerator, Embedder)
 WARM_UP_TEXTS = ("a", "one two three four five six seven eight")
 
 
@@ -60,7 +60,7 @@ class ServedModel:
     """
 
     def __init__(self, name: str, folder: Path, settings: ServeSettings, metrics: Metrics) -> None:
-        self.name, self.folder, self.settings = name, folder, settings
+        self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
         self.pipeline: AnyPipeline = load(folder, engine=settings.engine)
         self.temperature = read_temperature(find_model(folder))
         self.version = find_model(folder).stat().st_mtime_ns
@@ -73,7 +73,7 @@ class ServedModel:
             max_requests=queue.batch_texts,
             max_waiting=queue.max_waiting,
             window=queue.window_ms / 1000,
-            observe=lambda stats: self._observe(metrics, stats),
+            observe=self._observe,
         )
 
     @property
@@ -96,41 +96,35 @@ class ServedModel:
 
     @property
     def translator(self) -> Translator:
-        """The pipeline of a translation model.
-
-        Raises:
-            RegardError: The model has another task.
-        """
-        if not isinstance(self.pipeline, Translator):
-            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a translation model.")
-        return self.pipeline
+        """The pipeline of a translation model; `RegardError` if the model has another task."""
+        return self._require(Translator)
 
     @property
     def generator(self) -> TextGenerator:
-        """The pipeline of a language model.
-
-        Raises:
-            RegardError: The model has another task.
-        """
-        if not isinstance(self.pipeline, TextGenerator):
-            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a language model.")
-        return self.pipeline
+        """The pipeline of a language model; `RegardError` if the model has another task."""
+        return self._require(TextGenerator)
 
     @property
     def embedder(self) -> Embedder:
-        """The pipeline of an encoder.
+        """The pipeline of an encoder; `RegardError` if the model has another task."""
+        return self._require(Embedder)
 
-        Raises:
-            RegardError: The model has another task.
-        """
-        if not isinstance(self.pipeline, Embedder):
-            raise RegardError(f"The model '{self.name}' is a {self.kind}, not an encoder.")
+    def _require(self, pipeline_class: type[Required]) -> Required:
+        if not isinstance(self.pipeline, pipeline_class):
+            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {pipeline_class.kind}.")
         return self.pipeline
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
         """Answer the texts of one request, in batches with those of other clients."""
         tokens = [self.count_tokens(request) * options.search.rows_per_text for request in requests]
-        return await self.batcher.submit_all(options, requests, tokens=tokens, timeout=self.settings.queue.timeout)
+        results = await self.batcher.submit_all(options, requests, tokens=tokens, timeout=self.settings.queue.timeout)
+        self.count(sum(tokens) // options.search.rows_per_text, sum(len(result.tokens) for result in results))
+        return results
+
+    def count(self, prompt_tokens: int, generated_tokens: int) -> None:
+        """Count the tokens of a request in the metrics."""
+        self.metrics.prompt_tokens.labels(self.name).inc(prompt_tokens)
+        self.metrics.generation_tokens.labels(self.name).inc(generated_tokens)
 
     def count_tokens(self, request: TextRequest) -> int:
         """Return the tokens that the model reads; raises `RegardError` for a text that it cannot read."""
@@ -152,14 +146,13 @@ class ServedModel:
             return self.pipeline.generate(
                 texts, new_tokens, key.search, n_best=key.n_best, forbidden=key.forbidden, seed=seeds
             )
-        languages = [request.target_language for request in requests]
         translations = self.translator.translate(
             texts,
             key.search,
             n_best=key.n_best,
             constraints=_make_constraints(key, requests),
             max_length=key.max_length,
-            target_language=None if languages[0] is None else [language or "" for language in languages],
+            target_language=_join_languages(requests),
             seed=seeds if isinstance(key.search, Sampling) else None,
             batch_tokens=2 * self.settings.queue.batch_tokens,
         )
@@ -172,15 +165,22 @@ class ServedModel:
                 self.translator,
                 [requests[index].text for index in indices],
                 [translations[index] for index in indices],
+                target_language=_join_languages([requests[index] for index in indices]),
             )
             for index, translation in zip(indices, aligned, strict=True):
                 translations[index] = translation
         return translations
 
-    def _observe(self, metrics: Metrics, stats: BatchStats) -> None:
-        metrics.batch_size.labels(self.name).observe(stats.requests)
+    def _observe(self, stats: BatchStats) -> None:
+        self.metrics.batch_size.labels(self.name).observe(stats.requests)
         for seconds in stats.queue_seconds:
-            metrics.queue_seconds.labels(self.name).observe(seconds)
+            self.metrics.queue_seconds.labels(self.name).observe(seconds)
+
+
+def _join_languages(requests: Sequence[TextRequest]) -> list[str] | None:
+    """Return the target language of each text; None for a model without language tags."""
+    languages = [request.target_language for request in requests if request.target_language is not None]
+    return languages or None
 
 
 def _make_constraints(options: Options, requests: Sequence[TextRequest]) -> Constraints | None:
@@ -193,13 +193,6 @@ def _make_constraints(options: Options, requests: Sequence[TextRequest]) -> Cons
 def split_text(text: str) -> list[tuple[str, str]]:
     """Split a text into sentences, each with the white space after it; joined, they are the text."""
     return split_sentences(text) or [("", text)]
-
-
-def make_search(*, beam_size: int | None, filters: Filters | None, count: int) -> Search:
-    """Return the search of a request: sampling if it has filters, else a beam."""
-    if filters is not None:
-        return Sampling(count, filters)
-    return Beam(max(beam_size or 5, count))
 
 
 def describe(model: ServedModel) -> dict[str, Any]:

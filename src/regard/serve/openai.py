@@ -148,9 +148,16 @@ class _Job:
         stop, parts = StopStrings(self.stop), self.model.batcher.stream(start)
         if self.form == "chat.completion":
             yield to_event(self._chunk({"role": "assistant", "content": ""}, None))
+        start_time, is_first = time.perf_counter(), True
         async with aclosing(parts):  # type: ignore[type-var]
             async for part in stop_at(parts, stop):
+                if is_first:
+                    seconds, is_first = time.perf_counter() - start_time, False
+                    self.model.metrics.first_token_seconds.labels(self.model.name).observe(seconds)
                 yield to_event(self._chunk({"content": part}, None))
+        self.model.count(
+            self.model.count_tokens(TextRequest(self.prompts[0])), len(streams[0].tokens) if streams else 0
+        )
         has_ended = stop.is_stopped or (bool(streams) and streams[0].ended)
         yield to_event(self._chunk({}, "stop" if has_ended else "length"))
         yield DONE
@@ -194,7 +201,7 @@ def _make_job(
     ):
         if value > limit:
             raise HTTPException(422, f"A request may have {limit:,} {what}, this one has {value:,}.")
-    if not prompts or not all(stop if stop else [True]):
+    if not prompts or "" in stop:
         raise HTTPException(422, "A prompt is missing, or a stop string is empty.")
     model = state.find(name)
     check(lambda: model.generator)
@@ -202,7 +209,7 @@ def _make_job(
     beam_size = getattr(body, "beam_size", None)
     search: Search = Beam(max(beam_size, body.n)) if beam_size else Sampling(body.n, filters)
     options = Options(search, body.n, max_tokens)
-    return _Job(model, prompts, form, options, filters, body.n, [string for string in stop if string], body.seed)
+    return _Job(model, prompts, form, options, filters, body.n, stop, body.seed)
 
 
 def _make_filters(body: CompletionRequest | ChatRequest) -> Filters:

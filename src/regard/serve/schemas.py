@@ -42,18 +42,23 @@ class DetectRequest(_Request):
     api_key: str = ""
 
 
-class CompletionRequest(_Request):
-    """`POST /v1/completions`."""
+class _GenerationRequest(_Request):
+    """What both ways to generate text share."""
 
     model: str = Field(examples=["shakespeare"])
-    prompt: Text | list[Text] = Field("", examples=["Once upon a time"])
-    max_tokens: int = Field(16, ge=1)
     temperature: float = Field(1.0, ge=0, le=2)
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     n: int = Field(1, ge=1)
     stream: bool = False
     stop: str | list[str] | None = None
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+
+
+class CompletionRequest(_GenerationRequest):
+    """`POST /v1/completions`."""
+
+    prompt: Text | list[Text] = Field("", examples=["Once upon a time"])
+    max_tokens: int = Field(16, ge=1)
     logprobs: int | None = Field(None, ge=0, le=5)
     echo: bool = False
     # Regard's own:
@@ -70,19 +75,12 @@ class ChatMessage(_Request):
     content: Text | list[dict[str, Any]] = ""
 
 
-class ChatRequest(_Request):
+class ChatRequest(_GenerationRequest):
     """`POST /v1/chat/completions`."""
 
-    model: str
     messages: list[ChatMessage] = Field(min_length=1)
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
-    temperature: float = Field(1.0, ge=0, le=2)
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    n: int = Field(1, ge=1)
-    stream: bool = False
-    stop: str | list[str] | None = None
-    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
 
 
 class EmbeddingRequest(_Request):

@@ -57,9 +57,11 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        if scope["type"] != "http":
+            return  # there are no web sockets: no answer refuses them
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
-from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError
+from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeSettings
@@ -86,6 +86,8 @@ async def answer_errors(work: Awaitable[Any]) -> Any:
     """Await a result and turn expected errors into answers: 422, 429, 503."""
     try:
         return await work
+    except TooManyItemsError:
+        raise HTTPException(413, "The request has more sentences than the queue can hold.") from None
     except QueueFullError:
         raise HTTPException(429, "The queue is full.", {"Retry-After": "1"}) from None
     except DeadlineError:
