@@ -131,6 +131,20 @@ AnySource = Annotated[Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | 
 Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]
 
 
+class Masking(Frozen):
+    """How masked language modelling hides tokens. Every text has at least one masked token, or word."""
+
+    probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    """Probability that a token, or a whole word, is masked; 0.15 as in BERT. A large model may learn faster from more
+    (Wettig et al. 2023: 0.4)."""
+    replacement: Literal["mask", "bert"] = "mask"
+    """What replaces a masked token: always the mask token ("mask"), or, as in BERT, the mask token in 80 %, a random
+    token in 10 % and the token itself in 10 % of the cases ("bert")."""
+    whole_words: bool = False
+    """Mask all tokens of a word together, so that no token is predicted from the rest of its word. Spaces separate
+    words: not for text without spaces."""
+
+
 class Data(Frozen):
     """Settings of the corpora and of the batches."""
 
@@ -149,6 +163,8 @@ class Data(Frozen):
     documents, whole documents."""
     prepared: str | None = None
     """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
+    masking: Masking | None = None
+    """Masking of the task `fill` (masked language modelling); other tasks mask nothing."""
     seed: int = 1
     """Random seed of the order of batches, of noise on text, and of the validation split."""
 
@@ -336,6 +352,11 @@ class Run(Consistent):
         """Batches per update (gradient accumulation)."""
         return max(1, round(self.train.update_tokens / self.data.batch_tokens))
 
+    @property
+    def masking(self) -> Masking:
+        """The masking of the task `fill`, with the defaults for what the run file leaves out."""
+        return self.data.masking or Masking()
+
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
         update_tokens, batch_tokens, accumulate = (
@@ -349,6 +370,9 @@ class Run(Consistent):
         if update_tokens < batch_tokens:
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.update_tokens", what, "Decrease data.batch_tokens, or increase this.")
+        if self.data.masking is not None and self.model.task != "fill":
+            what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
+            yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:

@@ -25,7 +25,7 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.models.build import build
 from regard.plan.tracker import Collective, MemoryTracker
-from regard.train.autotune import MASKED_SHARE, apply_device_settings, synthetic_batch
+from regard.train.autotune import apply_device_settings, synthetic_batch
 from regard.train.distributed import ProcessGroup, apply_layout, make_mesh
 from regard.train.engine import Updater
 from regard.train.objective import Objective
@@ -97,7 +97,7 @@ def simulate(
 
 
 def _simulate(run: Run, layout: Layout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
-    share = MASKED_SHARE if run.model.head.kind == "mlm" else 1.0
+    share = run.masking.probability if run.model.head.kind == "mlm" else 1.0
     with ExitStack() as stack:
         stack.enter_context(cpu_fast_path.only_if(on_cpu and run.device.cpu_fast_path))
         processes = stack.enter_context(_fake_processes(layout))

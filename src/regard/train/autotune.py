@@ -51,7 +51,6 @@ LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all 
 SMALL_VOCABULARY = 1000  # tokens: below, the logits are small and torch's own loss is the fastest
 MAX_BATCH_SECONDS = 2.0  # `autotune` times only some rows of a batch that takes longer
 MAX_TRIAL_FLOPS = 5e10  # `seconds_per_update` times only some rows of a batch that costs more
-MASKED_SHARE = 0.15  # share of tokens with a label in a synthetic batch of masked language modelling
 CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one of median size
 
 
@@ -299,7 +298,7 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)
     if kind == "mlm":
-        return tokens.masked_fill(torch.rand(tokens.shape) > MASKED_SHARE, IGNORE_INDEX)
+        return tokens.masked_fill(torch.rand(tokens.shape) > run.masking.probability, IGNORE_INDEX)
     return tokens if kind == "lm" else torch.zeros_like(tokens)
 
 

@@ -369,6 +369,9 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
         tokenizers,
         seed=run.data.seed,
         languages=shards.languages if has_language_tags else None,
+        mask_probability=run.masking.probability,
+        masking=run.masking.replacement,
+        whole_words=run.masking.whole_words,
         pairs=shards.streams == ("source", "target"),
         max_length=min(run.data.max_length, run.data.batch_tokens),
     )

@@ -380,6 +380,7 @@ def build_task(
     *,
     seed: int = 1,
     languages: Sequence[tuple[str, ...]] | None = None,
+    mask_probability: float = 0.15,
     masking: Literal["mask", "bert"] = "mask",
     whole_words: bool = False,
     pairs: bool = False,
@@ -392,6 +393,7 @@ def build_task(
         tokenizers: Tokenizers of source and target.
         seed: Seed of masking and span corruption.
         languages: "translate": `Shards.languages`, to put a target-language tag before every source.
+        mask_probability: "fill": share of masked tokens or words.
         masking: "fill": replace by the mask token only, or as BERT does.
         whole_words: "fill": mask whole words.
         pairs: "classify": samples are pairs of texts.
@@ -409,7 +411,7 @@ def build_task(
             boundaries = (
                 (np.array(source.token_bytes.is_start), np.array(source.token_bytes.is_end)) if whole_words else None
             )
-            return MaskedLM(source.specials, seed, text_ids, masking=masking, boundaries=boundaries)
+            return MaskedLM(source.specials, seed, text_ids, mask_probability, masking, boundaries)
         case "restore":
             return SpanCorruption(source.specials, tuple(source.specials.extra.values()), seed)
         case "classify":

@@ -18,6 +18,7 @@ from regard.config.run import (
     CharacterLevel,
     Data,
     Distillation,
+    Masking,
     Run,
 )
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
@@ -292,6 +293,10 @@ class CorpusPlan:
         max_length = _choose_max_length(self.task, model)
         batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.update_tokens))
         data = Data(train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length)
+        if self.task == "fill":
+            data = data.model_copy(update={"masking": Masking()})
+            percent = f"{100 * Masking().probability:.0f} %"
+            reasons.append(f"Masking: {percent} of the tokens, each replaced by the mask token.")
         if self.validation_stats is not None:
             validation_stats = self.validation_stats
             if validation_stats.content != self.stats.content:

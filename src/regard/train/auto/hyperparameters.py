@@ -36,6 +36,7 @@ EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
     "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
     "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("placement", "final_norm")),
+    "Masking": ("data.masking",),
     "Validation data": ("data.held_out", "data.validation"),
     "Learning rate": ("train.schedule",),
     "Checkpoint averaging": ("train.average",),
