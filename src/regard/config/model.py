@@ -38,7 +38,7 @@ class Tokens(Frozen):
     scale: bool = False
     """Multiply embeddings by sqrt(width), as the 2017 paper does."""
     types: Annotated[int, Field(ge=0)] = 0
-    """Token types (BERT's first and second sentence); 0 means none."""
+    """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
 
 
 class Shared(Frozen):
@@ -231,6 +231,11 @@ class EncoderOnly(Model):
     source: Input
     encoder: Stack
     head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
+
+    @property
+    def has_pair_types(self) -> bool:
+        """Whether the second text of a pair has a token type of its own."""
+        return isinstance(self.source, Tokens) and self.source.types > 1
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""

@@ -127,7 +127,7 @@ def _fill(fill_mask: FillMask, text: str) -> Reading:
 
 
 def _classify(classifier: Classifier, text: str) -> Reading:
-    ((row,), _), result = (
+    ((row,), _, _), result = (
         classifier.encode_rows([[classifier.tokenizers.source.encode(text).ids]]),
         classifier.classify(text),
     )

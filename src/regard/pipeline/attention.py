@@ -71,7 +71,12 @@ class RecordedAttention:
 
 
 def record_attention(
-    model: AnyModel, tokenizers: TokenizerPair, *, source: Sequence[int] = (), target: Sequence[int] = ()
+    model: AnyModel,
+    tokenizers: TokenizerPair,
+    *,
+    source: Sequence[int] = (),
+    types: Tensor | None = None,
+    target: Sequence[int] = (),
 ) -> RecordedAttention:
     """Run a model on one row of token ids and record its attention.
 
@@ -79,6 +84,7 @@ def record_attention(
         model: The model; it is used in evaluation mode, and the mode of every module is restored.
         tokenizers: The model's tokenizers.
         source: The tokens that the encoder reads.
+        types: Their token types (1, S).
         target: The tokens that the decoder reads.
     """
     record, device = Record(), next(model.parameters()).device
@@ -89,5 +95,5 @@ def record_attention(
         elif isinstance(model, DecoderOnly):
             model.hidden_states(target_ids, record=record)
         else:
-            model.hidden_states(source_ids, record=record)
+            model.hidden_states(source_ids, types=types, record=record)
     return RecordedAttention(tokenizers.source.token_texts(source), tokenizers.target.token_texts(target), record)

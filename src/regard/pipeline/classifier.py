@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
+import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr, pluralize
@@ -14,7 +15,7 @@ from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
-from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_both_lists, encoder_logits
+from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_both_lists, encoder_logits, make_types
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -99,9 +100,10 @@ class Classifier(Pipeline):
                 f"{pluralize(len(sides[0]), 'text')} and {pluralize(len(sides[1]), 'second text')}.",
                 fix="Give one second text for each text.",
             )
-        rows, is_truncated = self.encode_rows(sides)
+        rows, second_starts, is_truncated = self.encode_rows(sides)
         results: dict[int, Classification] = {}
-        for indices, logits in encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens):
+        batches = encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens, second_starts)
+        for indices, logits in batches:
             for index, probabilities in zip(indices, logits.softmax(dim=-1).tolist(), strict=True):
                 results[index] = Classification(
                     **vars(self._make_label(probabilities)), is_truncated=is_truncated[index]
@@ -142,14 +144,15 @@ class Classifier(Pipeline):
     def record(self, text: str, pair: str | None = None) -> RecordedAttention:
         """Record the attention of the model while it reads a text, or a pair of texts; a long text is truncated."""
         sides = [self.tokenizers.source.encode_ids([side]) for side in (text, pair) if side is not None]
-        (row,), _ = self.encode_rows(sides)
-        return record_attention(self.model, self.tokenizers, source=row)
+        rows, second_starts, _ = self.encode_rows(sides)
+        types = make_types(self.settings, torch.tensor(rows, device=self.device), second_starts)
+        return record_attention(self.model, self.tokenizers, source=rows[0], types=types)
 
     def _describe(self) -> list[str]:
         return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]
 
-    def encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[bool]]:
-        """Return the rows with special tokens, and which of them are truncated."""
+    def encode_rows(self, sides: list[list[list[int]]]) -> tuple[list[list[int]], list[int] | None, list[bool]]:
+        """Return the rows with special tokens, where the second text of each pair begins, and which are truncated."""
         lengths = np.array([[len(text) for text in side] for side in sides])  # (texts, n)
         limit = self.settings.encoder.max_positions
         kept_lengths = lengths if limit is None else truncated_lengths(lengths, text_budget(limit, len(sides)))
@@ -159,7 +162,8 @@ class Classifier(Pipeline):
             )
             for texts, per_side in zip(zip(*sides, strict=True), kept_lengths.T.tolist(), strict=True)
         ]
-        return rows, [bool(per_side.any()) for per_side in (kept_lengths < lengths).T]
+        second_starts = (kept_lengths[0] + 2).tolist() if len(sides) > 1 else None  # after [cls] + first + [sep]
+        return rows, second_starts, [bool(per_side.any()) for per_side in (kept_lengths < lengths).T]
 
     def _make_label(self, probabilities: list[float]) -> Label:
         best = max(range(len(probabilities)), key=probabilities.__getitem__)

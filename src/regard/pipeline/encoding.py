@@ -175,6 +175,14 @@ def pad(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tenso
     return tokens, torch.arange(max_length, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
+def make_types(settings: settings_of.EncoderOnly, tokens: Tensor, second_starts: Sequence[int] | None) -> Tensor | None:
+    """Return the token types of rows (B, T): 1 from the second text of a pair on; None if all are 0."""
+    if not settings.has_pair_types or second_starts is None:
+        return None
+    starts = torch.tensor(second_starts, device=tokens.device)
+    return (torch.arange(tokens.size(1), device=tokens.device) >= starts[:, None]).long()
+
+
 def batch_by_length(lengths: Sequence[int], max_tokens: int, rows_per_text: int = 1) -> Iterator[list[int]]:
     """Group texts of similar length into batches, longest first.
 
@@ -224,15 +232,26 @@ def encoder_logits(
     tokenizer: Tokenizer,
     rows: Sequence[list[int]],
     batch_tokens: int,
+    second_starts: Sequence[int] | None = None,
 ) -> Iterator[BatchLogits]:
-    """Run an encoder and its head over all rows, one batch at a time, in evaluation mode."""
+    """Run an encoder and its head over all rows, one batch at a time, in evaluation mode.
+
+    Args:
+        model: The encoder.
+        settings: Its settings.
+        tokenizer: Its tokenizer.
+        rows: Token ids with special tokens.
+        batch_tokens: Maximum number of tokens in a batch, padding included.
+        second_starts: For pairs: where the second text of each row begins.
+    """
     for number, row in enumerate(rows, 1):
         check_length(f"Text {number}", row, settings.encoder.max_positions, where=tokenizer.decode(row))
     device = next(model.parameters()).device
     with eval_mode(model), torch.inference_mode():
         for indices in batch_by_length([len(row) for row in rows], batch_tokens):
             source, valid = pad([rows[index] for index in indices], tokenizer.specials.pad, device)  # (B, T)
-            logits = model(source, valid).float()
+            types = make_types(settings, source, second_starts and [second_starts[index] for index in indices])
+            logits = model(source, valid, types=types).float()
             if logits.isnan().any():
                 raise nan_error()
             yield BatchLogits(indices, logits)

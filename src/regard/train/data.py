@@ -373,6 +373,7 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
         masking=run.masking.replacement,
         whole_words=run.masking.whole_words,
         pairs=shards.streams == ("source", "target"),
+        types=run.model.family == "encoder_only" and run.model.has_pair_types,
         max_length=min(run.data.max_length, run.data.batch_tokens),
     )
     return shards, task

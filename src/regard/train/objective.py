@@ -73,7 +73,7 @@ class Objective(nn.Module):
             return model.hidden_states(_require(batch.source), _require(batch.target), batch.source_valid)  # (B, T, D)
         if isinstance(model, DecoderOnly):
             return model.hidden_states(_require(batch.target), positions=batch.positions, documents=batch.documents)
-        return model.hidden_states(_require(batch.source), batch.source_valid)[0]
+        return model.hidden_states(_require(batch.source), batch.source_valid, types=batch.types)[0]
 
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head
@@ -99,7 +99,7 @@ class Objective(nn.Module):
 
 def _duplicate(batch: Batch) -> Batch:
     """Repeat all rows of a batch."""
-    names = ("labels", "source", "source_valid", "target", "documents", "positions")
+    names = ("labels", "source", "source_valid", "types", "target", "documents", "positions")
     tensors = {name: tensor for name in names if (tensor := getattr(batch, name)) is not None}
     doubled: dict[str, Any] = {name: torch.cat((tensor, tensor)) for name, tensor in tensors.items()}
     return replace(batch, **doubled)

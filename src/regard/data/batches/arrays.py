@@ -39,6 +39,7 @@ class BatchArrays:
     labels: IntArray  # (B, T) or (B,)
     source: IntArray | None = None  # (B, S) encoder input
     source_valid: BoolArray | None = None  # (B, S) False for padding
+    types: IntArray | None = None  # (B, S) token types: 1 in the second text of a pair
     target: IntArray | None = None  # (B, T) decoder input
     documents: IntArray | None = None  # (B, T) packed: index of the sample within the batch; -1 for padding
     positions: IntArray | None = None  # (B, T) packed: from 0 in every document

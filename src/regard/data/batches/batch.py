@@ -27,6 +27,7 @@ class Batch:
     languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
     source: Tensor | None = None  # (B, S)
     source_valid: Tensor | None = None  # (B, S) False for padding
+    types: Tensor | None = None  # (B, S) token types of pairs; None: all 0
     target: Tensor | None = None  # (B, T)
     documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
     positions: Tensor | None = None  # (B, T) packed: from 0 in every document
@@ -65,6 +66,7 @@ def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) 
         languages=_to_tensor(records.languages),
         source=None if arrays.source is None else _to_tensor(arrays.source),
         source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
+        types=None if arrays.types is None else _to_tensor(arrays.types),
         target=None if arrays.target is None else _to_tensor(arrays.target),
         documents=None if arrays.documents is None else _to_tensor(arrays.documents),
         positions=None if arrays.positions is None else _to_tensor(arrays.positions),

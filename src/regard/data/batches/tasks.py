@@ -226,11 +226,13 @@ class MaskedLM(EncoderTask):
 class Classify(EncoderTask):
     """Sequence classification; a pair is read side by side: [cls] + first + [sep] + second + [sep].
 
-    Rows longer than `max_length`, special tokens included, are truncated.
+    Rows longer than `max_length`, special tokens included, are truncated. With `types`, second + [sep] of a pair has
+    token type 1, and the rest type 0.
     """
 
     pairs: bool = False
     max_length: int | None = None
+    types: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -257,7 +259,12 @@ class Classify(EncoderTask):
             tokens, lengths = np.insert(tokens.astype(np.int64), second_starts, self.specials.sep), lengths + 1
         arrays = self.add_special_tokens(tokens, lengths, records)
         labels = np.where(records.labels < 0, IGNORE_INDEX, records.labels)
-        return BatchArrays(labels, source=arrays.source, source_valid=arrays.source_valid)
+        types = None
+        if self.pairs and self.types:
+            second_starts = records.lengths[0] + 2  # after [cls] + first + [sep]
+            columns = np.arange(arrays.labels.shape[1])
+            types = ((columns >= second_starts[:, None]) & arrays.source_valid).astype(np.int64)  # (B, S)
+        return BatchArrays(labels, source=arrays.source, source_valid=arrays.source_valid, types=types)
 
     def _text_budget(self, max_length: int) -> int:
         return text_budget(max_length, len(self.needs))
@@ -384,6 +391,7 @@ def build_task(
     masking: Literal["mask", "bert"] = "mask",
     whole_words: bool = False,
     pairs: bool = False,
+    types: bool = False,
     max_length: int | None = None,
 ) -> Task:
     """Build a task with the special tokens of its tokenizers.
@@ -397,6 +405,7 @@ def build_task(
         masking: "fill": replace by the mask token only, or as BERT does.
         whole_words: "fill": mask whole words.
         pairs: "classify": samples are pairs of texts.
+        types: "classify": pairs have token types.
         max_length: "classify": truncate longer rows.
     """
     source, target = tokenizers.source, tokenizers.target
@@ -415,7 +424,7 @@ def build_task(
         case "restore":
             return SpanCorruption(source.specials, tuple(source.specials.extra.values()), seed)
         case "classify":
-            return Classify(source.specials, pairs, max_length)
+            return Classify(source.specials, pairs, max_length, types)
         case "tag":
             return Tag(source.specials)
 

@@ -12,7 +12,7 @@ import copy
 import json
 from typing import Any
 
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, EncoderOnly
 from regard.text.specials import LANGUAGE_PREFIX, ROLES
 from regard.text.tokenizer import Tokenizer
 
@@ -48,6 +48,8 @@ def make_template(settings: AnyModel) -> Document:
             single, pair = ("bos A", "bos A B") if settings.starts_with_bos else ("A", "A B")
         case _:
             single, pair = "cls A sep", "cls A sep B sep"
+            if settings.has_pair_types:
+                pair = "cls A sep B:1 sep:1"  # the token type after the colon
     return {
         "single": [_make_template_part(name) for name in single.split()],
         "pair": [_make_template_part(n) for n in pair.split()],
@@ -55,19 +57,22 @@ def make_template(settings: AnyModel) -> Document:
 
 
 def _make_template_part(name: str) -> Document:
+    name, _, type_id = name.partition(":")
     kind = "Sequence" if name in ("A", "B") else "SpecialToken"
-    return {kind: {"id": name, "type_id": 0}}
+    return {kind: {"id": name, "type_id": int(type_id or 0)}}
 
 
 def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> Document:
     """Return `tokenizer_config.json`: the class, the special tokens by role, and the maximum length."""
     names = tokenizer.vocabulary
+    is_esm = isinstance(settings, EncoderOnly) and settings.encoder.position.kind == "rotary"  # without token types
+    reads_types = isinstance(settings, EncoderOnly) and settings.has_pair_types and not is_esm
     roles = {f"{role}_token": names[getattr(tokenizer.specials, role)] for role in ROLES}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **roles,
         "model_max_length": max_positions,
-        "model_input_names": ["input_ids", "attention_mask"],
+        "model_input_names": ["input_ids", *(["token_type_ids"] if reads_types else []), "attention_mask"],
         "padding_side": "left" if isinstance(settings, DecoderOnly) else "right",
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": True,

@@ -84,7 +84,7 @@ def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_posi
     """Return their tensors without second names of tied ones, as `save_pretrained` writes them."""
     weights = {name: tensor.detach() for name, tensor in stored.model.state_dict().items()}
     if architecture.model_type == "esm" and TYPE_EMBEDDING in weights:
-        # It has no token types. Regard reads all tokens with type 0, so the sum is what the encoder gets.
+        # It has no token types. All tokens but those of the second text of a pair have type 0: this sum.
         weights[SOURCE_EMBEDDING] = weights[SOURCE_EMBEDDING] + weights.pop(TYPE_EMBEDDING)[0]
     weight_map = architecture.make_weight_map(stored.settings, max_positions)
     tensors = to_theirs(weight_map, weights)
@@ -189,5 +189,7 @@ def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_position
         name = architecture.model_type
         notes.append(f"AutoTokenizer replaces the tokenizer of {name} models: use PreTrainedTokenizerFast (README.md).")
     if architecture.model_type == "esm" and isinstance(settings.source, Tokens) and settings.source.types:  # type: ignore[union-attr]
-        notes.append("The first token type is part of the token embeddings; the others are left out, as in Regard.")
+        notes.append(
+            "The first token type is part of the token embeddings; that of the second text of a pair is left out."
+        )
     return notes
