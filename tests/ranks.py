@@ -111,11 +111,10 @@ def _train_case(folder: Path, mode: str, task: str, updates: int, processes: Sin
         losses.append(stats.loss)
         norms.append(stats.gradient_norm)
     assert trainer.ema is not None
-    weights = processes.whole_tensors(get_weights(trainer.model))
-    average = processes.whole_tensors(trainer.ema.weights())
+    tensors = get_weights(trainer.model) | {f"ema/{name}": tensor for name, tensor in trainer.ema.weights().items()}
+    whole = {name: processes.whole(tensor) for name, tensor in tensors.items()}
     if processes.is_main:
-        tensors = weights | {f"ema/{name}": tensor for name, tensor in average.items()}
-        save_tensors(tensors, folder / f"{mode}-{task}.safetensors")
+        save_tensors(whole, folder / f"{mode}-{task}.safetensors")
     return {"losses": losses, "norms": norms, "seconds": time.process_time() - start}
 
 

@@ -26,7 +26,7 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.config.run import Run
-from regard.store.weights import get_weights, load_into
+from regard.store.weights import get_weights, load_into, save_tensors
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.distributed import ProcessGroup
@@ -36,7 +36,7 @@ from tests.faults.frozen import make_smallest_run
 
 SAVED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 4: ("hsdp", "fsdp+tensor")}  # how so many ranks save
 LOADED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 3: ("fsdp",), 4: ("hsdp", "fsdp+tensor")}  # and load
-SHARD_FLUSH = "regard.train.sharded_checkpoint._ShardFile.flush"
+SHARD_WRITE = "regard.train.sharded_checkpoint.save_file"
 FSDP = {"parallel.mode": "fsdp"}
 Hashes = dict[str, str]
 
@@ -199,14 +199,20 @@ def survive(folder: Path) -> dict[str, Any]:
     checkpoints.set_aside_after(1)
     results["set aside"] = checkpoints.steps()
     results["full"] = []
-    for rank, function in ((0, SHARD_FLUSH), (1, SHARD_FLUSH), (0, "regard.base.files.seal")):
-        with mock.patch(function, raise_full_disk) if group.rank == rank else nullcontext():
+    for rank, function in ((0, SHARD_WRITE), (1, SHARD_WRITE), (0, "regard.base.files.seal")):
+        fail = write_to_full_disk if function == SHARD_WRITE else raise_full_disk
+        with mock.patch(function, fail) if group.rank == rank else nullcontext():
             try:
                 checkpoints.save(4, states[1])
             except RegardError as error:
                 results["full"].append([error.what, error.where])
     results["left"] = sorted(path.name for path in folder.iterdir())
     return results
+
+
+def write_to_full_disk(tensors: Mapping[str, Tensor], path: Path, **options: Any) -> None:
+    path.symlink_to("/dev/full")
+    save_tensors(tensors, path, **options)
 
 
 def raise_full_disk(*_: object) -> None:

@@ -7,7 +7,7 @@ README.md           the model card: data, sizes, scores
 manifest.json       size and sha256 of every file
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,7 @@ def write_model(
     *,
     replace: bool = False,
     files: Mapping[str, bytes] | None = None,
+    fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> None:
     """Write a model folder atomically.
 
@@ -58,6 +59,7 @@ def write_model(
         card: The text of the model card.
         replace: Replace an older folder.
         files: Further files by name, such as the origin of an imported model.
+        fetch: Called with each weight just before it is written (see `save_tensors`).
 
     Raises:
         RegardError: If the folder exists and `replace` is not set, or a vocabulary size does not match.
@@ -65,7 +67,7 @@ def write_model(
     check_vocabulary_sizes(settings, tokenizers, where=str(path))
     with create_folder(path, replace=replace) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
-        save_tensors(weights, folder / WEIGHTS)
+        save_tensors(weights, folder / WEIGHTS, fetch=fetch)
         tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
         for name, content in (files or {}).items():

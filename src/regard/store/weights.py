@@ -3,10 +3,9 @@
 A tied output matrix is the embedding matrix under a second name. The file holds it once; the model restores the tie.
 """
 
+import json
 import math
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +18,18 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 
 PICKLE_PREFIXES = (b"\x80", b"PK")  # first bytes of a pickle, and of a zip archive (torch.save)
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # in messages of safetensors, for example of a full disk
+DTYPE_NAMES = {  # in the header of a file
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 
 
 def get_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -27,18 +37,43 @@ def get_weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors to a file; equal tensors give equal bytes."""
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    path.touch()
-    mode = path.stat().st_mode  # as the user's umask says; safetensors replaces the file by one with mode 0600
+def save_tensors(
+    tensors: Mapping[str, Tensor],
+    path: Path,
+    *,
+    metadata: Mapping[str, str] | None = None,
+    fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+) -> None:
+    """Write tensors to a file, one after the other; equal tensors give equal bytes.
+
+    Args:
+        tensors: The tensors by name.
+        path: The file.
+        metadata: Texts for the header; by default the format.
+        fetch: Called with each tensor in the order of `sort_names` just before it is written: gathers one that several
+            ranks share, so that no process holds all of them at once.
+    """
+    names, header, end = sort_names(tensors), dict[str, object](), 0
+    header["__metadata__"] = {"format": "pt"} if metadata is None else dict(metadata)
+    for name in names:
+        tensor, start = tensors[name], end
+        end += tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": DTYPE_NAMES[tensor.dtype], "shape": [*tensor.shape], "data_offsets": [start, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text = text.ljust(-(-len(text) // 8) * 8)  # tensors start at a multiple of 8 bytes
     try:
-        safetensors.torch.save_file(contiguous, path, metadata={"format": "pt"})
-        path.chmod(mode)
-    except SafetensorError as error:
-        if (match := _OS_ERROR.search(str(error))) is None:
-            raise
-        raise OSError(int(match[1]), os.strerror(int(match[1])), str(path)) from error
+        with path.open("wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for name in names:
+                content = fetch(tensors[name]).detach().cpu().reshape(-1).view(torch.uint8)
+                file.write(content.numpy().data)
+    except OSError as error:  # of a full disk: it does not name the file
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def sort_names(tensors: Mapping[str, Tensor]) -> list[str]:
+    """Return the names in the order of a file: the largest elements first, so that all of them are aligned."""
+    return sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

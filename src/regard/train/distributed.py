@@ -13,7 +13,7 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
@@ -296,14 +296,9 @@ class ProcessGroup(SingleProcess):
         yield self.is_main
         self.wait()
 
-    def whole_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Gather one tensor after the other; only rank 0 keeps them."""
-        whole: dict[str, Tensor] = {}
-        for name, tensor in tensors.items():
-            full = tensor.full_tensor().detach().cpu() if isinstance(tensor, DTensor) else tensor
-            if self.is_main:
-                whole[name] = full
-        return whole
+    def whole(self, tensor: Tensor) -> Tensor:
+        """Gather the shards of a tensor."""
+        return tensor.full_tensor().detach() if isinstance(tensor, DTensor) else tensor
 
     def explain(self, error: RuntimeError) -> RegardError | None:
         """Return an error for the user if a collective failed because a rank is gone or silent."""

@@ -10,7 +10,7 @@ nothing for the others. Words:
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -113,9 +113,9 @@ class SingleProcess:
         """
         yield True
 
-    def whole_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return whole copies of sharded tensors on rank 0, and an empty dictionary on the other ranks."""
-        return dict(tensors)
+    def whole(self, tensor: Tensor) -> Tensor:
+        """Return the whole of a tensor that may be sharded; all ranks call it together."""
+        return tensor
 
     def explain(self, error: RuntimeError) -> RegardError | None:  # noqa: ARG002
         """Return an error for the user if this one means that another process has ended or does not answer."""

@@ -1,7 +1,7 @@
 """Writes model folders with their model cards during and at the end of a run."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,21 +28,26 @@ class ModelWriter:
         self.run_dict = to_dict(run)
         self.versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
-    def write_best(
-        self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int] = ()
+    def write(
+        self,
+        name: str,
+        weights: Mapping[str, Tensor],
+        progress: Progress,
+        scores: Scores,
+        averaged: Sequence[int] = (),
+        *,
+        fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     ) -> None:
-        """Replace `best/` with the new best model."""
-        self._write("best", weights, progress, scores, averaged)
+        """Write a model folder, or replace it.
 
-    def write_average(
-        self, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
-    ) -> None:
-        """Write the mean of several checkpoints to `average/`."""
-        self._write("average", weights, progress, scores, averaged)
-
-    def _write(
-        self, name: str, weights: Mapping[str, Tensor], progress: Progress, scores: Scores, averaged: Sequence[int]
-    ) -> None:
+        Args:
+            name: "best" or "average".
+            weights: The parameters by name.
+            progress: Where the run is.
+            scores: Scores of these weights.
+            averaged: The checkpoints whose mean the weights are.
+            fetch: Gathers a weight that several ranks share, just before it is written.
+        """
         run_data, run = self._run_data, self._run
         data: dict[str, int | str] = {"training samples": len(run_data.train)}
         if run_data.validation is not None:
@@ -66,4 +71,4 @@ class ModelWriter:
         tokenizer_text = f"{run.tokenizer.kind}, {run_data.tokenizers.source.size:,} tokens"
         card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
-        write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True)
+        write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True, fetch=fetch)

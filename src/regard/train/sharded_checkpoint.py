@@ -3,37 +3,43 @@
 Every rank writes one file with its part of each tensor; the part's offsets are in the file's header. Loading reads only
 what a rank needs, from any layout into any other. One process imports this module only to load such a checkpoint.
 
-Two things are added to the storage of torch. Its file header lists the metadata in random order; here equal tensors
-give equal bytes. Its reader infers the shape of a tensor from the files that are present: `checkpoint.py` verifies the
-manifest first, and `load_tensors` refuses tensors with a hole.
+Two things differ from the storage of torch. Its writer copies all tensors into one string of bytes, twice the memory of
+a rank's share, with the metadata in random order; ours writes tensor by tensor, and equal tensors give equal bytes. Its
+reader infers the shape of a tensor from the files that are present: `checkpoint.py` verifies the manifest first, and
+`load_tensors` refuses tensors with a hole.
 """
 
-import hashlib
-import io
 import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
+from torch.distributed.checkpoint._hf_utils import (  # noqa: TID251
+    CUSTOM_METADATA_KEY,
+    SAVED_OFFSETS_KEY,
+    _gen_file_name,
+)
 from torch.distributed.checkpoint.api import CheckpointException  # noqa: TID251
 from torch.distributed.checkpoint.filesystem import FileSystem  # noqa: TID251
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter  # noqa: TID251
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata  # noqa: TID251
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner  # noqa: TID251
 from torch.distributed.checkpoint.state_dict_loader import load  # noqa: TID251
 from torch.distributed.checkpoint.state_dict_saver import save  # noqa: TID251
+from torch.distributed.checkpoint.storage import WriteResult  # noqa: TID251
+from torch.futures import Future
 
 from regard.base.errors import DamagedError
-from regard.base.files import AnyPath, FileEntry
+from regard.base.files import AnyPath, FileEntry, flush_file, sha256
 from regard.store.weights import check_safetensors
+from regard.store.weights import save_tensors as save_file
 
 Allocate = Callable[[str, torch.Size, torch.dtype], Tensor]
-_METADATA = "__metadata__"
 
 
 def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, FileEntry]:
@@ -50,11 +56,10 @@ def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, FileE
     Raises:
         OSError: If a rank cannot write; on every rank.
     """
-    writer, storage = HuggingFaceStorageWriter(str(folder), save_distributed=True), _Storage()
-    writer.fs = storage
+    writer = _Writer(str(folder), save_distributed=True)
     with _raise_cause():
         save(dict(tensors), storage_writer=writer)
-    return storage.entries
+    return writer.entries
 
 
 def load_tensors(
@@ -92,12 +97,35 @@ def load_tensors(
     return tensors
 
 
+class _Writer(HuggingFaceStorageWriter):
+    """Writes this rank's file tensor by tensor, flushes and hashes it."""
+
+    entries: dict[str, FileEntry]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        """Write the parts that the plan gives to this rank."""
+        self.entries = {}
+        if plan.items:
+            file = Path(self.path) / _gen_file_name(1, 1, plan.storage_data["shard_index"])
+            tensors, offsets = dict[str, Tensor](), dict[str, dict[str, list[int]]]()
+            for item in plan.items:
+                tensor, part = planner.resolve_data(item), item.tensor_data
+                assert isinstance(tensor, Tensor) and part is not None  # noqa: S101, PT018 - not bytes: see the caller
+                tensors[item.index.fqn], offsets[item.index.fqn] = tensor, {SAVED_OFFSETS_KEY: [*part.chunk.offsets]}
+            save_file(tensors, file, metadata={CUSTOM_METADATA_KEY: json.dumps(offsets)})
+            flush_file(file)
+            self.entries[file.name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
+        done: Future[list[WriteResult]] = Future()
+        done.set_result([])  # for an index of all files, which we do not write
+        return done
+
+
 class _Reader(HuggingFaceStorageReader):
     """Reads the given files, and their headers once."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         super().__init__(str(files[0].parent))
-        self.fs = _Storage(files)
+        self.fs = _FileList(files)
         self._files = files
         self._metadata: Metadata | None = None
 
@@ -128,48 +156,15 @@ def _has_hole(entry: TensorStorageMetadata) -> bool:
     return len(dimensions) > 1 or sum(math.prod(chunk.sizes) for chunk in entry.chunks) != math.prod(entry.size)
 
 
-class _Storage(FileSystem):
-    """The file system below torch's storage: lists given files only, and hashes the files it writes."""
+class _FileList(FileSystem):
+    """The file system below torch's reader: lists given files only."""
 
-    def __init__(self, files: Sequence[Path] = ()) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         self._files = files
-        self.entries: dict[str, FileEntry] = {}
 
     def ls(self, path: AnyPath) -> list[str]:  # noqa: ARG002
         """List the files to read."""
         return [str(file) for file in self._files]
-
-    @contextmanager
-    def create_stream(self, path: AnyPath, mode: str) -> Iterator[io.IOBase]:  # noqa: ARG002
-        """Open a new file; a failed write names it."""
-        try:
-            with _ShardFile(io.FileIO(path, "x")) as file:
-                yield file
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        self.entries[Path(path).name] = {"bytes": file.size, "sha256": file.digest.hexdigest()}
-
-
-class _ShardFile(io.BufferedWriter):
-    """A safetensors file that sorts the metadata of its header, and hashes its content."""
-
-    def __init__(self, raw: io.FileIO) -> None:
-        super().__init__(raw)
-        self.digest, self.size = hashlib.sha256(), 0
-
-    def write(self, content: Any, /) -> int:
-        """Write a whole file; it is flushed, so that the caller's fsync covers all of it."""
-        view = memoryview(content)
-        header_size = int.from_bytes(view[:8], "little")
-        header = json.loads(bytes(view[8 : 8 + header_size]))
-        header[_METADATA] = dict(sorted(header[_METADATA].items()))
-        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-        text = text.ljust(-(-len(text) // 8) * 8)  # tensors start at a multiple of 8 bytes
-        for part in (len(text).to_bytes(8, "little") + text, view[8 + header_size :]):
-            self.digest.update(part)
-            self.size += super().write(part)
-        self.flush()
-        return len(view)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from regard.data.batches.loader import Update
 from regard.data.batches.subword_noise import resegmenter
 from regard.store.run_folder import Journal, NoJournal, RunFolder
 from regard.store.size_check import check_fits_memory
-from regard.store.weights import get_weights, load_into
+from regard.store.weights import get_weights, load_into, sort_names
 from regard.train.autotune import apply_device_settings
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
@@ -357,7 +357,7 @@ class Trainer:
         self.journal.write(update=progress.update, validation=scores.values)
         if is_best:
             progress.best, progress.best_update, progress.best_scores = value, progress.update, scores.values
-            self._write_best(self._whole_weights(), scores)
+            self._write_model("best", self._published_weights, scores)
         if self.budget is not None:
             self.budget.record("validation")
         seconds = time.perf_counter() - start
@@ -370,14 +370,21 @@ class Trainer:
         with self.ema.average_parameters():
             return self.validator()
 
-    def _whole_weights(self) -> dict[str, torch.Tensor]:
-        """Return the weights to publish, or their average; on rank 0 only."""
-        return self.processes.whole_tensors(get_weights(self.model) if self.ema is None else self.ema.weights())
+    @property
+    def _published_weights(self) -> dict[str, torch.Tensor]:
+        """The weights to publish, or their average."""
+        return get_weights(self.model) if self.ema is None else self.ema.weights()
 
-    def _write_best(self, weights: dict[str, torch.Tensor], scores: Scores, averaged: Sequence[int] = ()) -> None:
+    def _write_model(
+        self, name: str, weights: dict[str, torch.Tensor], scores: Scores, averaged: Sequence[int] = ()
+    ) -> None:
+        """Let rank 0 write a model folder; it gathers one sharded tensor after the other, so no rank holds them all."""
         with self.processes.only_main() as is_main:
             if is_main:
-                self.model_writer.write_best(weights, self.progress, scores, averaged=averaged)
+                self.model_writer.write(name, weights, self.progress, scores, averaged, fetch=self.processes.whole)
+            else:
+                for tensor_name in sort_names(weights):
+                    self.processes.whole(weights[tensor_name])
 
     def _finish(self, reason: StopReason) -> Finished:
         """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""
@@ -386,7 +393,7 @@ class Trainer:
             if self._should_average and progress.update not in self.checkpoints.steps():
                 self._save()
             if not self._average() and progress.best is None:
-                self._write_best(self._whole_weights(), Scores())
+                self._write_model("best", self._published_weights, Scores())
             progress.finished = True
             self._save()
         finished = Finished(progress.update, reason, self.folder.path, progress.best_scores)
@@ -411,13 +418,10 @@ class Trainer:
         progress, metric = self.progress, self.run.validation.metric
         self.journal.write(update=progress.update, averaged=steps, validation=scores.values)
         is_best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
-        weights = self.processes.whole_tensors(weights)
-        with self.processes.only_main() as is_main:
-            if is_main:
-                self.model_writer.write_average(weights, progress, scores, steps)
+        self._write_model("average", weights, scores, steps)
         if is_best:
             progress.best, progress.best_scores = scores.values.get(metric), scores.values
-            self._write_best(weights, scores, averaged=steps)
+            self._write_model("best", weights, scores, steps)
         self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures))
         first, last = steps[0], steps[-1]
         verdict = "better than each of them: it is the best model" if is_best else "not better than the best model"

@@ -24,7 +24,7 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.examples import ValidationExample
-from regard.store.weights import get_weights, load_into
+from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective
@@ -170,13 +170,14 @@ class Validator:
         processes = self._processes
         if not processes.is_sharded or not self.generates:
             return self._score_model_outputs(self._objective.model, processes)
-        weights = processes.whole_tensors(get_weights(self._objective.model))
-        with processes.only_main() as is_main:
-            if not is_main:
-                return Scores()
-            model = build(self._model_settings).eval()
-            load_into(model, weights, where="the model")
-            return self._score_model_outputs(model, SingleProcess())
+        model = build(self._model_settings).eval() if processes.is_main else None
+        copies = {} if model is None else get_weights(model)
+        for name, weight in get_weights(self._objective.model).items():
+            whole = processes.whole(weight)
+            if processes.is_main:
+                copies[name].copy_(whole)
+        with processes.only_main():
+            return Scores() if model is None else self._score_model_outputs(model, SingleProcess())
 
     @property
     def generates(self) -> bool:
