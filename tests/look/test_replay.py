@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from regard.look.alignment import make_passage, read_cross
-from regard.look.attention import make_groups, read_map, shrink
+from regard.look.attention import make_groups, read_map
 from regard.look.build import look_into
 from regard.look.document import Blob, decode_blob
 from regard.look.look import Look
 from regard.look.masks import check_leak
 from regard.look.record import LookRecord, spread
 from regard.look.replay import Passage
+from regard.look.statistics import divide, shrink
 from regard.nn.masks import no_mask
 from regard.nn.record import Record
 from regard.pipeline.generator import TextGenerator
@@ -113,16 +114,16 @@ def test_statistics_of_sampled_rows_are_near_those_of_all_rows(long_passage: Pas
     assert thumbnail.shape == (1, 4, 48, 48)
     layer, head = group["opening"]
     sampled_map = read_map(record, "decoder.self", layer, head)[spread(LONG, 128)]
-    assert np.abs(thumbnail[layer, head] - shrink(sampled_map)).max() <= 1 / 255 + 1e-5
+    assert np.abs(thumbnail[layer, head] - shrink(sampled_map, divide(128), divide(LONG))).max() <= 1 / 255 + 1e-5
 
 
 def test_shrinking_takes_maxima() -> None:
     weights = np.zeros((100, 7), dtype=np.float32)
     weights[63, 3] = 0.5
-    small = shrink(weights)
+    small = shrink(weights, divide(100), divide(7))
     assert small.shape == (48, 7)
-    assert shrink(weights.T).shape == (7, 48)
-    assert np.array_equal(shrink(weights.T), small.T)
+    assert shrink(weights.T, divide(7), divide(100)).shape == (7, 48)
+    assert np.array_equal(shrink(weights.T, divide(7), divide(100)), small.T)
     assert small.max() == 0.5
     assert (small > 0).sum() == 1
 
