@@ -42,7 +42,7 @@ const results = {
 };
 const browser = await launch();
 for (let round = 0; round < Number(rounds); round++) {
-  const { page, close } = await open(browser, JSON.parse(text));
+  const { page, close } = await open(browser, JSON.parse(text), { fresh: true });
   await page.waitForFunction(() => document.querySelector(".readout")?.textContent.startsWith("Point"));
   const figures = await page.evaluate(async () => {
     const shown = performance.now();

@@ -72,14 +72,31 @@ export const launch = () => {
 /** Open a document; `problems` collects errors and requests that left the page. `answer` plays the live server. */
 export const open = (browser, doc, options) => openPage(browser, makePage(doc), options);
 
-/** Open the HTML of a page. */
+const tabs = new Map();
+
+/** The tab that the tests of a file share: a new context costs the browser 0.7 s of CPU time, more than most tests. */
+async function takeTab(browser, bypassCSP) {
+  if (!tabs.has(bypassCSP)) {
+    const context = await browser.newContext({ bypassCSP });
+    tabs.set(bypassCSP, await context.newPage());
+  }
+  const page = tabs.get(bypassCSP);
+  page.removeAllListeners(); // of a test that failed before its end
+  await page.unrouteAll();
+  await page.mouse.move(0, 0);
+  await page.goto("about:blank");
+  return page;
+}
+
+/** Open the HTML of a page. Only one page is open at a time; `close` ends it. `fresh`: in a context of its own. */
 export async function openPage(
   browser,
   html,
-  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900 } = {},
+  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900, fresh = false } = {},
 ) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, bypassCSP });
-  const page = await context.newPage();
+  const page = fresh ? await (await browser.newContext({ bypassCSP })).newPage() : await takeTab(browser, bypassCSP);
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: scheme });
   const problems = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
@@ -99,7 +116,13 @@ export async function openPage(
   });
   await page.goto("http://page.test/look/" + (view ? `#${view}` : ""));
   await page.waitForSelector("#panel > *");
-  return { page, problems, close: () => context.close() };
+  return { page, problems, close: () => (fresh ? page.context().close() : page.goto("about:blank")) };
+}
+
+/** Wait until what was asked for is drawn: the readout no longer says "Reading", and two frames have passed. */
+export async function drawn(page) {
+  await page.waitForFunction(() => !document.querySelector("#panel .readout")?.textContent.startsWith("Reading"));
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
 /** The codes of a blob, decoded without the page's program. */

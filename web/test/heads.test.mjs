@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { SIZES, decode, launch, open, sample } from "./browser.mjs";
+import { SIZES, decode, drawn, launch, open, sample } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -144,7 +144,7 @@ for (const scheme of ["light", "dark"])
     const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
     await overview.click({ position: { x: Number(left) + 1.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
     await page.waitForFunction(() => document.querySelector(".detail h2").textContent.endsWith("layer 1, head 1"));
-    await page.waitForTimeout(50);
+    await drawn(page);
     assert.deepEqual(await readCodes(page, ramp, group.row_count, group.column_count), [...codes]);
     await close();
   });
