@@ -23,7 +23,11 @@ ABBREVIATIONS = frozenset(
     }
 )
 _LINE_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
-_SENTENCE_END = re.compile(rf"(?P<stop>[{re.escape(END_MARKS)}]+)[{re.escape(CLOSING_MARKS)}]*(?P<space>\s+)")
+_SENTENCE_END = re.compile(  # starts at the first mark and never goes back: linear time
+    rf"(?<![{re.escape(END_MARKS)}])(?P<stop>[{re.escape(END_MARKS)}]++)[{re.escape(CLOSING_MARKS)}]*+(?P<space>\s++)"
+)
+_NOT_SPACE = re.compile(r"\S")
+_MAX_CHARACTERS = 100  # longer words are neither abbreviations nor numbers of a list
 # These scripts put no space between sentences. A sentence may continue after a closing quote (「行こう。」と言った。).
 _FULL_WIDTH = re.compile(rf"(?<=[。！？｡])(?=\S)(?![{re.escape(END_MARKS + CLOSING_MARKS)}])")
 
@@ -49,14 +53,24 @@ def split_sentences(text: str) -> list[tuple[str, str]]:
 
 def _split_paragraph(text: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
-    start = 0
+    start, first = 0, _find_text(text, 0)
     for boundary in _SENTENCE_END.finditer(text):
-        if _is_sentence_end(
-            text[start : boundary.start("stop")], boundary["stop"], text[boundary.end() : boundary.end() + 1]
-        ):
+        stop_start = boundary.start("stop")
+        words = text[
+            max(first, stop_start - _MAX_CHARACTERS) : stop_start
+        ].split()  # not all words: that would be quadratic
+        word = words[-1] if words else ""
+        is_first = len(words) == 1 and first >= stop_start - _MAX_CHARACTERS
+        if _is_sentence_end(word, boundary["stop"], text[boundary.end() : boundary.end() + 1], is_first=is_first):
             pairs += _split_full_width(text[start : boundary.start("space")], boundary["space"])
             start = boundary.end()
+            first = _find_text(text, start)
     return pairs + (_split_full_width(text[start:], "") if start < len(text) else [])
+
+
+def _find_text(text: str, start: int) -> int:
+    match = _NOT_SPACE.search(text, start)
+    return len(text) if match is None else match.start()
 
 
 def _split_full_width(sentence: str, space: str) -> list[tuple[str, str]]:
@@ -64,12 +78,13 @@ def _split_full_width(sentence: str, space: str) -> list[tuple[str, str]]:
     return [*((part, "") for part in before), (last, space)]
 
 
-def _is_sentence_end(before: str, stop: str, after: str) -> bool:
+def _is_sentence_end(word: str, stop: str, after: str, *, is_first: bool) -> bool:
+    """Return whether a sentence ends after a word; `is_first`: it is the first word of the sentence."""
     if after.islower():
         return False
     if stop != ".":
         return True
-    word = before.rsplit(maxsplit=1)[-1].lstrip("\"'“‘„«(").lower() if before.strip() else ""
+    word = word.lstrip("\"'“‘„«(").lower()
     is_single = len(word) == 1 and word.isalpha()
-    is_number = word.isdigit() and len(before.split()) == 1  # "1. The first point"
+    is_number = word.isdigit() and is_first  # "1. The first point"
     return not (is_single or is_number or word in ABBREVIATIONS)
