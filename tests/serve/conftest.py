@@ -1,4 +1,4 @@
-"""A real server on this machine, with two small models."""
+"""A real server on this machine, with three small models."""
 
 import threading
 import time
@@ -14,6 +14,7 @@ import uvicorn
 
 from regard.serve.app import make_app
 from regard.serve.protocol import make_protocol
+from regard.serve.server import make_limits
 from regard.serve.settings import ServeSettings
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -24,6 +25,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
+from tests.pipeline.test_embedder import make_parts
 
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
 
@@ -46,7 +48,7 @@ class RunningServer:
 
 @pytest.fixture(scope="package")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A translator and a language model."""
+    """A translator, a language model and an encoder."""
     folder = tmp_path_factory.mktemp("served")
     translator_settings = make_translator_settings(languages=["en", "de"])
     generator_settings = make_generator_settings()
@@ -54,19 +56,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_model(folder / "translator", translator_settings, make_tokenizers(), weights, "card")
     weights = get_weights(make_decoder_only(generator_settings))
     write_model(folder / "writer", generator_settings, make_tokenizers(), weights, "card")
+    encoder, encoder_settings = make_parts()
+    write_model(folder / "encoder", encoder_settings, make_tokenizers(), get_weights(encoder), "card")
     (folder / "chat.jinja").write_text(TEMPLATE)
-    return {"en-de": folder / "translator", "writer": folder / "writer"}
+    return {"en-de": folder / "translator", "writer": folder / "writer", "encoder": folder / "encoder"}
 
 
 @contextmanager
 def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
     """Run uvicorn with the application in a thread, on a free port."""
-    deadlines = settings.deadlines
     config = uvicorn.Config(
         make_app(settings),
         host="127.0.0.1",
         port=0,
-        http=make_protocol(deadlines.headers, deadlines.body),
+        http=make_protocol(make_limits(settings)),
         log_config=None,
         timeout_graceful_shutdown=5,
     )
@@ -100,4 +103,4 @@ def start(folders: dict[str, Path]) -> Iterator[Callable[..., RunningServer]]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(run_in_thread(ServeSettings(models=folders, **changes)))
+        yield lambda **changes: stack.enter_context(run_in_thread(ServeSettings(**{"models": folders} | changes)))

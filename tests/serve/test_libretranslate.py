@@ -1,6 +1,11 @@
 """LibreTranslate's routes, called by its own client, by curl's JSON and by forms."""
 
 import json
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -8,8 +13,15 @@ import pytest
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
 from regard.pipeline.load import load_translator
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
+from regard.store.calibration import write_temperature
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
+from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 from tests.serve.conftest import RunningServer
+
+Start = Callable[..., RunningServer]
 
 TEXT = "Two young men are outside. A girl climbs."
 
@@ -91,3 +103,70 @@ def read_events(response: httpx.Response) -> list[dict[str, str]]:
     lines = [line.removeprefix("data: ") for line in response.iter_lines() if line]
     assert lines[-1] == "[DONE]"
     return [json.loads(line) for line in lines[:-1]]
+
+
+def test_curl_works_as_the_documentation_says(server: RunningServer, expected: str) -> None:
+    """The commands of docs/serve.md."""
+    form = ["-d", f"q={TEXT}", "-d", "source=en", "-d", "target=de", f"{server.url}/translate"]
+    assert json.loads(run_curl(*form))["translatedText"] == expected
+    body = json.dumps({"model": "writer", "prompt": "ROMEO:", "max_tokens": 5, "stream": True})
+    stream = run_curl("-H", "Content-Type: application/json", f"{server.url}/v1/completions", "-d", body)
+    assert stream.endswith("data: [DONE]\n\n")
+    file = run_curl("-F", "file=@-;filename=a.txt", "-F", "target=de", f"{server.url}/translate_file", content=TEXT)
+    assert file == expected
+
+
+def run_curl(*arguments: str, content: str = "") -> str:
+    if (program := shutil.which("curl")) is None:
+        pytest.skip("curl is not installed")
+    command = [program, "--silent", "--show-error", "--fail", *arguments]
+    return subprocess.run(command, input=content, capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+
+def test_target_languages_share_a_batch(start: Start, tmp_path: Path) -> None:
+    tokenizers = make_tokenizers("de", "fr")
+    settings = make_translator_settings(
+        **{"languages": ["en", "de", "fr"], "source.vocabulary": tokenizers.source.size}
+    )
+    write_model(tmp_path / "many", settings, tokenizers, get_weights(make_encoder_decoder(settings)), "card")
+    server = start(models={"many": tmp_path / "many"}, queue={"window_ms": 200})
+    translator = load_translator(tmp_path / "many")
+    pairs = [(text, language) for text in ("Two men.", "A girl.", "Dogs") for language in ("de", "fr")]
+    expected = [translator.translate(text, target_language=language).text for text, language in pairs]
+    assert len(set(expected)) == len(expected)
+
+    def ask(pair: tuple[str, str]) -> str:
+        with server.client() as client:
+            request = {"q": pair[0], "source": "en", "target": pair[1]}
+            return client.post("/translate", json=request).raise_for_status().json()["translatedText"]
+
+    with ThreadPoolExecutor(6) as pool, server.client() as client:
+        for _ in range(4):
+            assert list(pool.map(ask, pairs)) == expected
+        sizes = client.get("/metrics").text
+        singles = next(line for line in sizes.splitlines() if line.startswith('regard:batch_size_bucket{le="1.0"'))
+        count = next(line for line in sizes.splitlines() if line.startswith("regard:batch_size_count"))
+        assert float(singles.split()[-1]) < float(count.split()[-1])  # some had both languages
+        assert client.post("/translate", json={"q": "A", "source": "en", "target": "xx"}).status_code == 400
+
+
+def test_confidence_is_calibrated_by_the_temperature_of_the_folder(
+    start: Start, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    write_temperature(folders["en-de"], tmp_path / "calibrated", 2.0, tokens=100)
+    server = start(models={"plain": folders["en-de"], "calibrated": tmp_path / "calibrated"})
+    with server.client() as client:
+        answers = [
+            client.post("/translate", json={"q": "Two men.", "model": model, "confidence": True, "scores": True}).json()
+            for model in ("plain", "calibrated")
+        ]
+    (translation,) = load_translator(folders["en-de"]).translate(["Two men."])
+    scorer = Scorer.load(tmp_path / "calibrated")
+    (logprobs,) = scorer.score_translations([translation], ["Two men."])
+    for answer, expected in zip(answers, (translation.logprobs, logprobs), strict=True):
+        assert answer["confidence"][0] == pytest.approx([math.exp(value) for value in expected], abs=1e-5)
+        assert answer["scores"] == pytest.approx([translation.score])
+    mean = [sum(answer["confidence"][0]) / len(answer["confidence"][0]) for answer in answers]
+    assert mean[1] < 0.9 * mean[0]  # a temperature above 1 makes a model less sure
+    (plain,) = Scorer.load(folders["en-de"]).score_translations([translation], ["Two men."])
+    assert plain == pytest.approx(translation.logprobs, abs=1e-3)

@@ -1,5 +1,7 @@
 """OpenAI's routes, called by its own client."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import openai
 import pytest
 
 from regard.decode.filters import Filters
-from regard.pipeline.load import load_generator
+from regard.pipeline.load import load_embedder, load_generator
 from regard.pipeline.search import Beam, Sampling
 from tests.serve.conftest import TEMPLATE, RunningServer
 
@@ -15,12 +17,13 @@ GREEDY = Filters(temperature=0)
 
 
 @pytest.fixture
-def client(server: RunningServer) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+def client(server: RunningServer) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+        yield client
 
 
 def test_models_are_listed(client: openai.OpenAI) -> None:
-    assert {model.id for model in client.models.list()} == {"en-de", "writer"}
+    assert {model.id for model in client.models.list()} == {"en-de", "writer", "encoder"}
 
 
 def test_completions_are_those_of_the_pipeline(client: openai.OpenAI, folders: dict[str, Path]) -> None:
@@ -34,6 +37,34 @@ def test_completions_are_those_of_the_pipeline(client: openai.OpenAI, folders: d
     assert answer.usage.completion_tokens == sum(len(result.tokens) for result in results)
     assert answer.choices[0].logprobs is not None
     assert answer.choices[0].logprobs.token_logprobs == pytest.approx(results[0].logprobs)
+
+
+def test_embeddings_are_those_of_the_pipeline(client: openai.OpenAI, folders: dict[str, Path]) -> None:
+    texts = ["Two young men", "A"]
+    expected = load_embedder(folders["encoder"]).embed(texts)
+    for answer in (
+        client.embeddings.create(model="encoder", input=texts),  # asks for base64 and decodes it
+        client.embeddings.create(model="encoder", input=texts, encoding_format="float"),
+    ):
+        assert [item.embedding for item in answer.data] == [pytest.approx(vector) for vector in expected.tolist()]
+    assert client.embeddings.create(model="encoder", input="A").data[0].embedding == pytest.approx(expected[1].tolist())
+    with pytest.raises(openai.UnprocessableEntityError, match="not a"):
+        client.embeddings.create(model="writer", input="A")
+
+
+def test_a_seeded_text_is_the_same_whatever_runs_beside_it(server: RunningServer) -> None:
+    """Requests of other clients share its batch."""
+    seeded = {"model": "writer", "prompt": "A", "max_tokens": 8, "seed": 5}
+
+    def ask(request: dict[str, Any]) -> str:
+        with server.client() as client:
+            return client.post("/v1/completions", json=request).raise_for_status().json()["choices"][0]["text"]
+
+    alone = ask(seeded)
+    others = [{"model": "writer", "prompt": f"Two men {number}", "max_tokens": 8} for number in range(12)]
+    with ThreadPoolExecutor(24) as pool:
+        texts = list(pool.map(ask, [seeded, *others, seeded] * 4))
+    assert {text for index, text in enumerate(texts) if index % 14 in (0, 13)} == {alone}
 
 
 def test_a_seeded_text_does_not_depend_on_other_requests(client: openai.OpenAI) -> None:

@@ -93,18 +93,37 @@ def test_clients_that_leave_free_their_place(start: Start) -> None:
 
 
 def test_a_model_is_replaced_without_a_lost_request(start: Start) -> None:
+    """Texts, streams and files of many sentences, which outlast several reloads."""
     server = start()
+    file = {"file": ("a.txt", b"Two men.\n" * 150)}
+    stream = REQUEST | {"q": "One. Two. Three. Four.", "stream": True, "beam_size": 1}
 
-    def ask(_: int) -> int:
+    def ask(number: int) -> tuple[int, bool]:
         with server.client() as client:
-            return client.post("/translate", json=REQUEST).status_code
+            if number % 10 == 0:
+                response = client.post("/translate_file", files=file)
+                return response.status_code, response.text.count("\n") == 150
+            if number % 2 == 0:
+                response = client.post("/translate", json=stream)
+                return response.status_code, response.text.endswith("data: [DONE]\n\n") and "error" not in response.text
+            response = client.post("/translate", json=REQUEST)
+            return response.status_code, bool(response.json()["translatedText"])
 
-    with ThreadPoolExecutor(4) as pool, server.client() as client:
+    with ThreadPoolExecutor(6) as pool, server.client() as client:
         answers = [pool.submit(ask, number) for number in range(40)]
-        for _ in range(3):
+        for _ in range(5):
             assert client.post("/reload/en-de").raise_for_status().json() == {"status": "reloaded"}
         assert client.post("/reload/none").status_code == 404
-        assert [answer.result() for answer in answers] == [200] * 40
+        assert [answer.result() for answer in answers] == [(200, True)] * 40
+
+
+def test_threads_may_share_a_translator(folders: dict[str, Path]) -> None:
+    translator = load_translator(folders["en-de"])
+    texts = [f"Two young men {number}" for number in range(12)]
+    expected = [translation.text for translation in translator.translate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda number: translator.translate(texts[number % 12]).text, range(192)))
+    assert sum(text == expected[number % 12] for number, text in enumerate(results)) == 192
 
 
 def test_settings_come_from_a_file_the_environment_and_options(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.device import check_device
-from regard.pipeline.encoding import as_list, batch_by_length, check_both_lists, check_list, pad
+from regard.pipeline.encoding import as_list, batch_by_length, check_both_lists, check_list, encode_sources, pad
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.results import Translation
 from regard.pipeline.teacher_forcing import Row, encode_pairs, encode_windows
 from regard.pipeline.translator import Translator
 from regard.store.calibration import read_temperature
@@ -202,6 +203,41 @@ class Scorer:
             for text, scores in zip(scored_texts, text_scores, strict=True)
         ]
         return results[0] if isinstance(texts, str) else results
+
+    def score_translations(
+        self,
+        translations: Sequence[Translation],
+        sources: Sequence[str],
+        *,
+        target_language: str | Sequence[str] | None = None,
+        batch_tokens: int = 4096,
+    ) -> list[tuple[float, ...]]:
+        """Return the log-probability of each token of translations, as this scorer's temperature has it.
+
+        Args:
+            translations: Translations; their own tokens are scored, the text is not encoded again.
+            sources: The source of each.
+            target_language: Language of the translations, one for all or one for each (multilingual models).
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+        """
+        if not isinstance(self.settings, settings_of.EncoderDecoder):
+            raise RegardError("A decoder-only model has no translations.", fix="Use `score`.")
+        bos = self.tokenizers.target.specials.bos
+        encoded = encode_sources(sources, self.tokenizers, self.settings, target_language)
+        rows = [
+            Row(number, source, [bos, *translation.tokens[:-1]], list(translation.tokens))
+            for number, (source, translation) in enumerate(zip(encoded, translations, strict=True))
+            if translation.tokens
+        ]
+        logprobs: list[tuple[float, ...]] = [()] * len(translations)
+        with eval_mode(self.model), torch.inference_mode():
+            for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
+                scores, start = self._score_tokens(hidden_states, labels), 0
+                for index in batch:
+                    end = start + len(rows[index].labels)
+                    logprobs[rows[index].text_index] = tuple(scores.logprobs[start:end])
+                    start = end
+        return logprobs
 
     def curve(
         self,

@@ -4,17 +4,19 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.version import __version__
 from regard.serve import libretranslate, openai
-from regard.serve.security import App, Guard, Message, Receive, Scope, Send
-from regard.serve.settings import ServeSettings, read_keys
-from regard.serve.state import ServerState
+from regard.serve.disconnect import App, Message, Receive, Scope, Send
+from regard.serve.security import Guard
+from regard.serve.settings import LOCAL_NAMES, ServeSettings, read_keys
+from regard.serve.state import ServerState, answer_errors
+from regard.serve.stream import make_error
 
 logger = logging.getLogger("regard.serve")
 DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
@@ -38,14 +40,16 @@ def make_app(settings: ServeSettings) -> App:
     app.include_router(libretranslate.make_router(state))
     app.include_router(openai.make_router(state))
     _add_operations(app, state)
-    app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_exception_handler(StarletteHTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid_request)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
     return Guard(
         _Observer(app, state),
         keys=keys,
+        hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
         body_bytes=settings.limits.body_bytes,
+        file_bytes=settings.limits.file_bytes,
         requests_per_minute=settings.requests_per_minute,
         refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
     )
@@ -71,7 +75,7 @@ def _add_operations(app: FastAPI, state: ServerState) -> None:
 
     @app.post("/reload/{name}", tags=["operations"], summary="Load a model's folder again without a pause")
     async def reload(name: str) -> dict[str, str]:
-        await state.reload(name)
+        await answer_errors(state.reload(name))
         return {"status": "reloaded"}
 
 
@@ -83,7 +87,7 @@ class _Observer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, self._explain_failure(send))
             return
         start, status = time.perf_counter(), 0
 
@@ -115,20 +119,23 @@ class _Observer:
                 },
             )
 
+    def _explain_failure(self, send: Send) -> Send:
+        """Let a start that fails for a reason that Regard knows say this reason, instead of a traceback."""
+
+        async def explained_send(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed" and self.state.failure is not None:
+                message["message"] = str(self.state.failure)
+            await send(message)
+
+        return explained_send
+
 
 async def _answer_http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for it
-    return JSONResponse(_error_body(str(error.detail), error.status_code), error.status_code, error.headers)
+    assert isinstance(error, StarletteHTTPException)  # noqa: S101 - registered for it
+    return JSONResponse(make_error(str(error.detail), error.status_code), error.status_code, error.headers)
 
 
 async def _answer_invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
     faults = [f"{'.'.join(str(part) for part in fault['loc'][1:])}: {fault['msg']}" for fault in error.errors()[:5]]
-    return JSONResponse(_error_body("; ".join(faults), 422), 422)
-
-
-def _error_body(text: str, status: int) -> dict[str, Any]:
-    """Return an error in a form that the clients of both conventions print."""
-    return {
-        "error": {"message": text, "type": "invalid_request_error" if status < 500 else "server_error", "code": status}
-    }
+    return JSONResponse(make_error("; ".join(faults), 422), 422)

@@ -44,8 +44,8 @@ class _Waiting(Generic[Item, Result]):
     item: Item
     tokens: int
     arrival: float
-    deadline: float
     future: "asyncio.Future[Result]" = field(repr=False)
+    has_started: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Batcher(Generic[Item, Result]):
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._task: asyncio.Task[None] | None = None
         self._last_size, self._last_end = 0, 0.0
-        self._streams = 0
+        self._streams = self._calls = 0
         self._running = 0
         self.is_stopping = False
 
@@ -100,8 +100,8 @@ class Batcher(Generic[Item, Result]):
 
     @property
     def running(self) -> int:
-        """Number of items in the running batch, and open streams."""
-        return self._running + self._streams
+        """Number of items in the running batch, open streams, and calls."""
+        return self._running + self._streams + self._calls
 
     def start(self) -> None:
         """Start the loop in the running event loop."""
@@ -131,21 +131,40 @@ class Batcher(Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         now = loop.time()
         entries = [
-            _Waiting(key, item, count, now, now + timeout, loop.create_future())
-            for item, count in zip(items, tokens, strict=True)
+            _Waiting(key, item, count, now, loop.create_future()) for item, count in zip(items, tokens, strict=True)
         ]
         self._waiting.extend(entries)
         self._arrived.set()
+        timer = loop.call_at(now + timeout, _expire, entries)
         try:
             return list(await asyncio.gather(*(entry.future for entry in entries)))
         except BaseException:
             for entry in entries:  # the others are of no use without the failed one
                 entry.future.cancel()
+            self._waiting = deque(entry for entry in self._waiting if not entry.future.done())
             raise
+        finally:
+            timer.cancel()
 
     async def call(self, function: Callable[[], Value]) -> Value:
-        """Run a function on the worker thread between two batches."""
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+        """Run a function on the worker thread between two batches.
+
+        Raises:
+            QueueFullError: Too many functions and streams share the worker.
+            StoppedError: The batcher is stopping.
+        """
+        self._check_worker()
+        self._calls += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+        finally:
+            self._calls -= 1
+
+    def _check_worker(self) -> None:
+        if self.is_stopping:
+            raise StoppedError
+        if self._streams + self._calls >= self._max_waiting:
+            raise QueueFullError
 
     async def stream(self, start: Callable[[], Iterator[str]]) -> AsyncIterator[str]:
         """Yield the parts of an iterator; each part is computed on the worker thread, between two batches.
@@ -155,10 +174,7 @@ class Batcher(Generic[Item, Result]):
         Args:
             start: Creates the iterator, on the worker thread.
         """
-        if self.is_stopping:
-            raise StoppedError
-        if self._streams >= self._max_waiting:
-            raise QueueFullError
+        self._check_worker()
         self._streams += 1
         loop = asyncio.get_running_loop()
         parts: Iterator[str] | None = None
@@ -177,7 +193,7 @@ class Batcher(Generic[Item, Result]):
         self._arrived.set()
         if self._task is not None:
             await self._task
-        while self._streams:
+        while self._streams or self._calls:
             await asyncio.sleep(0.01)
         self._worker.shutdown()
 
@@ -191,16 +207,11 @@ class Batcher(Generic[Item, Result]):
                 await self._arrived.wait()
                 continue
             await self._wait_for_last_clients()
-            batch = self._take_batch(loop.time())
+            batch = self._take_batch()
             if not batch:
                 continue
             self._running, start = len(batch), loop.time()
-            items = [entry.item for entry in batch]
-            results: Sequence[Any]
-            try:
-                results = await loop.run_in_executor(self._worker, self._run, batch[0].key, items)
-            except Exception as error:
-                results = [error] * len(batch)
+            results = await self._run_batch(batch)
             self._running, self._last_size, self._last_end = 0, len(batch), loop.time()
             for entry, result in zip(batch, results, strict=True):
                 if entry.future.done():
@@ -212,6 +223,19 @@ class Batcher(Generic[Item, Result]):
             queue_seconds = [start - entry.arrival for entry in batch]
             tokens = sum(entry.tokens for entry in batch)
             self._observe(BatchStats(len(batch), tokens, queue_seconds, self._last_end - start))
+
+    async def _run_batch(self, batch: list[_Waiting[Item, Result]]) -> Sequence[Any]:
+        """Return one result or one exception for each item; if a batch fails, its items run one by one."""
+        items = [entry.item for entry in batch]
+        try:
+            results = await asyncio.get_running_loop().run_in_executor(self._worker, self._run, batch[0].key, items)
+            if len(results) != len(items):
+                raise RuntimeError(f"A batch of {len(items)} has {len(results)} results.")
+        except Exception as error:
+            if len(batch) == 1:
+                return [error]
+            return [result for entry in batch for result in await self._run_batch([entry])]
+        return results
 
     async def _wait_for_last_clients(self) -> None:
         """Wait until as many requests wait as the last batch had, or the window is over."""
@@ -229,16 +253,13 @@ class Batcher(Generic[Item, Result]):
             except TimeoutError:
                 return
 
-    def _take_batch(self, now: float) -> list[_Waiting[Item, Result]]:
+    def _take_batch(self) -> list[_Waiting[Item, Result]]:
         """Remove the next batch from the queue, and everything that is cancelled or too late."""
         batch: list[_Waiting[Item, Result]] = []
         remaining_entries: deque[_Waiting[Item, Result]] = deque()
         max_entry_tokens = 0
         for entry in self._waiting:
             if entry.future.done():
-                continue
-            if entry.deadline < now:
-                entry.future.set_exception(DeadlineError())
                 continue
             fits = not batch or (
                 entry.key == batch[0].key
@@ -247,8 +268,16 @@ class Batcher(Generic[Item, Result]):
             )
             if fits:
                 batch.append(entry)
+                entry.has_started = True
                 max_entry_tokens = max(max_entry_tokens, entry.tokens)
             else:
                 remaining_entries.append(entry)
         self._waiting = remaining_entries
         return batch
+
+
+def _expire(entries: Sequence[_Waiting[Any, Any]]) -> None:
+    """Fail a request whose items have not all started; a batch that runs may take longer than others can wait."""
+    for entry in entries:
+        if not entry.has_started and not entry.future.done():
+            entry.future.set_exception(DeadlineError())

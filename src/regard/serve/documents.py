@@ -11,7 +11,8 @@ from regard.serve.html_text import translate_html
 
 TranslateTexts = Callable[[list[str]], Awaitable[list[str]]]
 _CUE_LINE = re.compile(r"^\s*$|^\d+$|-->|^WEBVTT|^NOTE\b|^STYLE\b|^REGION\b")  # numbers, times and headers of subtitles
-_MARKDOWN_MARK = re.compile(r"^(\s*(?:#{1,6}\s+|[-*+]\s+|\d+[.)]\s+|>\s+)*)(.*?)(\s*)$", re.DOTALL)
+_MARKDOWN_MARK = re.compile(r"\s*+(?:#{1,6}\s++|[-*+]\s++|\d++[.)]\s++|>\s++)*+")
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of `str.splitlines`
 MEDIA_TYPES = {".txt": "text/plain", ".md": "text/markdown", ".srt": "text/plain", ".vtt": "text/vtt"}
 HTML = {".html", ".htm", ".xhtml"}
 
@@ -30,16 +31,17 @@ class TranslatedFile:
         return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(self.name)}"}
 
 
-async def translate_document(name: str, content: bytes, translate: TranslateTexts) -> TranslatedFile:
+async def translate_document(name: str, content: bytes, translate: TranslateTexts, *, max_lines: int) -> TranslatedFile:
     """Translate a file.
 
     Args:
         name: Its name; the ending decides how it is read.
         content: Its bytes, in UTF-8.
         translate: Translates texts.
+        max_lines: Maximum number of lines, in HTML of tags.
 
     Raises:
-        RegardError: The ending is not endings, or the file is not UTF-8.
+        RegardError: The ending is unknown, the file is not UTF-8, or it has too many lines.
     """
     path = PurePosixPath(PurePosixPath(name.replace("\\", "/")).name)
     suffix = path.suffix.lower()
@@ -50,6 +52,8 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise RegardError("The file is not UTF-8.", fix="Save it as UTF-8.") from None
+    if sum(map(text.count, "<" if suffix in HTML else _LINE_ENDS)) > max_lines:  # before lists of them are made
+        raise RegardError(f"The file has more than {max_lines:,} lines or tags.", fix="Split the file.")
     output_name = f"{path.stem}.translated{suffix}"
     if suffix in HTML:
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")
@@ -69,6 +73,7 @@ def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
     """Return what stays before a line's text, the text, and what stays after it."""
     if suffix in (".srt", ".vtt") and _CUE_LINE.search(line.strip()):
         return line, "", ""
-    pattern = _MARKDOWN_MARK.match(line) if suffix == ".md" else re.match(r"^(\s*)(.*?)(\s*)$", line, re.DOTALL)
-    assert pattern is not None  # noqa: S101 - both match any text
-    return pattern.group(1), pattern.group(2), pattern.group(3)
+    mark = _MARKDOWN_MARK.match(line) if suffix == ".md" else None
+    start = len(line) - len(line.lstrip()) if mark is None else mark.end()
+    text = line[start:].rstrip()
+    return line[:start], text, line[start + len(text) :]

@@ -4,11 +4,32 @@ import re
 from collections.abc import Awaitable, Callable
 from html import escape, unescape
 
-_VERBATIM = "script|style|code|pre|textarea|svg|math"
-_PARTS = re.compile(
-    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?P<name>{_VERBATIM})\b[^>]*>.*?</(?P=name)\s*>|<[^>]*>",
-    re.DOTALL | re.IGNORECASE,
-)
+_VERBATIM = re.compile(r"<(script|style|code|pre|textarea|svg|math)\b", re.IGNORECASE)
+_CLOSING = {
+    name: re.compile(rf"</{name}\s*>", re.IGNORECASE)
+    for name in ("script", "style", "code", "pre", "textarea", "svg", "math")
+}
+
+
+class _Finder:
+    """Finds ends of markup; what was found, or is not there, is not searched again, so that all searches are linear."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+        self._spans: dict[str, tuple[int, int]] = {}  # start and end of the next one; -1: there is none
+
+    def find(self, text: str, position: int) -> int:
+        """Return the end of the next `text` at or after a position; of a closing tag if it is a name; -1: none."""
+        start, end = self._spans.get(text, (0, 0))
+        if end >= 0 and start < position:
+            if text in _CLOSING:
+                match = _CLOSING[text].search(self.html, position)
+                start, end = match.span() if match else (-1, -1)
+            else:
+                start = self.html.find(text, position)
+                end = start + len(text) if start >= 0 else -1
+            self._spans[text] = start, end
+        return end
 
 
 def split_html(html: str) -> list[tuple[str, bool]]:
@@ -18,16 +39,31 @@ def split_html(html: str) -> list[tuple[str, bool]]:
     [('<p>', False), ('One ', True), ('<b>', False), ('two', True), ('</b>', False), ('</p>', False), \
 ('<script>x < y</script>', False)]
     """
-    parts: list[tuple[str, bool]] = []
-    end = 0
-    for match in _PARTS.finditer(html):
-        if match.start() > end:
-            parts.append((html[end : match.start()], True))
-        parts.append((match.group(), False))
-        end = match.end()
-    if end < len(html):
-        parts.append((html[end:], True))
+    finder, parts = _Finder(html), list[tuple[str, bool]]()
+    text_start = position = 0
+    while (start := html.find("<", position)) >= 0:
+        end = _find_markup_end(finder, start)
+        if end < 0:
+            break  # no tag ends after this: the rest is text
+        if start > text_start:
+            parts.append((html[text_start:start], True))
+        parts.append((html[start:end], False))
+        text_start = position = end
+    if text_start < len(html):
+        parts.append((html[text_start:], True))
     return [(part, is_text and not part.isspace()) for part, is_text in parts]
+
+
+def _find_markup_end(finder: _Finder, start: int) -> int:
+    """Return the end of a comment, of an element that is kept as it is, or of a tag; -1: it has none."""
+    html, end = finder.html, -1
+    if html.startswith("<!--", start):
+        end = finder.find("-->", start + 4)
+    elif html.startswith("<![CDATA[", start):
+        end = finder.find("]]>", start + 9)
+    elif (match := _VERBATIM.match(html, start)) is not None and (tag_end := finder.find(">", match.end())) >= 0:
+        end = finder.find(match.group(1).lower(), tag_end)
+    return end if end >= 0 else finder.find(">", start + 1)
 
 
 def read_text(part: str) -> tuple[str, str, str]:

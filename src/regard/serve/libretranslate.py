@@ -1,13 +1,12 @@
 """Routes of LibreTranslate: /translate, /translate_file, /languages, /detect; with fields of Regard's own."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request, UploadFile
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi import APIRouter, Form, HTTPException, Request, UploadFile
+from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from regard.base.errors import RegardError
@@ -21,7 +20,7 @@ from regard.serve.html_text import translate_html
 from regard.serve.model import Options, ServedModel, TextRequest, split_text
 from regard.serve.schemas import DetectRequest, TranslateRequest
 from regard.serve.state import ServerState, answer_errors, check
-from regard.serve.stream import DONE, SSE_HEADERS, to_event
+from regard.serve.stream import DONE, Events, respond_with_events, to_event
 
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
@@ -48,28 +47,41 @@ def make_router(state: ServerState) -> APIRouter:
     async def translate(request: Request) -> Response:
         body = await _read_request(request)
         texts = [body.q] if isinstance(body.q, str) else body.q
-        state.check_texts(texts, body.alternatives + 1)
+        state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
+        if body.explain and len(texts) != 1:
+            raise HTTPException(422, "One text at a time can be explained.")
         job = _make_job(state, body)
         if body.stream:
-            return StreamingResponse(job.stream(texts), media_type="text/event-stream", headers=SSE_HEADERS)
-        answers = await asyncio.gather(*(job.translate(text) for text in texts))
+            return await respond_with_events(job.stream(texts))
+        answers = await job.translate(texts)
         return JSONResponse(_join_answers(answers, is_list=not isinstance(body.q, str)))
 
     @router.post("/translate_file", summary="Translate a file and keep its structure")
     async def translate_file(
-        file: UploadFile, source: str = "auto", target: str = "", model: str | None = None
+        request: Request,
+        file: UploadFile,
+        source: Annotated[str | None, Form()] = None,
+        target: Annotated[str | None, Form()] = None,
+        model: Annotated[str | None, Form()] = None,
     ) -> Response:
+        fields = {name: value for name, value in (("source", source), ("target", target), ("model", model)) if value}
+        options = {
+            name: request.query_params[name] for name in ("source", "target", "model") if name in request.query_params
+        }
         content = await file.read()
-        job = _make_job(state, TranslateRequest(q="", source=source, target=target, model=model))
+        job = _make_job(state, TranslateRequest.model_validate({"q": "", **options, **fields}))
 
         async def translate_texts(texts: list[str]) -> list[str]:
             translations: list[str] = []
             for start in range(0, len(texts), state.settings.limits.texts):  # a long file must not fill the queue
-                answers = await asyncio.gather(*map(job.translate, texts[start : start + state.settings.limits.texts]))
+                answers = await job.translate(texts[start : start + state.settings.limits.texts])
                 translations += [answer["translatedText"] for answer in answers]
             return translations
 
-        result = await answer_errors(translate_document(file.filename or "", content, translate_texts))
+        work = translate_document(
+            file.filename or "", content, translate_texts, max_lines=state.settings.limits.file_lines
+        )
+        result = await answer_errors(work)
         return Response(result.content, media_type=result.media_type, headers=result.headers)
 
     @router.get("/languages", summary="List the languages of the models")
@@ -101,12 +113,24 @@ class _Job:
     options: Options
     target_language: str | None
 
-    async def translate(self, text: str) -> dict[str, Any]:
-        """Return the answer for one text."""
+    async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Return the answer for each text; all their sentences are queued together, or none."""
         if self.body.format == "html":
-            return {"translatedText": await translate_html(text, self._translate_plain), "alternatives": []}
-        sentences = split_text(text)
-        results = await self._translate_sentences([sentence for sentence, _ in sentences])
+            return [
+                {"translatedText": await translate_html(text, self._translate_plain), "alternatives": []}
+                for text in texts
+            ]
+        split_texts = [split_text(text) for text in texts]
+        pending = iter(await self._translate_sentences([[text for text, _ in sentences] for sentences in split_texts]))
+        return [
+            await self._answer(text, sentences, [next(pending) for _ in sentences])
+            for text, sentences in zip(texts, split_texts, strict=True)
+        ]
+
+    async def _answer(
+        self, text: str, sentences: list[tuple[str, str]], results: list[GeneratedText]
+    ) -> dict[str, Any]:
+        """Return the answer for one text from the translations of its sentences."""
         spaces = [space for _, space in sentences]
         answer: dict[str, Any] = {"translatedText": _join_texts(results, spaces, 0)}
         if self.body.alternatives:
@@ -137,11 +161,12 @@ class _Job:
         document: Document = await answer_errors(work)
         return document
 
-    async def stream(self, texts: list[str]) -> AsyncIterator[str]:
+    async def stream(self, texts: list[str]) -> Events:
         """Yield events: the text as it is generated in greedy search, else sentence by sentence."""
         for index, text in enumerate(texts):
             for sentence, space in split_text(text):
                 if self.options.search == Beam(1) and sentence:
+                    self.model.count_tokens(TextRequest(sentence, self.target_language))
                     parts = self.model.batcher.stream(
                         lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
                             sentence, max_length=self.options.max_length, target_language=self.target_language
@@ -151,19 +176,20 @@ class _Job:
                         async for part in parts:
                             yield to_event({"index": index, "text": part})
                 elif sentence:
-                    (result,) = await self._translate_sentences([sentence])
+                    (result,) = await self._translate_sentences([[sentence]])
                     yield to_event({"index": index, "text": result.text})
                 if space:
                     yield to_event({"index": index, "text": space})
         yield DONE
 
     async def _translate_plain(self, texts: list[str]) -> list[str]:
-        return [result["translatedText"] for result in await asyncio.gather(*map(self._as_plain().translate, texts))]
+        return [answer["translatedText"] for answer in await self._as_plain().translate(texts)]
 
     def _as_plain(self) -> "_Job":
         return _Job(self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language)
 
-    async def _translate_sentences(self, sentences: list[str]) -> list[GeneratedText]:
+    async def _translate_sentences(self, texts: list[list[str]]) -> list[GeneratedText]:
+        """Translate the sentences of each text; constraints hold for the first one of each."""
         body = self.body
         requests = [
             TextRequest(
@@ -172,7 +198,9 @@ class _Job:
                 prefix=body.prefix if number == 0 else "",
                 required=tuple(body.required) if number == 0 else (),
                 should_align=body.alignment,
+                should_calibrate=body.confidence,
             )
+            for sentences in texts
             for number, sentence in enumerate(sentences)
         ]
         results: list[GeneratedText] = await answer_errors(self.model.run(self.options, requests))
@@ -205,6 +233,8 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
         ("beam_size", beam_size, limits.beam_size),
         ("required phrases", len(body.required), limits.stop),
         ("forbidden phrases", len(body.forbidden), limits.stop),
+        ("characters in a phrase", max(map(len, [*body.required, *body.forbidden]), default=0), limits.stop_characters),
+        ("characters in a prefix", len(body.prefix), limits.sentence_tokens),
     ):
         if value > limit:
             raise HTTPException(422, f"A request may have {limit} {name}, this one has {value}.")
@@ -256,6 +286,8 @@ async def _read_request(request: Request) -> TranslateRequest:
         if len(form.getlist("q")) > 1:
             fields["q"] = form.getlist("q")
         return TranslateRequest.model_validate(fields)
+    except UnicodeError:  # a form may name any charset
+        raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise HTTPException(422, "; ".join(faults[:5])) from None

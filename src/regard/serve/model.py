@@ -1,17 +1,21 @@
 """A model in a server: its pipeline, its batcher, and requests in the form that a batch needs."""
 
+import asyncio
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
+from regard.pipeline.classifier import Classifier
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
+from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.load import AnyPipeline, load
+from regard.pipeline.load import AnyPipeline, Engine, load, load_embedder
 from regard.pipeline.results import GeneratedText, Translation
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Sampling, Search
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment
@@ -47,6 +51,33 @@ class TextRequest:
     required: tuple[str, ...] = ()
     seed: int | None = None
     should_align: bool = False
+    should_calibrate: bool = False
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a model folder holds."""
+
+    pipeline: AnyPipeline
+    temperature: float
+    """Of the softmax, fitted so that probabilities are right as often as they say."""
+    version: int
+    """Time of the folder's last change, in nanoseconds."""
+
+
+def load_model(folder: Path, engine: Engine) -> LoadedModel:
+    """Load a model folder and run the model once for each kind of work, so that the first client does not wait."""
+    pipeline = load(folder, engine=engine)
+    if isinstance(pipeline, FillMask | Classifier):
+        pipeline = load_embedder(folder)  # of an encoder, the server gives vectors, whatever its task
+    if isinstance(pipeline, Translator):
+        language = next(iter(pipeline.tokenizers.source.specials.languages), None)
+        pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
+    elif isinstance(pipeline, TextGenerator):
+        pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
+    elif isinstance(pipeline, Embedder):
+        pipeline.embed(list(WARM_UP_TEXTS))
+    return LoadedModel(pipeline, read_temperature(find_model(folder)), find_model(folder).stat().st_mtime_ns)
 
 
 class ServedModel:
@@ -61,9 +92,7 @@ class ServedModel:
 
     def __init__(self, name: str, folder: Path, settings: ServeSettings, metrics: Metrics) -> None:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
-        self.pipeline: AnyPipeline = load(folder, engine=settings.engine)
-        self.temperature = read_temperature(find_model(folder))
-        self.version = find_model(folder).stat().st_mtime_ns
+        self._loaded = load_model(folder, settings.engine)
         template = settings.chat_templates.get(name)
         self.chat_template = None if template is None else read_template(template)
         queue = settings.queue
@@ -76,6 +105,32 @@ class ServedModel:
             observe=self._observe,
         )
 
+    async def reload(self) -> None:
+        """Load the folder again. Requests go on meanwhile; the new model takes over between two batches.
+
+        Raises:
+            RegardError: The folder cannot be loaded, or its model has another task.
+        """
+        loaded = await asyncio.to_thread(load_model, self.folder, self.settings.engine)
+        if loaded.pipeline.kind != self.kind:
+            what = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
+            raise RegardError(what, fix="Start the server again.")
+
+        def replace() -> None:
+            self._loaded = loaded
+
+        await self.batcher.call(replace)
+
+    @property
+    def pipeline(self) -> AnyPipeline:
+        """The pipeline."""
+        return self._loaded.pipeline
+
+    @property
+    def version(self) -> int:
+        """Time of the folder's last change when it was loaded, in nanoseconds."""
+        return self._loaded.version
+
     @property
     def kind(self) -> str:
         """What the model does: "translation model", "language model" ..."""
@@ -85,14 +140,6 @@ class ServedModel:
     def languages(self) -> tuple[str, ...]:
         """The languages of the model's settings: of a translator source and target, or all of a multilingual one."""
         return tuple(self.pipeline.settings.languages)
-
-    def warm_up(self) -> None:
-        """Run the model once for each kind of work, so that the first client does not wait for it."""
-        if isinstance(self.pipeline, Translator):
-            language = next(iter(self.pipeline.tokenizers.source.specials.languages), None)
-            self.pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
-        elif isinstance(self.pipeline, TextGenerator):
-            self.pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
 
     @property
     def translator(self) -> Translator:
@@ -128,15 +175,22 @@ class ServedModel:
 
     def count_tokens(self, request: TextRequest) -> int:
         """Return the tokens that the model reads; raises `RegardError` for a text that it cannot read."""
+        limits, limit = self.settings.limits, self.settings.limits.tokens
+        if len(request.text) > limits.characters:  # before it is encoded
+            what = f"A text may have {limits.characters:,} characters, this one has {len(request.text):,}."
+            raise RegardError(what, fix="Split it.")
         if isinstance(self.pipeline, Translator):
+            limit = limits.sentence_tokens
             (ids,) = self.pipeline.encode_sources([request.text], request.target_language)
         else:
             (ids,) = self.pipeline.tokenizers.source.encode_ids([request.text])
+        if len(ids) > limit:
+            raise RegardError(f"A text may have {limit:,} tokens, this one has {len(ids):,}.", fix="Split it.")
         return max(1, len(ids))
 
     def confidence(self, result: GeneratedText) -> list[float]:
-        """Return the probability of each token, calibrated by the temperature of the model folder."""
-        return [math.exp(logprob / self.temperature) for logprob in result.logprobs]
+        """Return the probability of each token of a result whose request had `should_calibrate`."""
+        return [math.exp(logprob) for logprob in result.logprobs]
 
     def _run(self, key: Hashable, requests: list[TextRequest]) -> Sequence[GeneratedText]:
         assert isinstance(key, Options)  # noqa: S101 - `run` makes it
@@ -156,7 +210,23 @@ class ServedModel:
             seed=seeds if isinstance(key.search, Sampling) else None,
             batch_tokens=2 * self.settings.queue.batch_tokens,
         )
-        return self._align(requests, translations)
+        return self._align(requests, self._calibrate(requests, translations))
+
+    def _calibrate(self, requests: list[TextRequest], translations: list[Translation]) -> list[Translation]:
+        """Compute log-probabilities with the fitted temperature, which needs those of all tokens of the vocabulary."""
+        temperature = self._loaded.temperature
+        indices = [index for index, request in enumerate(requests) if request.should_calibrate]
+        if not indices or temperature == 1:
+            return translations
+        scorer = Scorer.from_pipeline(self.translator, temperature)
+        logprobs = scorer.score_translations(
+            [translations[index] for index in indices],
+            [requests[index].text for index in indices],
+            target_language=_join_languages([requests[index] for index in indices]),
+        )
+        for index, values in zip(indices, logprobs, strict=True):
+            translations[index] = replace(translations[index], logprobs=values)
+        return translations
 
     def _align(self, requests: list[TextRequest], translations: list[Translation]) -> list[Translation]:
         indices = [index for index, request in enumerate(requests) if request.should_align and translations[index].text]

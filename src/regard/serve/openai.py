@@ -3,14 +3,13 @@
 import base64
 import secrets
 import time
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, HTTPException
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from numpy.typing import NDArray
 
 from regard.decode.filters import Filters
@@ -20,7 +19,7 @@ from regard.serve.chat import render_chat
 from regard.serve.model import Options, ServedModel, TextRequest, describe
 from regard.serve.schemas import ChatRequest, CompletionRequest, EmbeddingRequest
 from regard.serve.state import ServerState, answer_errors, check
-from regard.serve.stream import DONE, SSE_HEADERS, StopStrings, stop_at, to_event
+from regard.serve.stream import DONE, Events, StopStrings, respond_with_events, stop_at, to_event
 
 DEFAULT_CHAT_TOKENS = 256
 Form = Literal["text_completion", "chat.completion"]
@@ -59,8 +58,8 @@ def make_router(state: ServerState) -> APIRouter:
         state.check_texts(texts, 1)
         served = state.find(body.model)
         embedder = check(lambda: served.embedder)
-        vectors = await answer_errors(served.batcher.call(lambda: embedder.embed(texts)))
         tokens = check(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
+        vectors = await answer_errors(served.batcher.call(lambda: embedder.embed(texts)))
         data = [
             {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
             for index, vector in enumerate(vectors)
@@ -103,9 +102,8 @@ class _Job:
             return JSONResponse(await self._complete())
         if len(self.prompts) > 1 or self.n > 1:
             raise HTTPException(422, "A stream has one prompt and n = 1.")
-        if isinstance(self.options.search, Beam):
-            return StreamingResponse(self._stream_whole(), media_type="text/event-stream", headers=SSE_HEADERS)
-        return StreamingResponse(self._stream(), media_type="text/event-stream", headers=SSE_HEADERS)
+        has_parts = not isinstance(self.options.search, Beam)
+        return await respond_with_events(self._stream() if has_parts else self._stream_whole())
 
     async def _complete(self) -> dict[str, Any]:
         requests = [TextRequest(prompt, seed=self.seed) for prompt in self.prompts]
@@ -135,8 +133,8 @@ class _Job:
         )
         return choice
 
-    async def _stream(self) -> AsyncIterator[str]:
-        streams: list[TextStream] = []
+    async def _stream(self) -> Events:
+        streams, prompt_tokens = list[TextStream](), self.model.count_tokens(TextRequest(self.prompts[0]))
 
         def start() -> TextStream:
             stream = self.model.generator.stream(
@@ -146,23 +144,21 @@ class _Job:
             return stream
 
         stop, parts = StopStrings(self.stop), self.model.batcher.stream(start)
-        if self.form == "chat.completion":
-            yield to_event(self._chunk({"role": "assistant", "content": ""}, None))
+        head = {"role": "assistant"} if self.form == "chat.completion" else {}  # of the first event
         start_time, is_first = time.perf_counter(), True
         async with aclosing(parts):  # type: ignore[type-var]
             async for part in stop_at(parts, stop):
                 if is_first:
                     seconds, is_first = time.perf_counter() - start_time, False
                     self.model.metrics.first_token_seconds.labels(self.model.name).observe(seconds)
-                yield to_event(self._chunk({"content": part}, None))
-        self.model.count(
-            self.model.count_tokens(TextRequest(self.prompts[0])), len(streams[0].tokens) if streams else 0
-        )
+                yield to_event(self._chunk({**head, "content": part}, None))
+                head = {}
+        self.model.count(prompt_tokens, len(streams[0].tokens) if streams else 0)
         has_ended = stop.is_stopped or (bool(streams) and streams[0].ended)
-        yield to_event(self._chunk({}, "stop" if has_ended else "length"))
+        yield to_event(self._chunk(head, "stop" if has_ended else "length"))
         yield DONE
 
-    async def _stream_whole(self) -> AsyncIterator[str]:
+    async def _stream_whole(self) -> Events:
         """Yield the text of a beam search as one event: no part of it is certain before the end."""
         answer = await self._complete()
         (choice,) = answer["choices"]

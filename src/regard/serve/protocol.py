@@ -1,54 +1,123 @@
-"""Deadlines for slow clients: uvicorn's HTTP protocol with a timer for headers and body.
+"""Deadlines and limits of a connection: uvicorn's HTTP protocol with timers and a limit on headers.
 
 Uvicorn closes idle connections, but it waits for ever for the rest of a request that has begun (150 of 150 half-open
-connections were still there after 25 seconds). Middleware cannot help: it runs once the headers are complete.
+connections were still there after 25 seconds), for a client that does not read its answer, and after a line break
+between two requests. It also keeps headers of any size. Middleware cannot help: it runs once the headers are complete.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from regard.serve.disconnect import Receive, Scope, Send
+from regard.serve.security import answer
 
-def make_protocol(header_seconds: float, body_seconds: float) -> type[HttpToolsProtocol]:
-    """Return a protocol class that closes connections whose request takes too long to arrive."""
+MAX_HEADER_BYTES = 64 * 1024
+MIN_BYTES_PER_SECOND = 1000  # that a client must read of its answer
 
-    class DeadlineProtocol(HttpToolsProtocol):
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """What a connection may take."""
+
+    header_seconds: float
+    """Seconds for the headers of a request."""
+    body_seconds: float
+    """Seconds for its body, and between two looks at a client that reads its answer slowly."""
+    message_bytes: int
+    """Bytes of a request as it arrives, with chunk sizes and trailers."""
+    connections: int
+    """Connections; requests on more of them are answered with 503."""
+
+
+async def answer_overload(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer a request of a connection too many."""
+    headers = [(b"retry-after", b"1"), (b"connection", b"close")]
+    await answer(send, 503, "Too many connections.", headers)
+
+
+def make_protocol(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
+    """Return a protocol class that closes connections whose request arrives, or whose answer leaves, too slowly."""
+
+    class LimitedProtocol(HttpToolsProtocol):
         _timer: asyncio.TimerHandle | None = None
+        _write_timer: asyncio.TimerHandle | None = None
+        _message_bytes = 0
+        _has_headers = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._arm(header_seconds)  # a connection that sends nothing is closed, too
+            self._arm(limits.header_seconds)  # a connection that sends nothing is closed, too
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()
+            self.resume_writing()
             super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            self._message_bytes += len(data)
+            super().data_received(data)
+            if self.transport.is_closing():
+                return
+            if self._message_bytes > (limits.message_bytes if self._has_headers else MAX_HEADER_BYTES):
+                self._abort()
+            elif self._timer is None and self.timeout_keep_alive_task is None and not self._is_answering:
+                self._arm(limits.header_seconds)  # line breaks between two requests
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self._has_headers = False
             if self._timer is None:
-                self._arm(header_seconds)
+                self._arm(limits.header_seconds)
 
         def on_headers_complete(self) -> None:
-            self._arm(body_seconds)
+            self._has_headers = True
+            self._arm(limits.body_seconds)
+            self.app = answer_overload if len(self.connections) > limits.connections else self.config.loaded_app
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
             self._disarm()
+            self._message_bytes, self._has_headers = 0, False
             super().on_message_complete()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._watch_writing()
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._write_timer is not None:
+                self._write_timer.cancel()
+                self._write_timer = None
+
+        @property
+        def _is_answering(self) -> bool:
+            cycle: Any = self.cycle  # None before the first request
+            return cycle is not None and not cycle.response_complete
 
         def _arm(self, seconds: float) -> None:
             self._disarm()
-            self._timer = self.loop.call_later(seconds, self._expire)
+            self._timer = self.loop.call_later(seconds, self._abort)
 
         def _disarm(self) -> None:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
 
-        def _expire(self) -> None:
-            self._timer = None
+        def _watch_writing(self, last_size: int | None = None) -> None:
+            """Close the connection of a client that does not read its answer."""
+            size = self.transport.get_write_buffer_size()
+            if last_size is not None and last_size - size < MIN_BYTES_PER_SECOND * limits.body_seconds:
+                self._abort()
+            else:
+                self._write_timer = self.loop.call_later(limits.body_seconds, self._watch_writing, size)
+
+        def _abort(self) -> None:
+            self._disarm()
             transport: Any = self.transport
             transport.abort()
 
-    return DeadlineProtocol
+    return LimitedProtocol

@@ -1,4 +1,4 @@
-"""What stands before every route: keys, rate limits, body limits, request ids. Pure ASGI, no route can leave it out.
+"""What stands before every route: hosts, keys, rate and body limits, request ids. Pure ASGI, no route can leave it out.
 
 The path that decides is `scope["path"]`, which the server reads from the request line. `request.url` is made from the
 `Host` header, which the client chooses, and is never used here.
@@ -11,20 +11,16 @@ import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect
 
-from regard.serve.settings import hash_key
+from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
+from regard.serve.settings import LOCAL_NAMES, hash_key
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+FILE_ROUTES = frozenset({"/translate_file"})
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
 
@@ -35,10 +31,13 @@ class Guard:
     Args:
         app: The application.
         keys: Names of keys by their hash; empty: no key is needed.
+        hosts: Names in the `Host` header that are answered without keys. A page of another site can give its own name
+            the address of this machine (DNS rebinding) and would then read every answer.
         open_routes: Paths that need no key.
         body_bytes: Maximum size of a body.
+        file_bytes: Maximum size of a body that holds a file.
         requests_per_minute: Maximum rate of each key or address; 0: no limit.
-        refuse: Called with the reason of every refused request, for metrics: "key", "rate", "body".
+        refuse: Called with the reason of every refused request, for metrics: "host", "key", "rate", "body".
     """
 
     def __init__(
@@ -46,13 +45,15 @@ class Guard:
         app: App,
         *,
         keys: Mapping[str, str],
+        hosts: frozenset[str] = LOCAL_NAMES,
         open_routes: frozenset[str],
         body_bytes: int,
+        file_bytes: int,
         requests_per_minute: int,
         refuse: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.app, self.keys, self.open_routes = app, keys, open_routes
-        self.body_bytes, self.refuse = body_bytes, refuse
+        self.app, self.keys, self.hosts, self.open_routes = app, keys, hosts, open_routes
+        self.body_bytes, self.file_bytes, self.refuse = body_bytes, file_bytes, refuse
         self.rates = RateLimit(requests_per_minute) if requests_per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,11 +62,13 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # there are no web sockets: no answer refuses them
+            await send({"type": "websocket.close", "code": 1008})  # there are no web sockets
+            return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 
+        max_bytes = self.file_bytes if scope["path"] in FILE_ROUTES else self.body_bytes
         is_refused = False
 
         async def send_with_id(message: Message) -> None:
@@ -85,14 +88,18 @@ class Guard:
             if not is_refused:
                 self.refuse("body")
                 close = [(b"connection", b"close")]  # the rest of the body is not read
-                await answer(send_with_id, 413, f"The body may have {self.body_bytes:,} bytes.", close)
+                await answer(send_with_id, 413, f"The body may have {max_bytes:,} bytes.", close)
                 is_refused = True
 
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self.body_bytes:
+        if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
             await refuse_body()
             return
-        limited_receive = self._limit(receive, refuse_body)
+        if (problem := self._find_foreign_page(scope["method"], headers)) is not None:
+            self.refuse("host")
+            await answer(send_with_id, *problem)
+            return
+        limited_receive = _limit_body(receive, max_bytes, refuse_body)
         client = (scope.get("client") or ("", 0))[0]
         if self.keys and scope["path"] not in self.open_routes:
             key, limited_receive = await self._find_key(scope, headers, limited_receive)
@@ -109,24 +116,17 @@ class Guard:
             await answer(send_with_id, 429, "Too many requests in this minute.", retry)
             return
         with suppress(ClientDisconnect):  # the client left, or its body was refused: there is nobody to answer
-            await self.app(scope, limited_receive, send_with_id)
+            await cancel_on_disconnect(self.app, scope, limited_receive, send_with_id)
 
-    def _limit(self, receive: Receive, refuse_body: Callable[[], Awaitable[None]]) -> Receive:
-        """Count the bytes of a body that has no content-length, or more than it says; the rest is not read."""
-        received = 0
-
-        async def limited() -> Message:
-            nonlocal received
-            if received > self.body_bytes:
-                return {"type": "http.disconnect"}
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self.body_bytes:
-                await refuse_body()
-                return {"type": "http.disconnect"}
-            return message
-
-        return limited
+    def _find_foreign_page(self, method: str, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
+        """Return why the page of another site may not send this request in its reader's browser."""
+        if method not in ("GET", "HEAD", "OPTIONS") and headers.get(b"sec-fetch-site") == b"cross-site":
+            return 403, "Pages of other sites may not send requests."
+        host = headers.get(b"host", b"localhost").decode("latin-1").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if not self.keys and name not in self.hosts:
+            return 421, "This server has another name; `hosts` in its settings lists those that it answers to."
+        return None
 
     async def _find_key(
         self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive
@@ -142,7 +142,10 @@ class Guard:
                 return None, receive
         if scope["path"] not in BODY_KEY_ROUTES:
             return None, receive
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=50)
+        try:
+            query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=50)
+        except ValueError:
+            return None, receive
         if "api_key" in query:
             return query["api_key"][0], receive
         body, has_more = b"", scope["method"] == "POST"
@@ -160,6 +163,24 @@ class Guard:
             if hmac.compare_digest(key_hash, digest):
                 key_name = name
         return key_name
+
+
+def _limit_body(receive: Receive, max_bytes: int, refuse_body: Callable[[], Awaitable[None]]) -> Receive:
+    """Count the bytes of a body that has no content-length, or more than it says; the rest is not read."""
+    received = 0
+
+    async def limited() -> Message:
+        nonlocal received
+        if received > max_bytes:
+            return {"type": "http.disconnect"}
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > max_bytes:
+            await refuse_body()
+            return {"type": "http.disconnect"}
+        return message
+
+    return limited
 
 
 def _read_body_key(content_type: bytes, body: bytes) -> str | None:

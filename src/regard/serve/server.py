@@ -4,16 +4,18 @@ import json
 import logging
 import signal
 import sys
+from contextlib import suppress
 
 import uvicorn
 
 from regard.serve.app import make_app
-from regard.serve.protocol import make_protocol
+from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeSettings, check_bind
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
 BACKLOG = 2048
 MAX_CONNECTIONS = 1000
+DESCRIPTORS = 4 * MAX_CONNECTIONS  # a process may often have 1,024 unless it asks for more
 
 
 def run_server(settings: ServeSettings) -> None:
@@ -24,22 +26,42 @@ def run_server(settings: ServeSettings) -> None:
 
         torch.set_num_threads(settings.threads)
     _configure_logs(settings.log_format)
+    _allow_descriptors(DESCRIPTORS)
     deadlines = settings.deadlines
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after it has drained
     uvicorn.run(
         make_app(settings),
         host=settings.host,
         port=settings.port,
-        http=make_protocol(deadlines.headers, deadlines.body),
+        http=make_protocol(make_limits(settings)),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=deadlines.keep_alive,
         timeout_graceful_shutdown=deadlines.drain,
-        limit_concurrency=MAX_CONNECTIONS,
         backlog=BACKLOG,
     )
+
+
+def make_limits(settings: ServeSettings) -> ConnectionLimits:
+    """Return what a connection may take; a body in chunks has more bytes than its content."""
+    deadlines = settings.deadlines
+    message_bytes = 2 * settings.limits.file_bytes + MAX_HEADER_BYTES
+    return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, MAX_CONNECTIONS)
+
+
+def _allow_descriptors(number: int) -> None:
+    """Raise the number of connections and files that this process may have, as far as the system allows."""
+    try:
+        import resource
+    except ImportError:
+        return  # Windows has no such limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 class _Formatter(logging.Formatter):

@@ -17,6 +17,7 @@ from regard.config.toml_file import SettingsFile, parse_settings, read_toml
 
 ENVIRONMENT_PREFIX = "REGARD_SERVE_"
 KEY_BYTES = 32
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class _Table(BaseModel):
@@ -26,21 +27,29 @@ class _Table(BaseModel):
 class Limits(_Table):
     """What one request may ask for; more is answered with 413 or 422 before anything is allocated."""
 
-    body_bytes: PositiveInt = 2_000_000
-    """Bytes of a request's body; of `/translate_file`: of its file."""
+    body_bytes: PositiveInt = 250_000
+    """Bytes of a request's body: enough for `characters`, however they are written."""
+    file_bytes: PositiveInt = 2_000_000
+    """Bytes of a request's body of `/translate_file`."""
     characters: PositiveInt = 10_000
     """Characters of all texts of a request."""
     texts: PositiveInt = 64
     """Texts in a request."""
+    tokens: PositiveInt = 4096
+    """Tokens of a prompt, or of a text to embed."""
+    sentence_tokens: PositiveInt = 512
+    """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many, and 50."""
+    file_lines: PositiveInt = 20_000
+    """Lines of a file to translate, in HTML tags."""
     new_tokens: PositiveInt = 1024
     """Generated tokens of a text."""
     n: PositiveInt = 8
     """Texts to generate for one text: `n` and `alternatives`."""
     beam_size: PositiveInt = 16
     stop: PositiveInt = 4
-    """Stop strings of a request."""
+    """Stop strings of a request; also required or forbidden phrases."""
     stop_characters: PositiveInt = 100
-    """Characters of a stop string."""
+    """Characters of a stop string or a phrase."""
 
 
 class Queue(_Table):
@@ -62,6 +71,7 @@ class Deadlines(_Table):
 
     headers: PositiveFloat = 10.0
     body: PositiveFloat = 30.0
+    """Also the time in which a client must go on reading its answer."""
     keep_alive: PositiveInt = 75
     """Idle seconds before a connection is closed; more than a proxy in front keeps its own (nginx: 60)."""
     drain: PositiveInt = 30
@@ -82,6 +92,8 @@ class ServeSettings(_Table):
     """File of key hashes, one per line: `name sha256` (see `regard serve --new-key`)."""
     open_routes: tuple[str, ...] = ()
     """Paths that need no key, for example ["/health", "/ready"] for probes."""
+    hosts: tuple[str, ...] = ()
+    """Further names in the `Host` header that a server without keys answers to, beside localhost."""
     requests_per_minute: NonNegativeInt = 0
     """Requests of each key (without keys: of each address) in a minute; 0: no limit."""
     threads: PositiveInt | None = None
@@ -135,7 +147,7 @@ def check_bind(host: str, *, has_keys: bool) -> None:
 
 def hash_key(key: str) -> str:
     """Return the hash of a key, as the keys file has it. Keys are random, so that a plain hash is enough."""
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_keys(path: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,35 @@ class ServerState:
     def __init__(self, settings: ServeSettings) -> None:
         self.settings, self.metrics = settings, Metrics()
         self.models: dict[str, ServedModel] = {}
-        self.is_ready = self.is_draining = False
+        self.is_ready = False
+        self.failure: RegardError | None = None
+        """Why the server cannot start."""
+        self._reloading = asyncio.Lock()
 
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
-        for name, folder in self.settings.models.items():
-            self.models[name] = await self._load(name, folder)
+        try:
+            for name, folder in self.settings.models.items():
+                self.models[name] = await self._load(name, folder)
+        except RegardError as error:
+            self.failure = error
+            raise
         self.is_ready = True
 
     async def reload(self, name: str) -> None:
-        """Load the folder of a model again; the old one answers requests until the new one is ready."""
-        old = self.find(name)
-        new = await self._load(name, self.settings.models[name])
-        self.models[name] = new
-        await old.batcher.stop()  # finishes what it has accepted
+        """Load the folder of a model again; the old model answers requests until the new one is ready."""
+        model = self.find(name)
+        async with self._reloading:  # one at a time: each needs the memory of a model
+            await model.reload()
 
     async def stop(self) -> None:
         """Refuse new requests and finish those that were accepted."""
-        self.is_draining, self.is_ready = True, False
+        self.is_ready = False
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
 
     async def _load(self, name: str, folder: Path) -> ServedModel:
         model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics)
         model.batcher.start()
-        await model.batcher.call(model.warm_up)
         logger.info("model %s is ready: %s", name, model.pipeline)
         return model
 
@@ -68,10 +73,10 @@ class ServerState:
             raise HTTPException(404, f"This server has no {kind}.")
         return models[0]
 
-    def check_texts(self, texts: list[str], n: int) -> None:
-        """Refuse more texts, characters or alternatives than a request may have."""
+    def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:
+        """Refuse more texts, characters (those of phrases included) or alternatives than a request may have."""
         limits = self.settings.limits
-        characters = sum(map(len, texts))
+        characters = sum(map(len, texts)) + sum(map(len, phrases))
         for name, value, limit in (
             ("texts", len(texts), limits.texts),
             ("characters", characters, limits.characters),

@@ -1,16 +1,76 @@
 """Server-sent events: `data: {...}` lines that end in `data: [DONE]`; stop strings that may cross two parts."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
+
+from fastapi import HTTPException
+from fastapi.responses import StreamingResponse
+
+from regard.serve.disconnect import Receive, Scope, Send
+from regard.serve.state import answer_errors
 
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx must not collect the events
 DONE = "data: [DONE]\n\n"
+logger = logging.getLogger("regard.serve")
+Events = AsyncGenerator[str, None]
 
 
 def to_event(content: Mapping[str, Any]) -> str:
     """Return one event."""
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n"
+
+
+def make_error(text: str, status: int) -> dict[str, Any]:
+    """Return an error in a form that the clients of both conventions print."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": text, "type": kind, "code": status}}
+
+
+class EventResponse(StreamingResponse):
+    """A stream of events; its generator is closed however the stream ends, also if the client leaves before it."""
+
+    def __init__(self, first: str, events: Events) -> None:
+        self._all_events = _join_events(first, events)
+        super().__init__(self._all_events, media_type="text/event-stream", headers=SSE_HEADERS)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._all_events.aclose()
+            await self._events.aclose()
+
+
+async def respond_with_events(events: Events) -> EventResponse:
+    """Answer with events. An error before the first one gets its own status, a later one is an event.
+
+    Raises:
+        HTTPException: There is no first event.
+    """
+    try:
+        first = await answer_errors(anext(events))
+    except BaseException:
+        await events.aclose()
+        raise
+    return EventResponse(first, events)
+
+
+async def _join_events(first: str, events: Events) -> Events:
+    yield first
+    try:
+        while (event := await answer_errors(anext(events, None))) is not None:
+            yield event
+    except HTTPException as error:
+        yield to_event(make_error(str(error.detail), error.status_code))
+        yield DONE
+    except Exception:
+        logger.exception("a stream failed")
+        yield to_event(make_error("The server failed.", 500))
+        yield DONE
 
 
 class StopStrings:
