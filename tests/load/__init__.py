@@ -1,0 +1,1 @@
+"""Load and hostile requests against a real server: `python -m tests.load`."""
