@@ -14,7 +14,7 @@ from regard.cli.evaluate_options import EvaluateOptions
 from regard.cli.evaluation_data import EvaluationData, Labels, read_data, split_labels
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import takes_options
-from regard.cli.text_input import join_lines, load_as, show_progress
+from regard.cli.text_input import check_unconstrained, join_lines, load_as, show_progress
 from regard.config import codec
 
 if TYPE_CHECKING:
@@ -76,17 +76,18 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     for system in (classifier, other_classifier):
         if system is not None:
             _check_labels(system, expected, str(options.data))
+            check_unconstrained(system, options.unconstrained)
     predicted = (
         split_labels(data.hypotheses or [], expected, "--hypotheses")
         if classifier is None
-        else _label(classifier, data)
+        else _label(classifier, data, options)
     )
     _write_lines(options.output, [" ".join(labels) for labels in predicted])
     report = score_labels(predicted, expected, options.samples, options.seed)
     evaluation |= asdict(report) | {"matrix": report.matrix.to_dict()}
     other_predicted = None
     if other_classifier is not None:
-        other_predicted = _label(other_classifier, data)
+        other_predicted = _label(other_classifier, data, options)
     elif data.other_output is not None:
         other_predicted = split_labels(data.other_output, expected, "--other-output")
     if other_predicted is not None:
@@ -109,12 +110,14 @@ def _check_labels(classifier: "Classifier", expected: Sequence[Labels], where: s
         typer.echo(f"{pluralize(len(unknown), 'label')} of the data unknown to the model: {names}.", err=True)
 
 
-def _label(classifier: "Classifier", data: EvaluationData) -> list[Labels]:
+def _label(classifier: "Classifier", data: EvaluationData, options: EvaluateOptions) -> list[Labels]:
     from regard.pipeline.evaluate import predict_labels
 
     sources = data.sources or []
     with show_progress("labelling", len(sources), is_hidden=False) as advance:
-        return predict_labels(classifier, sources, data.second_sources, report=advance)
+        return predict_labels(
+            classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
+        )
 
 
 def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:

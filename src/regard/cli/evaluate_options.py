@@ -13,6 +13,7 @@ from regard.cli.options import (
     SEARCH_PANEL,
     LengthExponent,
     TargetLanguage,
+    Unconstrained,
     Window,
     file_option,
     option,
@@ -69,6 +70,7 @@ class EvaluateOptions:
     beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5
     length_penalty: LengthExponent = 1.0
     window: Window = None
+    unconstrained: Unconstrained = False
     probes: Annotated[
         bool, option("Also run robustness probes: repetitive input, gender-swapped pairs.", "--probes")
     ] = False
@@ -166,8 +168,8 @@ class EvaluateOptions:
         has_hypotheses = self.hypotheses is not None
         return (
             (
-                has_hypotheses and (self.probes or self.fit_temperature is not None),
-                "--probes and --fit-temperature need a model.",
+                has_hypotheses and (self.probes or self.unconstrained or self.fit_temperature is not None),
+                "--probes, --unconstrained and --fit-temperature need a model.",
                 "Give a model folder instead of --hypotheses.",
             ),
             (

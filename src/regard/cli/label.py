@@ -11,8 +11,8 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, file_option, option
-from regard.cli.text_input import check_paths, load_as, read_lines, zip_file
+from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, Unconstrained, file_option, option
+from regard.cli.text_input import check_paths, check_unconstrained, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.classifier import Classification, TaggedText
@@ -35,6 +35,7 @@ def label(
         str | None,
         option("Second text for a sentence-pair model, the same for all texts.", metavar="TEXT", panel=INPUT_PANEL),
     ] = None,
+    unconstrained: Unconstrained = False,
     as_json: Annotated[
         bool, option("Print one JSON object per text, with all probabilities.", "--json", panel=OUTPUT_PANEL)
     ] = False,
@@ -54,12 +55,15 @@ def label(
     is_tagger = classifier.settings.task != "classify"
     if is_tagger and (pair is not None or pair_text is not None):
         raise RegardError("This model tags words and takes no second text.", fix="Leave out --pair and --pair-text.")
+    check_unconstrained(classifier, unconstrained)
     lines, _, chunk_size = read_lines(texts, input_file)
     truncated_count = 0
     try:
         for chunk, pair_texts in zip_file(chunks(lines, chunk_size), pair, pair_text):
             predictions: Sequence[Classification | TaggedText] = (
-                classifier.tag(chunk) if is_tagger else classifier.classify(chunk, pair_texts)
+                classifier.tag(chunk, constrained=not unconstrained)
+                if is_tagger
+                else classifier.classify(chunk, pair_texts)
             )
             for text, prediction in zip(chunk, predictions, strict=True):
                 truncated_count += isinstance(prediction, Classification) and prediction.is_truncated

@@ -69,6 +69,10 @@ EngineOption = Annotated[
     ),
 ]
 Window = Annotated[int | None, option("Context window in tokens for long texts (language models).", min=2)]
+Unconstrained = Annotated[
+    bool,
+    option("Tag every word by itself: entity tags may then break their scheme (I-x after O).", "--unconstrained"),
+]
 BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=1)]
 
 

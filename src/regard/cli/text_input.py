@@ -13,6 +13,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 
 if TYPE_CHECKING:
+    from regard.pipeline.classifier import Classifier
     from regard.pipeline.encoding import Pipeline
     from regard.pipeline.load import Engine
 
@@ -45,6 +46,15 @@ def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torc
             fix=f'Use `regard {command} {folder} "..."`.',
         )
     return pipeline
+
+
+def check_unconstrained(classifier: "Classifier", unconstrained: bool) -> None:
+    """Refuse --unconstrained for a model without constraints."""
+    if unconstrained and classifier.tag_scheme is None:
+        what = (
+            "--unconstrained is for taggers of entities: the labels of this model are not in the scheme BIO or BIOES."
+        )
+        raise RegardError(what, fix="Leave out --unconstrained.")
 
 
 def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None) -> None:

@@ -7,12 +7,14 @@ from typing import overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr, pluralize
 from regard.config import model as settings_of
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens
+from regard.decode.tag_sequence import TagScheme
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_both_lists, encoder_logits, make_types
@@ -24,7 +26,7 @@ _NON_SPACE = re.compile(r"[^ \t\r\n]+")  # as in training: a no-break space does
 
 @dataclass(frozen=True, repr=False)
 class Label(CompactRepr):
-    """The most probable label and the probabilities of all labels."""
+    """The label, usually the most probable one, and the probabilities of all labels."""
 
     label: str
     probability: float
@@ -68,6 +70,7 @@ class Classifier(Pipeline):
         self.tokenizers = tokenizers
         self.settings: settings_of.EncoderOnly = settings
         self.labels = settings.head.labels
+        self.tag_scheme = TagScheme.from_labels(self.labels) if settings.task == "tag" else None
 
     @overload
     def classify(  # type: ignore[overload-overlap]
@@ -111,11 +114,15 @@ class Classifier(Pipeline):
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
 
     @overload
-    def tag(self, texts: str, batch_tokens: int = 4096) -> TaggedText: ...  # type: ignore[overload-overlap]
+    def tag(  # type: ignore[overload-overlap]
+        self, texts: str, batch_tokens: int = 4096, *, constrained: bool = True
+    ) -> TaggedText: ...
     @overload
-    def tag(self, texts: Sequence[str], batch_tokens: int = 4096) -> list[TaggedText]: ...
+    def tag(self, texts: Sequence[str], batch_tokens: int = 4096, *, constrained: bool = True) -> list[TaggedText]: ...
 
-    def tag(self, texts: str | Sequence[str], batch_tokens: int = 4096) -> TaggedText | list[TaggedText]:
+    def tag(
+        self, texts: str | Sequence[str], batch_tokens: int = 4096, *, constrained: bool = True
+    ) -> TaggedText | list[TaggedText]:
         """Tag each word of one text or of several texts. White space separates words.
 
         The label of a word is predicted at its first token, as in training.
@@ -123,6 +130,8 @@ class Classifier(Pipeline):
         Args:
             texts: One text or several.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+            constrained: For tags of entities (BIO, BIOES): choose the most probable sequence that the scheme allows, in
+                which I-x never follows O or another type. False: the most probable tag of each word by itself.
 
         Returns:
             One tagged text, or a list of them in the order of the texts.
@@ -135,10 +144,10 @@ class Classifier(Pipeline):
         rows = [add_special_tokens(tokenizer, encoding.ids) for encoding in encoded]
         results: dict[int, TaggedText] = {}
         for indices, logits in encoder_logits(self.model, self.settings, tokenizer, rows, batch_tokens):
-            for index, probabilities in zip(indices, logits.softmax(dim=-1).tolist(), strict=True):
+            for index, logprobs in zip(indices, logits.log_softmax(dim=-1), strict=True):
                 first_tokens = find_first_tokens(joined_texts[index], encoded[index].offsets)
-                tags = tuple(self._make_label(probabilities[1 + first_token]) for first_token in first_tokens)
-                results[index] = TaggedText(tuple(words[index]), tags)
+                tag_logprobs = logprobs[1 + torch.from_numpy(first_tokens).to(logprobs.device)]  # (words, labels)
+                results[index] = TaggedText(tuple(words[index]), self._make_tags(tag_logprobs, constrained))
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
 
     def record(self, text: str, pair: str | None = None) -> RecordedAttention:
@@ -165,8 +174,16 @@ class Classifier(Pipeline):
         second_starts = (kept_lengths[0] + 2).tolist() if len(sides) > 1 else None  # after [cls] + first + [sep]
         return rows, second_starts, [bool(per_side.any()) for per_side in (kept_lengths < lengths).T]
 
-    def _make_label(self, probabilities: list[float]) -> Label:
-        best = max(range(len(probabilities)), key=probabilities.__getitem__)
+    def _make_tags(self, logprobs: Tensor, constrained: bool) -> tuple[Label, ...]:
+        probabilities = logprobs.exp().tolist()
+        if self.tag_scheme is None or not constrained:
+            return tuple(self._make_label(row) for row in probabilities)
+        best = self.tag_scheme.decode(logprobs.cpu().double().numpy())
+        return tuple(self._make_label(row, tag) for row, tag in zip(probabilities, best, strict=True))
+
+    def _make_label(self, probabilities: list[float], best: int | None = None) -> Label:
+        if best is None:
+            best = max(range(len(probabilities)), key=probabilities.__getitem__)
         return Label(self.labels[best], probabilities[best], dict(zip(self.labels, probabilities, strict=True)))
 
     def _check_task(self, task: str, alternative: str) -> None:

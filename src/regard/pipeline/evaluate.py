@@ -129,6 +129,7 @@ def predict_labels(
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     *,
+    constrained: bool = True,
     report: Callable[[int], None] = lambda _: None,
 ) -> list[tuple[str, ...]]:
     """Return the label of each text, or the tag of each of its words.
@@ -137,13 +138,15 @@ def predict_labels(
         classifier: A classifier or tagger.
         texts: The texts.
         pairs: The second text of each pair, for a model that was trained on pairs.
+        constrained: Whether tags of entities fit their scheme (`Classifier.tag`).
         report: Called with the number of texts that were just labelled.
     """
     predicted: list[tuple[str, ...]] = []
     for start in range(0, len(texts), LABEL_CHUNK):
         chunk = texts[start : start + LABEL_CHUNK]
         if classifier.settings.task == "tag":
-            predicted += [tuple(tag.label for tag in tagged.tags) for tagged in classifier.tag(chunk)]
+            tagged_texts = classifier.tag(chunk, constrained=constrained)
+            predicted += [tuple(tag.label for tag in tagged.tags) for tagged in tagged_texts]
         else:
             second = None if pairs is None else pairs[start : start + LABEL_CHUNK]
             predicted += [(classification.label,) for classification in classifier.classify(chunk, second)]
