@@ -56,10 +56,7 @@ def make_hypothesis(
     blobs[name] = encode_sqrt(cross.float().cpu().numpy())
     tokenizers, last = generation.pipeline.tokenizers, cross.size(0) - 1
     tokens = hypothesis.without_eos
-    rows = cross[last].float().mean(dim=0)  # (T, S)
-    # The row that reads a token aligns better than the one that generates it. Only a text that was cut off has no row
-    # that reads its last token.
-    rows = torch.cat((rows[1:], rows[-1:]))[: len(tokens)]
+    rows = cross[last].float().mean(dim=0)[: len(tokens)]  # (T, S) the rows that generate the tokens
     by_source = sum_subwords(rows.T.cpu(), tokenizers.source.word_ids(generation.ids))  # (source words, T)
     by_pair = sum_subwords(by_source.T, tokenizers.target.word_ids(tokens))  # (target words, source words)
     links = (
