@@ -16,16 +16,27 @@ H100_SHEET = f"{NVIDIA}/h100/ (specifications of H100 SXM; half of the figures t
 H200_SHEET = f"{NVIDIA}/h200/ (specifications of H200 SXM; half of the figures that are given with sparsity)"
 A100_SHEET = "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf"
 PRICES = "https://www.mercatus-ai.com/blog/cloud-gpu-pricing (on demand, many providers, May 2026)"
+MLPERF = "https://github.com/mlcommons"
 NETWORK = (
-    "400 Gb/s per GPU between hosts, as in https://github.com/pytorch/torchtitan/blob/main/benchmarks/"
-    "llama3_h100_202412_torchtitan.md"
+    "400 Gb/s per GPU between hosts: eight adapters for eight H100 in "
+    f"{MLPERF}/inference_results_v3.1/blob/main/closed/Dell/systems/XE9680_H100_SXM_80GBx8_TRT.json"
 )
-H100_MFU = "0.33 to 0.39 for 8B at the end of 2024 (same page); assumed: 0.3 to 0.5"
+H200_NETWORK = (
+    "400 Gb/s per GPU between hosts: ten adapters for eight H200, two of them assumed to be for storage, in "
+    f"{MLPERF}/inference_results_v4.1/blob/main/closed/NVIDIA/systems/H200-SXM-141GBx8_TRT_MaxQ.json"
+)
+H100_MFU = (
+    "0.33 to 0.39 for 8B at the end of 2024 (https://github.com/pytorch/torchtitan/blob/main/benchmarks/"
+    "llama3_h100_202412_torchtitan.md); assumed: 0.3 to 0.5"
+)
 A100_MFU = (
     "0.57 to 0.58 for 8B and 0.52 for 70B, 0.69 with its recomputed products, on 64 A100 (docs/performance.md of "
     "https://github.com/pytorch/torchtitan in 2024); assumed: 0.5 to 0.7"
 )
-A100_NETWORK = "200 Gb/s per GPU between hosts: 8 HDR InfiniBand adapters per 8 GPUs, data sheet of NVIDIA DGX A100"
+A100_NETWORK = (
+    "200 Gb/s per GPU between hosts and 300 GB/s in each direction within one, as in the simulator of "
+    "https://github.com/calculon-ai/calculon/blob/main/systems/a100_80g.json"
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ DEVICES = {
             price=(2.50, 7.00),
             sources={
                 "memory, bandwidth, FLOPs, NVLink": H200_SHEET,
-                "network": NETWORK,
+                "network": H200_NETWORK,
                 "MFU": H100_MFU,
                 "price": PRICES,
             },
