@@ -145,7 +145,7 @@ def _children(parent: int) -> list[int]:
 
 def test_more_ranks_than_the_host_has_cores_are_refused() -> None:
     check_ranks(count_cores(), "cpu")
-    with pytest.raises(RegardError, match=f"Give --ranks {count_cores()}, or use several hosts with --hosts"):
+    with pytest.raises(RegardError, match=f"Start at most {count_cores()} here; several hosts: `regard train --hosts`"):
         check_ranks(count_cores() + 1, "cpu")
     with pytest.raises(RegardError, match=r"need 99 GPUs; this host has \d"):
         check_ranks(99, "cuda")

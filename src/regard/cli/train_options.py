@@ -47,15 +47,6 @@ class TrainCommandOptions(TrainOptions):
             fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
             raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
 
-    def for_next_attempt(self) -> Self:
-        """Return the options with which the ranks of the same command start again after a failure.
-
-        A new run that has begun is resumed. Its folder was empty when the command began, so what it holds is ours.
-        """
-        if self.out is None or not (self.out / RUN_FILE).is_file():
-            return self
-        return type(self)(resume=self.out, pause_at=self.pause_at, track=self.track)
-
     def place_files(self) -> Self:
         """Return the options with the files in the place of the options that they stand for.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import is_leftover
@@ -74,6 +74,15 @@ class TrainOptions:
                 raise UsageError(f"{self.spell(name)} must be positive, got {number:g}.", fix="Give at least 1.")
         if self.out is not None:
             self._check_output_folder(self.out)
+
+    def for_next_attempt(self) -> Self:
+        """Return the options with which the ranks of the same command start again after a failure.
+
+        A new run that has begun is resumed. Its folder was empty when the command began, so what it holds is ours.
+        """
+        if self.out is None or not (self.out / RUN_FILE).is_file():
+            return self
+        return type(self)(resume=self.out, pause_at=self.pause_at, track=self.track)
 
     def _check_resume(self, folder: Path) -> None:
         given_options = self._list_given(

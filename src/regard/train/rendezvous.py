@@ -121,7 +121,7 @@ def check_ranks(ranks: int, device: str) -> None:
     count, unit = (torch.cuda.device_count(), "GPU") if is_gpu else (count_cores(), "core")
     if ranks > count:
         what = f"{ranks} ranks need {pluralize(ranks, unit)}; this host has {count}."
-        raise RegardError(what, fix=f"Give --ranks {count}, or use several hosts with --hosts.")
+        raise RegardError(what, fix=f"Start at most {count} here; several hosts: `regard train --hosts`.")
 
 
 def count_cores() -> int:

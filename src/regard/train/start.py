@@ -49,6 +49,7 @@ def train(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
     force: bool = False,
+    ranks: int = 1,
 ) -> Finished:
     """Train a model from text. Settings that are not given are chosen from the corpus.
 
@@ -78,6 +79,7 @@ def train(
         listeners: Called with every event (`regard.train.events`), for example `print`.
         pause_at: Stop after this update; `resume` continues.
         force: Train although the corpus doctor advises against it: its findings become warnings.
+        ranks: Number of processes that train the model together on this host; `listeners` are then called in a thread.
 
     Returns:
         How the run ended, and its folder; `load()` loads the best model.
@@ -108,7 +110,7 @@ def train(
         track=_as_list(track),
         force=force,
     )
-    return start(options, listeners)
+    return _start_here_or_as_ranks(options, listeners, ranks)
 
 
 def resume(
@@ -121,6 +123,7 @@ def resume(
     track: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
+    ranks: int = 1,
 ) -> Finished:
     """Continue a run exactly from its newest checkpoint.
 
@@ -133,6 +136,7 @@ def resume(
         track: Trackers that receive the metrics, as for `train`.
         listeners: Called with every event, as for `train`.
         pause_at: Stop after this update.
+        ranks: Number of processes, as for `train`; it may differ from the number before.
 
     Returns:
         How the run ended, as `train` does.
@@ -150,7 +154,15 @@ def resume(
         pause_at=pause_at,
         track=_as_list(track),
     )
-    return start(options, listeners)
+    return _start_here_or_as_ranks(options, listeners, ranks)
+
+
+def _start_here_or_as_ranks(options: TrainOptions, listeners: Sequence[Listener], ranks: int) -> Finished:
+    if ranks == 1:
+        return start(options, listeners)
+    from regard.train.start_ranks import start_ranks  # only when needed
+
+    return start_ranks(options, ranks, listeners)
 
 
 def start(
