@@ -21,8 +21,9 @@ from regard.train.parallel import Layout
 RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
 USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
 OPTIMIZER_PASSES = 7  # fused Adam reads weight, gradient and two moments, and writes all but the gradient
-CPU_OVERHEAD, CPU_SCRATCH = 1.05, 100 * 2**20  # resident memory of a CPU process per byte of tensors, and besides:
-# fragmentation of the plain allocator and buffers of kernels, fitted to five runs of 0.5 to 5.5 GB
+CPU_OVERHEAD = 1.05  # resident bytes of a CPU process per byte of tensors: buffers of kernels and of gloo
+CPU_HOLES = 100 * 2**20  # freed bytes that the plain allocator keeps; both fitted to five runs of 0.5 to 5.5 GB.
+# Ranks that share the weights keep none: `distributed.py` lets glibc return freed tensors to the system.
 HEADER_BYTES = 120  # of a safetensors header, per tensor
 GLOO_REDUCE_SCATTER = 2  # gloo sends twice the share of a reduce-scatter; measured over a virtual network
 
@@ -55,7 +56,9 @@ class Forecast:
     @property
     def peak(self) -> int:
         """Peak bytes of a rank: allocated on a device, resident on a CPU (without those of Python and torch)."""
-        return round(CPU_OVERHEAD * self.simulation.peak) + CPU_SCRATCH if self.is_here else self.simulation.peak
+        if not self.is_here:
+            return self.simulation.peak
+        return round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
 
     @property
     def fits(self) -> bool:
