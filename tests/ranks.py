@@ -10,21 +10,34 @@ any loss and of any weight, average included, and exits with code 1 if one excee
 
 Key biases count only with rotary positions. Elsewhere a key bias adds the same number to all scores of a query, which
 softmax ignores: its gradient is zero but for rounding, Adam divides this noise by its own size, and the bias takes a
-random walk on any number of ranks, without any effect on the model.
+random walk on any number of ranks, without any effect on the model (proven in tests/train/test_ranks.py).
+
+Tensor parallelism in bfloat16 is compared with one rank that splits its products in the same way: the parts of a
+product are rounded to bfloat16 before they are added, so it differs from a whole product by more than the other modes
+do. The table also shows the difference from a whole product.
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.data.batches.loader import Update
+from regard.nn.attention import Attention
+from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.train.data import prepare_data
@@ -35,9 +48,12 @@ from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
 from tests.train.workers import run_workers
 
 Case = tuple[str, str]  # mode and task
+Samples = list[tuple[int, list[int]]]  # that a rank read, by update
+CHANGING_RUNS = ("one", "changing")
 UPDATES = 20
 TIME_LIMIT = 1200.0  # seconds of a group of ranks; a machine may be busy
 UNDETERMINED = ".key.bias"
+ONE, SPLIT, SPLIT_PARTS = "one", "split", 2  # modes of one rank; all tensor-parallel modes have two parts
 WORLDS = (1, 2, 1, 3)  # numbers of ranks, one after the other
 LIMITS = {"float32": 1e-5, "bfloat16": 1e-3}
 # Adam makes a full step of any gradient: where rounding decides its sign, weights differ by the learning rate.
@@ -78,16 +94,53 @@ def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TAS
         RUN_FILES.save(run, run_folder.run)
 
 
-def train_cases(folder: str, cases: Sequence[Case], updates: int) -> dict[str, Any]:
+def split_products(model: nn.Module, parts: int) -> None:
+    """Let one rank compute products in parts, as tensor parallelism does: each part is rounded, then they are added."""
+
+    def split_columns(linear: nn.Linear, x: Tensor) -> Tensor:
+        x = x.view_as(x)  # here the parts of its gradient are added
+        bias: Tensor | None = linear.bias
+        biases = [None] * parts if bias is None else bias.chunk(parts)
+        weights = linear.weight.chunk(parts)
+        return torch.cat([F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)], -1)
+
+    def split_rows(linear: nn.Linear, x: Tensor) -> Tensor:
+        pairs = zip(x.chunk(parts, -1), linear.weight.chunk(parts, 1), strict=True)
+        biases = [linear.bias, *[None] * (parts - 1)]
+        products = [F.linear(part, weight, bias) for (part, weight), bias in zip(pairs, biases, strict=True)]
+        return sum(products[1:], start=products[0])
+
+    for module in model.modules():
+        columns, rows = list[nn.Linear | None](), list[nn.Linear]()
+        if isinstance(module, Attention):
+            columns, rows = [module.query, module.key, module.value], [module.output]
+        elif isinstance(module, FeedForward):
+            columns, rows = [module.up, module.gate], [module.down]
+        for linear in filter(None, columns):
+            linear.forward = partial(split_columns, linear)  # type: ignore[method-assign]
+        for linear in rows:
+            linear.forward = partial(split_rows, linear)  # type: ignore[method-assign]
+
+
+def train_cases(
+    folder: str, cases: Sequence[Case], updates: int, processes: SingleProcess | None = None
+) -> dict[str, Any]:
     """Train every case (mode, task) on this rank; rank 0 saves weights and averages. Return the losses by case."""
-    processes = connect_processes()
-    results: dict[str, Any] = {}
+    with _use(processes) as group:
+        return {f"{mode}/{task}": _train_case(Path(folder), mode, task, updates, group) for mode, task in cases}
+
+
+@contextmanager
+def _use(processes: SingleProcess | None) -> Iterator[SingleProcess]:
+    """Yield the given processes, or those that the environment describes; these are closed."""
+    if processes is not None:
+        yield processes
+        return
+    group = connect_processes()
     try:
-        for mode, task in cases:
-            results[f"{mode}/{task}"] = _train_case(Path(folder), mode, task, updates, processes)
+        yield group
     finally:
-        processes.close()
-    return results
+        group.close()
 
 
 def _train_case(folder: Path, mode: str, task: str, updates: int, processes: SingleProcess) -> dict[str, Any]:
@@ -99,6 +152,8 @@ def _train_case(folder: Path, mode: str, task: str, updates: int, processes: Sin
     run_folder = RunFolder(folder / f"{mode}-{task}")
     run_folder.path.mkdir(exist_ok=True)
     trainer = Trainer(run, run_folder, data, lambda _: None, processes=processes)
+    if mode == SPLIT:
+        split_products(trainer.model, SPLIT_PARTS)
     losses, norms = [], []
     for update in islice(trainer.loader.updates(), updates):
         epoch = trainer._current_epoch()
@@ -123,24 +178,36 @@ def _run(function: str, world_size: int, args: dict[str, Any], folder: Path) -> 
 
 
 def compare(
-    folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any]
+    folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any], reference_mode: str = ONE
 ) -> tuple[float, float]:
     """Return the largest differences of any loss and of any weight to one rank."""
-    ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, "one"))
+    ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, reference_mode))
     assert ours.keys() == reference.keys()
     names = [name for name in reference if task == "continue" or not name.endswith(UNDETERMINED)]
     weight = max(float((ours[name] - reference[name]).abs().max()) for name in names)
-    losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"one/{task}"]["losses"], strict=True)
+    losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"{reference_mode}/{task}"]["losses"], strict=True)
     return max(abs(one - other) for one, other in losses), weight
 
 
-def prove(
-    folder: Path, cases: Sequence[Case], updates: int, precision: str = "float32"
-) -> list[tuple[str, str, float, float, float]]:
-    """Train all cases; return for each: mode, task, difference of losses, of weights, and CPU seconds of rank 0."""
+@dataclass(frozen=True)
+class Row:
+    """The differences of a mode from one rank."""
+
+    mode: str
+    task: str
+    loss: float
+    weight: float
+    seconds: float  # CPU seconds of rank 0
+    note: str = ""
+
+
+def prove(folder: Path, cases: Sequence[Case], updates: int, precision: str = "float32") -> list[Row]:
+    """Train all cases and compare them with one rank."""
     tasks = sorted({task for _, task in cases})
     prepare(folder, precision, tasks)
-    expected = train_cases(str(folder), [("one", task) for task in tasks], updates)
+    has_split = precision == "bfloat16" and any("tensor" in mode for mode, _ in cases)
+    references = [(name, task) for name in (ONE, *([SPLIT] if has_split else [])) for task in tasks]
+    expected = train_cases(str(folder), references, updates)
     rows = []
     for world_size in sorted({MODES[mode][0] for mode, _ in cases}):
         group = [(mode, task) for mode, task in cases if MODES[mode][0] == world_size]
@@ -148,13 +215,19 @@ def prove(
         results = _run("train_cases", world_size, args, folder)[0]
         for mode, task in group:
             loss, weight = compare(folder, mode, task, results, expected)
-            rows.append((mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"]))
+            note = ""
+            if precision == "bfloat16" and "tensor" in mode:
+                whole, alone = (loss, weight), compare(folder, SPLIT, task, expected, expected)
+                loss, weight = compare(folder, mode, task, results, expected, SPLIT)
+                note = "  with split products; from a whole product: loss {:.1e}, weight {:.1e}".format(*whole)
+                note += " (one rank with split ones: {:.1e}, {:.1e})".format(*alone)
+            rows.append(Row(mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"], note))
     return rows
 
 
-def continue_run(folder: str, pause_at: int) -> list[tuple[int, list[int]]]:
+def continue_run(folder: str, pause_at: int, processes: SingleProcess | None = None) -> Samples:
     """Start or resume a run on this rank until an update; return the samples that the rank read, by update."""
-    seen: list[tuple[int, list[int]]] = []
+    seen: Samples = []
     make_update = Trainer._update
 
     def record(self: Trainer, update: Update) -> bool:
@@ -163,50 +236,65 @@ def continue_run(folder: str, pause_at: int) -> list[tuple[int, list[int]]]:
         return make_update(self, update)
 
     Trainer._update = record  # type: ignore[method-assign]
-    processes = connect_processes()
     run_folder = Path(folder) / "run"
-    try:
-        if not processes.is_main:
-            follow(run_folder, processes)
-        elif run_folder.exists():
-            resume(run_folder, pause_at=pause_at, processes=processes)
-        else:
-            fit(RUN_FILES.load(Path(folder) / "run.toml"), run_folder, pause_at=pause_at, processes=processes)
-    finally:
-        processes.close()
-        Trainer._update = make_update  # type: ignore[method-assign]
+    with _use(processes) as group:
+        try:
+            if not group.is_main:
+                follow(run_folder, group)
+            elif run_folder.exists():
+                resume(run_folder, pause_at=pause_at, processes=group)
+            else:
+                fit(RUN_FILES.load(Path(folder) / "run.toml"), run_folder, pause_at=pause_at, processes=group)
+        finally:
+            Trainer._update = make_update  # type: ignore[method-assign]
     return seen
 
 
-def change_ranks(folder: Path, task: str, worlds: Sequence[int], updates: int) -> tuple[list[str], float, float]:
-    """Train a run with a number of ranks that changes, and the same run on one rank.
+def prepare_changing_runs(folder: Path, task: str, updates: int) -> None:
+    """Write the run files of two equal runs: one on one rank, and one whose number of ranks changes."""
+    files = write_corpus(folder / "corpus")
+    changes = CHANGES | FAMILY_CHANGES[task] | {"train.updates": updates, "parallel.mode": "fsdp"}
+    for name in CHANGING_RUNS:
+        (folder / name).mkdir()
+        RUN_FILES.save(make_small_run(task, files, changes), folder / name / "run.toml")
+
+
+def compare_changing_runs(
+    folder: Path, task: str, updates: int, samples: dict[str, Samples]
+) -> tuple[list[str], float, float]:
+    """Compare the two runs; `samples` are those of all ranks, by the name of the run.
 
     Returns:
         Updates that repeated or missed a sample, and the largest differences of losses and of the final weights.
     """
-    files = write_corpus(folder / "corpus")
-    changes = CHANGES | FAMILY_CHANGES[task] | {"train.updates": updates, "parallel.mode": "fsdp"}
-    samples: dict[str, dict[int, list[int]]] = {}
-    for name, plan in (("one", [1]), ("changing", worlds)):
-        (folder / name).mkdir()
-        RUN_FILES.save(make_small_run(task, files, changes), folder / name / "run.toml")
-        samples[name] = {}
-        for number, world_size in enumerate(plan, start=1):
-            args: dict[str, Any] = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
-            results = [continue_run(**args)] if world_size == 1 else _run("continue_run", world_size, args, folder)
-            for update, seen in chain.from_iterable(results):
-                samples[name].setdefault(update, []).extend(seen)
+    read = {name: dict[int, list[int]]() for name in CHANGING_RUNS}
+    for name, pairs in samples.items():
+        for update, seen in pairs:
+            read[name].setdefault(update, []).extend(seen)
     faults = [
         f"update {update}"
         for update in range(1, updates + 1)
-        if sorted(samples["one"][update]) != sorted(samples["changing"].get(update, []))
+        if sorted(read["one"][update]) != sorted(read["changing"].get(update, []))
     ]
-    runs = [folder / name / "run" for name in ("one", "changing")]
+    runs = [folder / name / "run" for name in CHANGING_RUNS]
     ours, reference = ([line["loss"] for line in read_metrics(path) if "loss" in line] for path in runs)
     loss = max(abs(one - other) for one, other in zip(ours, reference, strict=True))
     weights = [load_tensors(path / "average" / "model.safetensors") for path in runs]
     names = [name for name in weights[0] if task == "continue" or not name.endswith(UNDETERMINED)]
     return faults, loss, max(float((weights[0][name] - weights[1][name]).abs().max()) for name in names)
+
+
+def change_ranks(folder: Path, task: str, worlds: Sequence[int], updates: int) -> tuple[list[str], float, float]:
+    """Train a run with a number of ranks that changes, and the same run on one rank; compare them."""
+    prepare_changing_runs(folder, task, updates)
+    samples: dict[str, Samples] = {}
+    for name, plan in zip(CHANGING_RUNS, ((1,), worlds), strict=True):
+        samples[name] = []
+        for number, world_size in enumerate(plan, start=1):
+            args: dict[str, Any] = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
+            results = [continue_run(**args)] if world_size == 1 else _run("continue_run", world_size, args, folder)
+            samples[name] += chain.from_iterable(results)
+    return compare_changing_runs(folder, task, updates, samples)
 
 
 def main() -> None:
@@ -224,11 +312,12 @@ def main() -> None:
             rows = prove(Path(folder), cases, options.updates, precision)
         sys.stdout.write(f"\n{precision}, {options.updates} updates, limit {LIMITS[precision]:.0e}\n")
         sys.stdout.write(f"{'mode':15} {'task':10} {'loss':>9} {'weight':>9} {'CPU s':>7}\n")
-        for mode, task, loss, weight, seconds in rows:
-            is_wrong = not max(loss, weight) <= LIMITS[precision]
+        for row in rows:
+            is_wrong = not max(row.loss, row.weight) <= LIMITS[precision]
             has_failed = has_failed or is_wrong
             mark = "  EXCEEDED" if is_wrong else ""
-            sys.stdout.write(f"{mode:15} {task:10} {loss:9.1e} {weight:9.1e} {seconds:7.1f}{mark}\n")
+            figures = f"{row.loss:9.1e} {row.weight:9.1e} {row.seconds:7.1f}{mark}{row.note}"
+            sys.stdout.write(f"{row.mode:15} {row.task:10} {figures}\n")
         sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
         faults, loss, weight = change_ranks(Path(folder), "translate", WORLDS, 20)

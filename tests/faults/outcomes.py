@@ -22,8 +22,8 @@ from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
 from tests.faults.world import Violations, World
+from tests.train.factories import SpikyObjective
 from tests.train.runs import compute_fingerprints, read_metrics
-from tests.train.test_trainer import SpikyObjective
 
 DAY = 86_400.0
 NAN_IN_EVERY_BATCH = dict.fromkeys(range(1, 1000), math.nan)

@@ -1,28 +1,83 @@
-"""Several ranks train like one: a short form of `python -m tests.ranks`."""
+"""Several ranks train like one, change their number and go back together: a short form of `python -m tests.ranks`."""
 
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
-from tests.ranks import LIMITS, Case, change_ranks, prove
+from regard.models.build import build
+from regard.train.autotune import synthetic_batch
+from regard.train.objective import Objective
+from tests.ranks import FAMILY_CHANGES, LIMITS, UNDETERMINED, Case, compare, compare_changing_runs, prove
+from tests.train.rank_cases import CASES, CHANGING_UPDATES, SPIKY_BATCH
+from tests.train.runs import TASKS, make_small_run, read_metrics
 
 
-def check_cases(folder: Path, cases: list[Case], updates: int) -> None:
-    rows = prove(folder, cases, updates)
-    assert [(mode, task) for mode, task, *_ in rows] == cases
-    assert max(max(loss, weight) for _, _, loss, weight, _ in rows) <= LIMITS["float32"], rows
-
-
-def test_two_ranks_train_like_one(tmp_path: Path) -> None:
-    check_cases(tmp_path, [("ddp2", "translate"), ("fsdp2", "translate"), ("tensor2", "continue")], updates=4)
+@pytest.mark.parametrize("case", CASES, ids="/".join)
+def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    expected = rank_results[2]["training"]
+    loss, weight = compare(rank_folder / "training", *case, rank_results[0]["training"], expected)
+    assert max(loss, weight) <= LIMITS["float32"]
 
 
 @pytest.mark.slow
 def test_more_ranks_train_like_one(tmp_path: Path) -> None:
-    check_cases(tmp_path, [("fsdp3", "continue"), ("hsdp2x2", "fill"), ("fsdp2+tensor2", "fill")], updates=4)
+    cases = [("fsdp3", "continue"), ("hsdp2x2", "fill"), ("fsdp2+tensor2", "fill")]
+    rows = prove(tmp_path, cases, updates=4)
+    assert [(row.mode, row.task) for row in rows] == cases
+    assert max(max(row.loss, row.weight) for row in rows) <= LIMITS["float32"], rows
 
 
-def test_a_run_continues_with_another_number_of_ranks(tmp_path: Path) -> None:
-    faults, loss, weight = change_ranks(tmp_path, "translate", (1, 2, 1), updates=12)
+def test_a_run_continues_with_another_number_of_ranks(rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    names = ("one", "changing")
+    samples = {name: list(chain.from_iterable(result[name] for result in rank_results)) for name in names}
+    assert len({update for update, _ in samples["changing"]}) == CHANGING_UPDATES
+    folder = rank_folder / "changing"
+    faults, loss, weight = compare_changing_runs(folder, "translate", CHANGING_UPDATES, samples)
     assert faults == [], "no sample is repeated or missed"
     assert max(loss, weight) <= LIMITS["float32"]
+
+
+@pytest.mark.usefixtures("rank_results")
+def test_all_ranks_go_back_when_the_loss_of_one_spikes(rank_folder: Path) -> None:
+    ours, one = (read_metrics(rank_folder / name) for name in ("rewound", "rewound-one"))
+    assert [line["update"] for line in ours if "loss" in line] == [*range(1, 14), *range(9, 17)]
+    (spike,) = [line for line in ours if "spike" in line]
+    assert "rewound to update 8" in spike["action"]
+    assert SPIKY_BATCH in next(line for line in one if "spike" in line)["batches"]
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (ours, one)]
+    assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None:
+    """Elsewhere they add one number to all scores of a query, which softmax ignores: comparisons leave them out."""
+    files = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
+    run = make_small_run(task, files, FAMILY_CHANGES[task])
+    model = build(run.model, seed=1).double().eval()  # without dropout
+    objective = Objective(model, label_smoothing=0.1, logit_rows=0)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        batch = synthetic_batch(run, 4, 12)
+    key_biases = {name: bias for name, bias in model.named_parameters() if name.endswith(UNDETERMINED)}
+    results = []
+    for size in (0.0, 2.0):
+        model.zero_grad()
+        with torch.no_grad():
+            for number, bias in enumerate(key_biases.values()):
+                bias.copy_(size * torch.randn(bias.shape, generator=torch.Generator().manual_seed(number)))
+        loss = objective(batch).total
+        loss.backward()
+        grads = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+        results.append({"loss": loss.detach(), **grads})
+    names = [name for name in results[0] if name not in key_biases]
+    change = max(float((results[1][name] - results[0][name]).abs().max()) for name in names)
+    gradient = max(float(result[name].abs().max()) for result in results for name in key_biases)
+    largest = max(float(results[0][name].abs().max()) for name in names)
+    assert len(key_biases) == {"translate": 6, "continue": 2, "fill": 2}[task]
+    if task == "continue":
+        assert min(change, gradient) > 1e-3 * largest, "rotary positions turn the bias by the position of the key"
+    else:
+        assert max(change, gradient) < 1e-13 * largest

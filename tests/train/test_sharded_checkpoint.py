@@ -14,24 +14,19 @@ from regard.base.files import FileEntry, seal, verify
 from regard.train.checkpoint import Checkpoints
 from tests.train.runs import compute_fingerprints
 from tests.train.sharded_cases import hash_tensors, make_state
-from tests.train.workers import run_workers
 
 MODES = ("fsdp", "ddp", "hsdp", "fsdp+tensor")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sharded")
+def folder(rank_folder: Path) -> Path:
+    return rank_folder / "checkpoints"
 
 
 @pytest.fixture(scope="module")
-def results(folder: Path) -> list[dict[str, Any]]:
+def results(rank_results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What each of four ranks has seen: hashes of the tensors that it saved and loaded."""
-    for step in (1, 2):
-        Checkpoints(folder / "one", print).save(step, make_state("one", step))
-    return run_workers(
-        "tests.train.sharded_cases:save_and_load", 4, {"folder": str(folder)}, folder=folder, timeout=200
-    )
+    return [result["checkpoints"] for result in rank_results]
 
 
 def test_every_number_of_ranks_loads_the_same_bits(results: list[dict[str, Any]], folder: Path) -> None:

@@ -10,39 +10,15 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
-from regard.data.batches.batch import Batch
 from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
 from regard.train.events import Event, Finished, Message, Saved, Spiked, Updated, Validated
 from regard.train.fit import fit, resume
-from regard.train.loss import LossSums
-from regard.train.objective import Objective
-from tests.train.factories import make_trainer
+from tests.train.factories import SpikyObjective, make_trainer
 from tests.train.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
 from tests.train.test_fit import SHORT_RUN, run_to_end, select_events
-
-
-class SpikyObjective(Objective):
-    """An objective whose loss is not finite, or far too high, for some batches."""
-
-    faults: dict[int, float]  # by the number of earlier batches
-    batch_factors: dict[int | None, float]  # by batch number: they recur when the batch does
-    gradient_factors: dict[int, float]  # a finite loss with a gradient that is not
-    batch_count = 0
-
-    def __call__(self, batch: Batch) -> LossSums:
-        loss = super().__call__(batch)
-        if not self.model.training:
-            return loss
-        SpikyObjective.batch_count += 1
-        total = (
-            loss.total * self.faults.get(SpikyObjective.batch_count, 1.0) * self.batch_factors.get(batch.number, 1.0)
-        )
-        if (factor := self.gradient_factors.get(SpikyObjective.batch_count)) is not None:
-            total.register_hook(lambda gradient: gradient * factor)
-        return LossSums(total, loss.negative_log_likelihood, loss.correct)
 
 
 def read_progress(folder: Path, step: int) -> dict[str, Any]:

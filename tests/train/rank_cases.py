@@ -1,0 +1,76 @@
+"""Everything that CI does on several ranks, in one set of processes: to start them takes longer than the cases.
+
+`python -m tests.ranks` and `python -m tests.faults R7` are the long forms.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from regard.config.run import Run
+from regard.train.distributed import ProcessGroup
+from regard.train.fit import fit
+from regard.train.processes import SingleProcess
+from tests.ranks import Case, continue_run, train_cases
+from tests.train.factories import SpikyObjective
+from tests.train.runs import make_small_run
+from tests.train.sharded_cases import group_of, save_and_load, train
+
+RANKS = 4
+CASES: list[Case] = [("ddp2", "translate"), ("fsdp2", "translate"), ("tensor2", "continue")]
+CASE_UPDATES = 4
+CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
+SPIKY_BATCH = 26  # of update 14
+
+
+def run_all(folder: str) -> dict[str, Any]:
+    """Run all cases on this rank; ranks beyond the number that a case needs wait, or train alone for comparison."""
+    place, rank = Path(folder), int(os.environ["RANK"])
+    training, changing = str(place / "training"), place / "changing"
+    results: dict[str, Any] = {"checkpoints": save_and_load(str(place / "checkpoints")), "changing": [], "one": []}
+    if rank == 0:
+        results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
+    with group_of(2, place / "group") as is_member:
+        if is_member:
+            results["training"] = train_cases(training, CASES, CASE_UPDATES, ProcessGroup())
+            results["changing"] += continue_run(str(changing / "changing"), 4, ProcessGroup())
+            with make_spike():
+                train(make_rewinding_run(place), place / "rewound")
+        elif rank == 2:
+            tasks = sorted({task for _, task in CASES})
+            results["training"] = train_cases(
+                training, [("one", task) for task in tasks], CASE_UPDATES, SingleProcess()
+            )
+            results["one"] += continue_run(str(changing / "one"), CHANGING_UPDATES, SingleProcess())
+            with make_spike():
+                fit(make_rewinding_run(place), place / "rewound-one", processes=SingleProcess())
+    if rank == 0:
+        results["changing"] += continue_run(str(changing / "changing"), CHANGING_UPDATES, SingleProcess())
+    return results
+
+
+def make_rewinding_run(place: Path) -> Run:
+    """Return a run that goes back when its loss spikes."""
+    changes = {
+        "train.spikes": {"kind": "rewind", "back": 5, "window": 8},
+        "train.updates": 16,
+        "train.save_every": 4,
+        "train.average": 1,
+        "validation.every": 16,
+        "validation.sentences": 0,
+        "validation.samples": 0,
+        "parallel.mode": "fsdp",
+    }
+    return make_small_run("translate", find_corpus(place), changes)
+
+
+def find_corpus(place: Path) -> dict[str, str]:
+    """Return the files of a corpus with more than 26 batches, which `conftest.py` has written."""
+    return {name: str(place / "corpus" / name) for name in ("all.en", "all.de", "book.txt")}
+
+
+def make_spike() -> Any:
+    """Return a context in which one batch, on whichever rank, has a loss that is a thousand times too high."""
+    SpikyObjective.batch_factors = {SPIKY_BATCH: 1e3}
+    return mock.patch("regard.train.trainer.Objective", SpikyObjective)
