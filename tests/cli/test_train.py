@@ -83,7 +83,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "9999", "--set", "device.name=cpu"],
         1,
         "9999 ranks need 9,999 cores",
-        "use several hosts with --hosts",
+        "several hosts: `regard train --hosts`",
     ),
     "hosts that cannot meet": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--hosts", "2"],
