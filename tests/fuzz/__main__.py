@@ -1,17 +1,22 @@
 """Fuzz one parser: python -m tests.fuzz TARGET --executions N [--corpus FOLDER].
 
 With atheris (`pip install atheris`) the run is guided by coverage and ends with libFuzzer's statistics: the number of
-edges (`cov`) after every new input. Without it, seeds are mutated at random. `--grow` guides the mutations by the lines
-that they reach, which is slow, and keeps the inputs with new lines.
+edges (`cov`) after every new input. It stops at an exception, at more than 1 s of CPU time, and at 200 MB more memory
+than the process has before it starts. Without atheris, seeds are mutated at random. `--grow` guides the mutations by
+the lines that they reach, which is slow, and keeps the inputs with new lines.
 """
 
 import argparse
+import resource
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-INSTRUMENTED = ("regard.exchange.", "regard.text.", "regard.base.", "regard.store.weights")
-MEMORY_MB = 200  # one allocation; the process may use this much more than the libraries that it imports
+INSTRUMENTED = ("regard.exchange.", "regard.text.", "regard.base.", "regard.store.weights", "tests.fuzz.targets")
+MEMORY_MB = 200  # more than the process has before the first execution
+MAX_LENGTH = 4096  # bytes of an input; the largest seed has 3,300
+HANG_SECONDS = 1200  # of the wall clock: a process may be stopped for a while; CPU seconds have the limit of `mutate`
 
 
 def main() -> None:
@@ -48,14 +53,25 @@ def main() -> None:
 
 def _run_atheris(atheris: Any, arguments: argparse.Namespace) -> None:
     with atheris.instrument_imports(include=list(INSTRUMENTED)):
+        from tests.fuzz.mutate import MAX_SECONDS
         from tests.fuzz.seeds import make_seeds
         from tests.fuzz.targets import TARGETS
     corpus = arguments.corpus or Path(__file__).parent / "corpus" / arguments.target
     corpus.mkdir(parents=True, exist_ok=True)
+    target = TARGETS[arguments.target]
     for number, content in enumerate(make_seeds()[arguments.target]):
         (corpus / f"seed-{number}").write_bytes(content)
-    options = [f"-runs={arguments.executions}", "-timeout=1", f"-malloc_limit_mb={MEMORY_MB}", "-rss_limit_mb=2048"]
-    atheris.Setup([sys.argv[0], *options, "-max_len=20000", str(corpus)], TARGETS[arguments.target])
+        target(content)
+
+    def run_in_time(content: bytes) -> None:
+        started = time.process_time()
+        target(content)
+        if (seconds := time.process_time() - started) > MAX_SECONDS:
+            raise TimeoutError(f"{seconds:.1f} s of CPU time")
+
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 + MEMORY_MB
+    options = [f"-runs={arguments.executions}", f"-timeout={HANG_SECONDS}", f"-max_len={MAX_LENGTH}"]
+    atheris.Setup([sys.argv[0], *options, f"-rss_limit_mb={memory}", str(corpus)], run_in_time)
     atheris.Fuzz()
 
 

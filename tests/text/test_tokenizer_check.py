@@ -77,6 +77,9 @@ def test_published_patterns_are_accepted(pattern: str) -> None:
         make_model("bpe", vocab=[]),
         make_model("bpe", vocab={"a": 0.5}),
         make_model("word", unk_token=None),
+        make_model("bpe", merges=None),
+        make_model("bpe", merges=[["a"]]),
+        make_model("bpe", merges=["x" * 40 + " x"]),  # the library panics at a result longer than every token
         make_model("unigram", unk_id=None),
         make_model("unigram", unk_id=10**9),
         make_model("unigram", vocab=[["a", 0.0], ["a", 0.0]]),

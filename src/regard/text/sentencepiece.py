@@ -92,7 +92,7 @@ def read_model(content: bytes, where: str | None = None) -> bytes:
         document = _to_document(content)
     except (ValueError, struct.error) as error:
         raise RegardError(f"This is not a SentencePiece model: {error}.", where=where, fix=_FIX) from error
-    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+    return (json.dumps(document, ensure_ascii=False) + "\n").encode()
 
 
 def _to_document(content: bytes) -> dict[str, Any]:

@@ -132,7 +132,21 @@ def _read_vocabulary(model: Any) -> dict[str, int]:
     if kind == "BPE":
         _require(not model.get("continuing_subword_prefix"), "continuing_subword_prefix is not supported")
         _require(len(model.get("end_of_word_suffix") or "") < 64, "end_of_word_suffix is too long")
+        _check_merges(model.get("merges"), vocabulary)
     return vocabulary
+
+
+def _check_merges(merges: Any, vocabulary: dict[str, int]) -> None:
+    """Check that merges make tokens: at one that is longer than every token, the library panics."""
+    _require(isinstance(merges, list), "its merges are not a list")
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    is_pair = all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in pairs
+    )
+    _require(is_pair, "its merges are not pairs of tokens")
+    _require(
+        all(left + right in vocabulary for left, right in pairs), "a merge makes a token that is not in the vocabulary"
+    )
 
 
 def _check_ids(vocabulary: dict[str, int], added_tokens: Any) -> int:

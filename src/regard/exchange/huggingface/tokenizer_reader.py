@@ -81,7 +81,7 @@ def rewrite(document: Any, role_ids: Mapping[str, int], size: int, *, where: str
             where=where,
             fix="Use a `tokenizer.json` of the library `tokenizers`.",
         ) from error
-    content = (json.dumps(rewritten, ensure_ascii=False, indent=1) + "\n").encode()
+    content = (json.dumps(rewritten, ensure_ascii=False) + "\n").encode()
     return ForeignTokenizer(Tokenizer(content, where), inserted)
 
 
