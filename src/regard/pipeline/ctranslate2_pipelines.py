@@ -16,8 +16,6 @@ from regard.base.errors import RegardError
 from regard.config import model as settings_of
 from regard.decode.protocol import Hypothesis
 from regard.decode.speculative import SpeculativeResult
-from regard.models.decoder_only import DecoderOnly
-from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.ctranslate2 import NAME, GenerationEngine, TranslationEngine, find_obstacle
@@ -56,10 +54,40 @@ class _LazyTorch:
         return self._pipeline
 
 
-class CTranslate2Translator(Translator):
-    """Translates with CTranslate2; `regard.load(folder, engine="ctranslate2")` makes it."""
+class _OnCTranslate2:
+    """What both pipelines have in common: the engine, and the PyTorch model behind it."""
 
     engine_name = NAME
+    settings: Any
+    engine: Any
+    _device: torch.device
+    _torch: _LazyTorch
+
+    @property
+    def model(self) -> Any:
+        """The PyTorch model."""
+        return self._torch.require("This needs the PyTorch model").model
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the engine."""
+        return self._device
+
+    @cached_property
+    def parameters(self) -> int:
+        """Number of the model's parameters; shared ones count once."""
+        return count_parameters(self.settings)
+
+    def prepared(self) -> AbstractContextManager[None]:
+        """Return a context that changes nothing: the engine needs no preparation."""
+        return nullcontext()
+
+    def _describe(self) -> list[str]:
+        return [f"ctranslate2 {self.engine.compute_type}"]
+
+
+class CTranslate2Translator(_OnCTranslate2, Translator):  # type: ignore[override]  # `model` is read when needed
+    """Translates with CTranslate2; `regard.load(folder, engine="ctranslate2")` makes it."""
 
     def __init__(
         self,
@@ -76,24 +104,6 @@ class CTranslate2Translator(Translator):
         specials = tokenizers.target.specials
         self.engine = TranslationEngine(folder, info, specials.eos, specials.not_text, device)
         _ = tokenizers.target.token_bytes  # as in `Translator`
-
-    @property
-    def model(self) -> EncoderDecoder:  # type: ignore[override]
-        """The PyTorch model."""
-        return self._torch.require("This needs the PyTorch model").model
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the engine."""
-        return self._device
-
-    @cached_property
-    def parameters(self) -> int:
-        """Number of the model's parameters; shared ones count once."""
-        return count_parameters(self.settings)
-
-    def _describe(self) -> list[str]:
-        return [f"ctranslate2 {self.engine.compute_type}"]
 
     def translate(self, texts: Any, search: Search = DEFAULT_SEARCH, **options: Any) -> Any:
         """Translate as `Translator.translate`; searches that CTranslate2 lacks run in PyTorch."""
@@ -112,10 +122,6 @@ class CTranslate2Translator(Translator):
             text, self.translate(text, **options) if translation is None else translation, **options
         )
         return recorded
-
-    def prepared(self) -> AbstractContextManager[None]:
-        """Return a context that changes nothing: the engine needs no preparation."""
-        return nullcontext()
 
     def start(self, source: torch.Tensor, valid: torch.Tensor | None, capacity: int) -> Any:
         """Start the PyTorch model: `make_search_input` and the glass box use it."""
@@ -139,10 +145,8 @@ class CTranslate2Translator(Translator):
         return self.engine.find(sources, max_lengths, search, n_best, with_scores=with_scores)
 
 
-class CTranslate2Generator(TextGenerator):
+class CTranslate2Generator(_OnCTranslate2, TextGenerator):  # type: ignore[override]  # as above
     """Continues prompts with CTranslate2; `regard.load(folder, engine="ctranslate2")` makes it."""
-
-    engine_name = NAME
 
     def __init__(
         self,
@@ -158,24 +162,6 @@ class CTranslate2Generator(TextGenerator):
         self._device, self._torch = device, _LazyTorch(folder, load_torch)
         specials = tokenizers.source.specials
         self.engine = GenerationEngine(folder, info, specials.eos, specials.not_text, device)
-
-    @property
-    def model(self) -> DecoderOnly:  # type: ignore[override]
-        """The PyTorch model."""
-        return self._torch.require("This needs the PyTorch model").model
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the engine."""
-        return self._device
-
-    @cached_property
-    def parameters(self) -> int:
-        """Number of the model's parameters; shared ones count once."""
-        return count_parameters(self.settings)
-
-    def _describe(self) -> list[str]:
-        return [f"ctranslate2 {self.engine.compute_type}"]
 
     def generate(self, prompts: Any, max_new_tokens: int = 200, search: Search = SAMPLING, **options: Any) -> Any:
         """Continue prompts as `TextGenerator.generate`; searches that CTranslate2 lacks run in PyTorch."""
@@ -199,10 +185,6 @@ class CTranslate2Generator(TextGenerator):
             draft, prompt, max_new_tokens, **options
         )
         return result
-
-    def prepared(self) -> AbstractContextManager[None]:
-        """Return a context that changes nothing: the engine needs no preparation."""
-        return nullcontext()
 
     def make_search_input(self, *arguments: Any, **options: Any) -> Any:
         """Return the input of a search with the PyTorch model."""
