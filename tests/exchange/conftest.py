@@ -3,6 +3,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from regard.exchange import parity
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
@@ -11,3 +13,11 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_texts() -> Iterator[None]:
+    """Prove exports with twelve texts instead of 200: the models are small and random."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parity, "TEXTS", 12)
+        yield

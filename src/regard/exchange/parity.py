@@ -25,7 +25,7 @@ from regard.store.model_folder import StoredModel
 
 TEXTS, SECONDS, BEAM_SIZE = 200, 60.0, 4
 TOLERANCE = 1e-4  # of log-probabilities, in float32
-CHUNKS = (0, 4, 24, *range(50, 1000, 25))  # texts after each round; time is checked between rounds
+CHUNKS = (0, 1, 4, 24, *range(50, 1000, 25))  # texts after each round; time is checked between rounds
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ class TorchRunner:
         if isinstance(model, EncoderOnly):
             outputs = model(source, None).float()
             has_head = not isinstance(model.head, IdentityHead)
-            return [float(value) for value in (outputs.log_softmax(-1) if has_head else outputs).flatten()]
+            values: list[float] = (outputs.log_softmax(-1) if has_head else outputs).flatten().tolist()
+            return values
         if isinstance(model, EncoderDecoder):
             bos = self._tokenizers.target.specials.bos
             logits = model(source, torch.tensor([[bos, *sample.target[:-1]]]))[0]

@@ -6,6 +6,7 @@ model.safetensors        weights, tables of positions included
 tokenizer.json           tokenizer with a template; a second one in target/ if the sides have their own
 tokenizer_config.json    special tokens by role
 README.md                model card with front matter for the hub
+parity.json              the proof (`regard.exchange.parity`)
 """
 
 import json
@@ -20,6 +21,7 @@ from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.card import OWN_TOKENIZERS, make_card
+from regard.exchange.huggingface.proof import prove
 from regard.exchange.huggingface.tokenizer_writer import (
     TOKENIZER_CONFIG,
     TOKENIZER_FILE,
@@ -43,10 +45,10 @@ TYPE_EMBEDDING = "source.types.weight"
 
 
 def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
-    """Write the Hugging Face folder of a model.
+    """Write the Hugging Face folder of a model, and compare it with the model if `transformers` is installed.
 
     Raises:
-        RegardError: No architecture can represent the model; the error says why.
+        RegardError: No architecture can represent the model (the error says why), or a float32 export differs from it.
     """
     stored = read_model(model)
     origin = read_origin(stored.path)
@@ -57,19 +59,36 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     tensors = convert_weights(stored, architecture, max_positions)
     tensors = {name: tensor.to(DTYPES[dtype]) for name, tensor in tensors.items()}
     save_tensors(tensors, folder / WEIGHTS)
-    _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype))
+    write_settings(folder, stored, architecture, dtype, max_positions)
+    notes = tuple(_list_notes(stored, architecture, max_positions))
+    card = (stored.path / CARD).read_text(encoding="utf-8")
+    text = make_card(stored.settings, architecture, stored.tokenizers, card, options.license, notes)
+    (folder / CARD).write_text(text, encoding="utf-8")
+    size = (folder / WEIGHTS).stat().st_size / 1e6
+    figures = prove(folder, stored, architecture, dtype, max_positions)
+    return ExportReport(f"{architecture.name} in {dtype}, {size:.1f} MB of weights", (*notes, *figures))
+
+
+def write_settings(
+    folder: Path, stored: StoredModel, architecture: AnyArchitecture, dtype: str, max_positions: int, **additions: Any
+) -> None:
+    """Write everything but weights, card and proof: config, generation config and tokenizers.
+
+    Args:
+        folder: Where to write the files.
+        stored: The model.
+        architecture: The architecture that represents it.
+        dtype: Number type of the weights.
+        max_positions: Number of positions.
+        additions: More keys of config.json.
+    """
+    _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype) | additions)
     if isinstance(stored.settings, EncoderDecoder | DecoderOnly):
         _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, architecture, max_positions))
     _write_tokenizer(folder, stored.tokenizers.source, stored.settings, max_positions)
     if isinstance(stored.settings, EncoderDecoder) and not stored.tokenizers.is_joint:
         (folder / TARGET_FOLDER).mkdir()
         _write_tokenizer(folder / TARGET_FOLDER, stored.tokenizers.target, stored.settings, max_positions)
-    notes = tuple(_list_notes(stored, architecture, max_positions))
-    card = (stored.path / CARD).read_text(encoding="utf-8")
-    text = make_card(stored.settings, architecture, stored.tokenizers, card, options.license, notes)
-    (folder / CARD).write_text(text, encoding="utf-8")
-    size = (folder / WEIGHTS).stat().st_size / 1e6
-    return ExportReport(f"{architecture.name} in {dtype}, {size:.1f} MB of weights", notes)
 
 
 def resolve_max_positions(settings: AnyModel, chosen: int | None, origin: Origin | None) -> int:

@@ -138,7 +138,8 @@ class OnnxRunner:
         if self._is_encoder:
             outputs = torch.from_numpy(self.model.logits([sample.source]))
             has_head = self.model.description["task"] != "embed"
-            return [float(value) for value in (outputs.log_softmax(-1) if has_head else outputs).flatten()]
+            values: list[float] = (outputs.log_softmax(-1) if has_head else outputs).flatten().tolist()
+            return values
         if self._is_translator:
             prompt, sources = [self.model.description["specials"]["bos"]], [sample.source]
         else:
