@@ -8,10 +8,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from regard.base import extras
 from regard.base.errors import RegardError
 from regard.config.model import AnyModel as Settings
 from regard.config.model import DecoderOnly, EncoderDecoder
+from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
+from regard.exchange.huggingface import write
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.tokenizer_writer import make_tokenizer_config, make_tokenizer_json
 from regard.exchange.imported import import_model
@@ -20,6 +23,7 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import load
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
+from regard.store.export_folder import PARITY_FILE, read_parity
 from regard.store.model_folder import read_model
 from regard.text.tokenizer import Tokenizer
 from tests.exchange.cases import CASES
@@ -31,10 +35,20 @@ TEXTS = ["a bad dog.", "hello, you", "e", "what <pad> is </s> <unk>"]
 OPTIONS = ExportOptions(max_positions=POSITIONS)
 
 
+@pytest.fixture(autouse=True)
+def _one_short_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prove with one short text: there are many exports."""
+    monkeypatch.setattr(parity, "TEXTS", 1)
+    monkeypatch.setattr(parity_samples, "MAX_TOKENS", 8)
+
+
 @pytest.mark.parametrize("name", FOLDER_CASES)
 def test_export_and_import(name: str, tmp_path: Path) -> None:
     ours, settings = write_case(name, tmp_path / "ours")
     folder, _ = export_model(tmp_path / "ours", "huggingface", options=OPTIONS)
+    proof = read_parity(folder)
+    assert (proof["engine"], proof["dtype"], proof["passed"]) == ("transformers", "float32", True)
+    assert (proof["greedy"] is not None) == isinstance(settings, EncoderDecoder | DecoderOnly)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     architecture = ARCHITECTURES[config["architectures"][0]]
     theirs = load_theirs(folder, architecture.auto_class)
@@ -48,7 +62,7 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
     import_model(folder, tmp_path / "back")
     again, _ = export_model(tmp_path / "back", "huggingface", tmp_path / "again")
     for file in folder.iterdir():
-        if file.name not in ("manifest.json", "README.md") and file.is_file():
+        if file.name not in ("manifest.json", "README.md", PARITY_FILE) and file.is_file():
             assert (again / file.name).read_bytes() == file.read_bytes(), file.name
     imported = read_model(tmp_path / "back").settings
     assert imported.languages == ("en", "de")
@@ -57,6 +71,9 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
 def _assert_same_ids(folder: Path, settings: Settings) -> None:
     """Compare what the exported tokenizer gives with what Regard reads, special tokens in the text included."""
     tokenizer = make_tokenizers(settings).source
+    template = json.loads((folder / "tokenizer.json").read_bytes())["post_processor"]["single"]
+    inserted = {part["SpecialToken"]["id"] for part in template if "SpecialToken" in part}
+    assert inserted <= {*tokenizer.vocabulary}  # transformers.js takes the names for the texts of tokens
     assert _load_their_tokenizer(folder)(TEXTS)["input_ids"] == _encode(tokenizer, settings)
 
 
@@ -139,6 +156,29 @@ def test_low_precision_survives(tmp_path: Path) -> None:
     import_model(folder, tmp_path / "back")
     again, _ = export_model(tmp_path / "back", "huggingface", options=ExportOptions(dtype="bfloat16"))
     assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
+def test_an_unequal_export_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_case("llama-tied", tmp_path / "ours")
+    convert = write.convert_weights
+
+    def convert_wrongly(*arguments: Any) -> dict[str, torch.Tensor]:
+        tensors = convert(*arguments)
+        return tensors | {"model.norm.weight": tensors["model.norm.weight"] * 1.001}
+
+    monkeypatch.setattr(write, "convert_weights", convert_wrongly)
+    with pytest.raises(RegardError, match="The export is not equal to the model"):
+        export_model(tmp_path / "ours", "huggingface")
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]
+
+
+def test_an_export_without_transformers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_case("llama-tied", tmp_path / "ours")
+    monkeypatch.setitem(extras.EXTRAS, "huggingface", (("no_such_module",), ""))
+    folder, report = export_model(tmp_path / "ours", "huggingface")
+    note = report.notes[-1]
+    assert note.startswith("parity: not checked, because transformers is not installed")
+    assert read_parity(folder) == {"format": 1, "engine": "transformers", "passed": None, "not_checked": note}
 
 
 def test_card_has_front_matter(tmp_path: Path) -> None:

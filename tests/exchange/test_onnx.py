@@ -133,6 +133,8 @@ def test_language_model_graphs_give_the_outputs_of_the_model(position: str, tmp_
     tokens = make_tokenizer().encode(TEXTS[0]).ids
     with torch.inference_mode():
         expected = model(torch.tensor([tokens]))[0]
+    if position in ("learned", "rotary"):
+        _assert_hub_layout(path, "fp32", "onnx/model.onnx")
     graphs = OnnxModel(path)
     state = graphs.start(1)
     for token, logits in zip(tokens, expected, strict=True):  # and token by token
@@ -141,12 +143,14 @@ def test_language_model_graphs_give_the_outputs_of_the_model(position: str, tmp_
 
 @pytest.mark.slow
 def test_classifier_graphs_give_the_logits_of_the_model(tmp_path: Path) -> None:
-    head = {"kind": "classes", "labels": ["a", "b", "c"], "pool": "mean"}
+    head = {"kind": "classes", "labels": ["a", "b", "c"], "pool": "first"}
     changes = {"source.vocabulary": make_tokenizer().size, "task": "classify", "head": head, "encoder.layers": 1}
     settings = codec.preset("encoder-tiny", changes)
     assert isinstance(settings, EncoderSettings)
     model = perturb(build(settings, seed=1), seed=1)
-    graphs = OnnxModel(_export(model, settings, tmp_path))
+    path = _export(model, settings, tmp_path)
+    _assert_hub_layout(path, "fp32", "onnx/model.onnx")
+    graphs = OnnxModel(path)
     rows = [[5, 6, 7, 8], [9, 10]]
     with torch.inference_mode():
         expected = torch.stack([model(torch.tensor([row]))[0] for row in rows])
@@ -160,6 +164,18 @@ def test_int8_graphs_are_small_and_close(translator: Path, page: Path, tmp_path:
     assert parity["passed"] is None
     assert 0 < parity["mean_difference"] < 0.5
     assert (path / "decoder.onnx").stat().st_size < (page / "decoder.onnx").stat().st_size
+
+
+def _assert_hub_layout(folder: Path, dtype: str, graph: str) -> None:
+    """Check what transformers.js loads; `web/bench/transformers.mjs` runs it."""
+    config = json.loads((folder / "config.json").read_text())
+    assert config["transformers.js_config"] == {"dtype": dtype}
+    assert (folder / "tokenizer_config.json").is_file()
+    import onnx
+
+    inputs = onnx.load(folder / graph).graph.input
+    assert {part.type.tensor_type.shape.dim[0].dim_param for part in inputs} == {"batch_size"}  # of an empty cache
+    assert json.loads((folder / "pipeline.json").read_text())["graphs"] == [graph]
 
 
 def _export(model: AnyModel, settings: object, folder: Path) -> Path:

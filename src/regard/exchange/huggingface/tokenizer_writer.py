@@ -23,7 +23,7 @@ Document = dict[str, Any]
 def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModel) -> bytes:
     """Return `tokenizer.json` with the template of the model's family."""
     document = copy.deepcopy(tokenizer.document)
-    document["post_processor"] |= make_template(settings)
+    _fill_template(document["post_processor"], settings)
     tags = {
         token
         for name, entry in document["post_processor"]["special_tokens"].items()
@@ -36,10 +36,11 @@ def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModel) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def make_template(settings: AnyModel) -> Document:
-    """Return the parts `single` and `pair` of the post-processor.
+def _fill_template(post_processor: Document, settings: AnyModel) -> None:
+    """Fill the parts `single` and `pair`.
 
-    Names of special tokens are roles, which the table `special_tokens` of the file defines.
+    They name special tokens by their text. Our table `special_tokens` names them by role, which `tokenizers` also
+    accepts, but transformers.js takes the name for the text.
     """
     match settings:
         case EncoderDecoder():
@@ -50,16 +51,18 @@ def make_template(settings: AnyModel) -> Document:
             single, pair = "cls A sep", "cls A sep B sep"
             if settings.has_pair_types:
                 pair = "cls A sep B:1 sep:1"  # the token type after the colon
-    return {
-        "single": [_make_template_part(name) for name in single.split()],
-        "pair": [_make_template_part(n) for n in pair.split()],
-    }
-
-
-def _make_template_part(name: str) -> Document:
-    name, _, type_id = name.partition(":")
-    kind = "Sequence" if name in ("A", "B") else "SpecialToken"
-    return {kind: {"id": name, "type_id": int(type_id or 0)}}
+    table = post_processor["special_tokens"]
+    for name, template in (("single", single), ("pair", pair)):
+        post_processor[name] = []
+        for part in template.split():
+            role, _, token_type = part.partition(":")
+            is_text = role in ("A", "B")
+            text = role if is_text else table[role]["tokens"][0]
+            kind = "Sequence" if is_text else "SpecialToken"
+            post_processor[name].append({kind: {"id": text, "type_id": int(token_type or 0)}})
+            if not is_text:
+                table = table | {text: table[role] | {"id": text}}
+    post_processor["special_tokens"] = table
 
 
 def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> Document:
@@ -76,4 +79,6 @@ def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_position
         "padding_side": "left" if isinstance(settings, DecoderOnly) else "right",
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": True,
+        # transformers.js continues a text without the template, unless the file says that it inserts bos.
+        **({"add_bos_token": True} if isinstance(settings, DecoderOnly) and settings.starts_with_bos else {}),
     }

@@ -1,11 +1,11 @@
 """ONNX graphs of a model, for onnxruntime on servers, phones and in browsers.
 
     encoder.onnx, decoder.onnx   translation model: source to cross-attention keys and values; one decoding step
-    model.onnx                   language model: one decoding step; encoder: logits
+    onnx/model.onnx              language model: one decoding step; encoder: logits (int8: onnx/model_quantized.onnx)
 
 A decoding step reads any number of new tokens behind any number of earlier ones, none included: the first call reads
-the prompt with an empty cache. Batch size and lengths are free. The names of inputs and outputs follow Hugging Face's
-exporter, so that its JavaScript library loads language models and classifiers.
+the prompt with an empty cache. Batch size and lengths are free. The names of inputs, outputs and files follow Hugging
+Face's exporter, so that its JavaScript library loads language models and classifiers.
 """
 
 import logging
@@ -31,7 +31,7 @@ from regard.models.inputs import TokenInput
 from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.stack import Stack
 
-ENCODER, DECODER, MODEL = "encoder.onnx", "decoder.onnx", "model.onnx"
+ENCODER, DECODER, MODEL, MODEL_INT8 = "encoder.onnx", "decoder.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"
 OPSET = 18  # what onnxruntime has run everywhere since 2023
 
 
@@ -64,13 +64,15 @@ def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[s
     """
     import_optional("onnxscript", "onnx", "ONNX export")
     graphs = make_graphs(model)
-    for graph in graphs:
+    names = [MODEL_INT8 if int8 and graph.file == MODEL else graph.file for graph in graphs]
+    for name, graph in zip(names, graphs, strict=True):
         proto = _export(graph)
+        (folder / name).parent.mkdir(exist_ok=True)
         if int8:
-            write_int8(proto, folder / graph.file)
+            write_int8(proto, folder / name)
         else:
-            (folder / graph.file).write_bytes(proto.SerializeToString())
-    return [graph.file for graph in graphs]
+            (folder / name).write_bytes(proto.SerializeToString())
+    return names
 
 
 def make_graphs(model: AnyModel) -> list[Graph]:
@@ -81,7 +83,8 @@ def make_graphs(model: AnyModel) -> list[Graph]:
     if not is_token_model:
         what = "Only models that read tokens can be exported to ONNX: translation and language models, encoders."
         raise RegardError(what, fix="Export the weights with `--to huggingface`, or use Regard itself.")
-    batch, source = torch.export.Dim("batch"), torch.export.Dim("source")
+    # transformers.js makes an empty cache by this name.
+    batch, source = torch.export.Dim("batch_size"), torch.export.Dim("source")
     source_ids = torch.ones(2, 7, dtype=torch.long)
     valid = torch.ones(2, 7, dtype=torch.long)
     valid[1, 5:] = 0

@@ -1,11 +1,20 @@
-"""The export target `onnx`: graphs, tokenizer, `pipeline.json` and the proof in a folder."""
+"""The export target `onnx`: graphs, tokenizer, `pipeline.json` and the proof in a folder.
+
+Language models and encoders also get the files that transformers.js reads: its library has their architectures, and no
+Pegasus for our translation models.
+"""
 
 from pathlib import Path
 
+from regard.base.errors import RegardError
+from regard.config.model import EncoderDecoder
 from regard.exchange.export import ExportOptions, ExportReport
+from regard.exchange.huggingface.architectures import choose_architecture
+from regard.exchange.huggingface.write import resolve_max_positions, write_settings
 from regard.exchange.onnx.description import describe, write_description
 from regard.exchange.onnx.graphs import write_graphs
 from regard.exchange.onnx.runner import OnnxRunner
+from regard.exchange.origin import read_origin
 from regard.exchange.parity import Parity, measure_parity
 from regard.store.model_folder import StoredModel, read_model
 
@@ -18,7 +27,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     """
     dtype = options.dtype or "float32"
     parity = write_pipeline(read_model(model), folder, dtype)
-    size = sum(file.stat().st_size for file in folder.iterdir())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return ExportReport(f"ONNX graphs for onnxruntime, {dtype}, {size / 1e6:.1f} MB", parity.describe())
 
 
@@ -26,7 +35,20 @@ def write_pipeline(stored: StoredModel, folder: Path, dtype: str) -> Parity:
     """Write graphs, tokenizer, `pipeline.json` and `parity.json`, and return the proof."""
     graphs = write_graphs(stored.model, folder, int8=dtype == "int8")
     stored.tokenizers.save(folder)
+    if not isinstance(stored.settings, EncoderDecoder):
+        _write_hub_files(stored, folder, dtype)
     write_description(folder, describe(stored, graphs, dtype))
     parity = measure_parity(stored, OnnxRunner(folder), must_match=dtype == "float32")
     parity.write(folder)
     return parity
+
+
+def _write_hub_files(stored: StoredModel, folder: Path, dtype: str) -> None:
+    """Write config.json and the tokenizer with its template, if an architecture of theirs represents the model."""
+    try:
+        architecture = choose_architecture(stored.settings, where=str(stored.path))
+    except RegardError:
+        return  # the graphs run everywhere else
+    library = {"dtype": "q8" if dtype == "int8" else "fp32"}  # which file it loads by itself
+    positions = resolve_max_positions(stored.settings, None, read_origin(stored.path))
+    write_settings(folder, stored, architecture, "float32", positions, **{"transformers.js_config": library})

@@ -44,7 +44,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
         check_tokenizer(tokenizer, where=str(model))
     dtype = options.dtype or "int8"
     parity = write_pipeline(stored, folder, dtype)
-    size = sum(file.stat().st_size for file in folder.iterdir())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     static = files("regard.exchange.web") / "static"
     for name in PAGE_FILES:
         (folder / name).write_bytes((static / name).read_bytes())
