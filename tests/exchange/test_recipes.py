@@ -8,7 +8,7 @@ from regard.config.model import AnyModel
 from regard.train.auto.recipes import RECIPES, TaskKind
 
 RECIPE_PRESETS = [(task, name) for task in RECIPES for name in dict.fromkeys(recipe.preset for recipe in RECIPES[task])]
-POOLING = "its classifier has a hidden layer over the first vector"
+POOLING = "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"
 
 
 def make_model(task: TaskKind, name: str, **changes: object) -> AnyModel:

@@ -231,7 +231,7 @@ def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: Enc
     elif model.source.scale:
         yield "source.scale is not supported"
     if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
-        yield "its classifier has a hidden layer over the first vector"
+        yield "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"
     if isinstance(model.head, MLMHead):
         if model.head.activation != model.encoder.feedforward.activation:
             yield "it requires the same activation in feed-forward and head"
