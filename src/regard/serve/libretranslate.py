@@ -199,6 +199,7 @@ class _Job:
                 required=tuple(body.required) if number == 0 else (),
                 should_align=body.alignment,
                 should_calibrate=body.confidence,
+                should_score=body.scores or body.confidence,
             )
             for sentences in texts
             for number, sentence in enumerate(sentences)

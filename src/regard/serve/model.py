@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,6 +53,7 @@ class TextRequest:
     seed: int | None = None
     should_align: bool = False
     should_calibrate: bool = False
+    should_score: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class LoadedModel:
     """Of the softmax, fitted so that probabilities are right as often as they say."""
     version: int
     """Time of the folder's last change, in nanoseconds."""
+    prepared: ExitStack
+    """Holds the weights of a PyTorch model packed; otherwise every batch would pack them again."""
 
 
 def load_model(folder: Path, engine: Engine) -> LoadedModel:
@@ -70,6 +74,9 @@ def load_model(folder: Path, engine: Engine) -> LoadedModel:
     pipeline = load(folder, engine=engine)
     if isinstance(pipeline, FillMask | Classifier):
         pipeline = load_embedder(folder)  # of an encoder, the server gives vectors, whatever its task
+    prepared = ExitStack()
+    if isinstance(pipeline, Translator | TextGenerator):
+        prepared.enter_context(pipeline.prepared())
     if isinstance(pipeline, Translator):
         language = next(iter(pipeline.tokenizers.source.specials.languages), None)
         pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
@@ -77,7 +84,8 @@ def load_model(folder: Path, engine: Engine) -> LoadedModel:
         pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
     elif isinstance(pipeline, Embedder):
         pipeline.embed(list(WARM_UP_TEXTS))
-    return LoadedModel(pipeline, read_temperature(find_model(folder)), find_model(folder).stat().st_mtime_ns)
+    path = find_model(folder)
+    return LoadedModel(pipeline, read_temperature(path), path.stat().st_mtime_ns, prepared)
 
 
 class ServedModel:
@@ -209,6 +217,7 @@ class ServedModel:
             target_language=_join_languages(requests),
             seed=seeds if isinstance(key.search, Sampling) else None,
             batch_tokens=2 * self.settings.queue.batch_tokens,
+            with_scores=key.n_best > 1 or any(request.should_score for request in requests),
         )
         return self._align(requests, self._calibrate(requests, translations))
 

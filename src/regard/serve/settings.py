@@ -57,7 +57,7 @@ class Queue(_Table):
 
     max_waiting: PositiveInt = 256
     """Texts that wait for one model; more are answered with 429."""
-    batch_tokens: PositiveInt = 4096
+    batch_tokens: PositiveInt = 8192
     """Token budget of a batch, padding and beams included."""
     batch_texts: PositiveInt = 64
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
