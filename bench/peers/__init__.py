@@ -3,6 +3,7 @@
     python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
     python -m bench.peers joeynmt     # JoeyNMT, for bench.train
     python -m bench.peers bertviz     # BertViz, for web/bench/bertviz.mjs
+    python -m bench.peers serve       # LitServe and Ray Serve, for bench.serve
 
 Peers that conflict with the project's own environment get a separate one under build/peers, where the benchmarks find
 it. This package contains no code of the peers: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop of the
@@ -36,6 +37,11 @@ REQUIREMENTS = {
         ("torch==2.13.0",),
         ("bertviz==1.4.1", "ipython", "tokenizers", "pydantic", "tomli-w"),
         ("--no-deps", "--editable", str(ROOT)),
+    ),
+    "serve": (
+        ("torch==2.13.0",),
+        ("litserve==0.2.19", "ray[serve]==2.60.0"),
+        ("--editable", f"{ROOT}[serve,ctranslate2]"),
     ),
 }
 
