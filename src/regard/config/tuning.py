@@ -1,0 +1,78 @@
+"""Settings of fine-tuning: the model that a run starts from, and which of its parameters the run trains.
+
+[tuning]
+parent = "my-model"
+lora = {rank = 8, alpha = 16.0}
+"""
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from regard.base.errors import Fault
+from regard.config.model import Consistent
+from regard.config.parts import Frozen, Positive, Rate, Size
+
+
+class Lora(Frozen):
+    """Low-rank adapters (Hu et al. 2021): W x + scale B A x, where A and B are trained and W stays as it is."""
+
+    rank: Size = 8
+    """Rows of A and columns of B."""
+    alpha: Positive = 16.0
+    """The scale is alpha / rank."""
+    dropout: Rate = 0.0
+    """Dropout on the input of A."""
+    rslora: bool = False
+    """Rank-stabilised LoRA (Kalajdzievski 2023): the scale is alpha / sqrt(rank), so that high ranks learn as fast."""
+    modules: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("*.query", "*.key", "*.value", "*.output")
+    """Patterns of the names of the Linears that get an adapter, e.g. "decoder.layers.*.attention.query"; by default the
+    projections of every attention."""
+
+    @property
+    def scale(self) -> float:
+        """The factor on B A x."""
+        return self.alpha / (sqrt(self.rank) if self.rslora else self.rank)
+
+
+class Tuning(Consistent):
+    """Fine-tuning: start from a trained model. Without `layers` and `lora`, all of its parameters are trained."""
+
+    parent: str
+    """The folder of a model or of a run (its best model). The run copies what it needs: it can be removed later."""
+    parent_sha256: str = ""
+    """sha256 of the parent's weights; filled in when the run starts, and compared if it is given."""
+    layers: Size | None = None
+    """Train the last layers of each stack only, this many, with the norm behind them and the head."""
+    fresh_layers: bool = False
+    """With `layers`: initialise these layers anew, instead of keeping the parent's weights."""
+    freeze_embeddings: bool = False
+    """Keep the embeddings and learned positions as they are, and an output matrix that is tied to them."""
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Learning rate of a layer relative to the layer above it: below 1, low layers change less (Howard and Ruder
+    2018)."""
+    lora: Lora | None = None
+
+    def find_faults(self) -> Iterator[Fault]:
+        """Yield inconsistencies between fields, each of which is valid alone."""
+        if self.fresh_layers and self.layers is None:
+            yield Fault("fresh_layers", "is true, but no layers are chosen.", "Set layers, e.g. to 2.")
+        if self.lora is not None:
+            for name in ("layers", "freeze_embeddings"):
+                if getattr(self, name):
+                    what = "is set, but with LoRA the parent's weights are all frozen."
+                    yield Fault(name, what, "Remove it; lora.modules chooses the layers that get adapters.")
+
+
+class AdapterFile(Frozen):
+    """Settings of an adapter (`adapter.toml`), stored beside its factors."""
+
+    format: Literal[1] = 1
+    """Version of the file format."""
+    parent: str
+    """The model that it was trained for."""
+    parent_sha256: str
+    """sha256 of the weights of that model."""
+    lora: Lora

@@ -1,0 +1,176 @@
+"""LoRA: train low-rank adapters beside frozen Linears, store them apart, merge them into the weights.
+
+    x --+-- W (frozen) ----------------+-- +
+        |                              |
+        +-- dropout -- A -- B -- scale-+        A: (rank, in), B: (out, rank); B is 0 at first
+
+`LoraLinear` takes the place of a Linear and keeps the names of its weights: beside `query.weight` there are
+`query.lora_a` and `query.lora_b`. Code that packs or copies the weights of a plain `nn.Linear` (`type(x) is nn.Linear`)
+does not touch it, and calls it instead.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.base.errors import RegardError
+from regard.config.tuning import Lora
+
+A, B = "lora_a", "lora_b"
+
+
+class LoraLinear(nn.Linear):
+    """A frozen Linear with an adapter: W x + bias + scale B A dropout(x)."""
+
+    def __init__(self, linear: nn.Linear, rank: int, scale: float, dropout: float = 0.0) -> None:
+        nn.Module.__init__(self)  # not nn.Linear's: the weights exist already
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        for parameter in linear.parameters():
+            parameter.requires_grad_(False)
+        self.scale, self.dropout = scale, dropout
+        self.lora_a = nn.Parameter(linear.weight.new_empty(rank, linear.in_features))
+        self.lora_b = nn.Parameter(linear.weight.new_empty(linear.out_features, rank))
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - the name in nn.Linear
+        """(..., in) -> (..., out)."""
+        hidden = F.linear(F.dropout(input, self.dropout, self.training), self.lora_a)  # (..., rank)
+        return F.linear(input, self.weight, self.bias) + self.scale * F.linear(hidden, self.lora_b)
+
+
+def add_adapters(model: nn.Module, settings: Lora, seed: int | None = None) -> list[str]:
+    """Put a `LoraLinear` in the place of every Linear whose name matches; return their names.
+
+    Args:
+        model: The model; only its adapters and what the caller leaves trainable will be trained.
+        settings: Rank, scale, dropout and name patterns.
+        seed: Seed of A, which is uniform as the weights of a new `nn.Linear`; B is zero, so that the model computes
+            what it did before. None leaves both without values, for weights that are loaded afterwards.
+
+    Raises:
+        RegardError: If a pattern matches no Linear.
+    """
+    linears = {name: module for name, module in model.named_modules() if type(module) is nn.Linear}
+    for pattern in settings.modules:
+        if not any(fnmatchcase(name, pattern) for name in linears):
+            fix = f"The Linears are named like: {', '.join(list(linears)[:3])}, ..."
+            raise RegardError(f"The pattern '{pattern}' matches no Linear.", where="tuning.lora.modules", fix=fix)
+    chosen = [name for name in linears if any(fnmatchcase(name, pattern) for pattern in settings.modules)]
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    for name in chosen:
+        parent, _, attribute = name.rpartition(".")
+        adapter = LoraLinear(linears[name], settings.rank, settings.scale, settings.dropout)
+        setattr(model.get_submodule(parent), attribute, adapter)
+        if generator is not None:
+            nn.init.kaiming_uniform_(adapter.lora_a, a=math.sqrt(5), generator=generator)
+            nn.init.zeros_(adapter.lora_b)
+    return chosen
+
+
+def is_adapter(name: str) -> bool:
+    """Whether a parameter of this name belongs to an adapter.
+
+    >>> is_adapter("decoder.layers.0.attention.query.lora_a"), is_adapter("decoder.layers.0.attention.query.weight")
+    (True, False)
+    """
+    return name.endswith((f".{A}", f".{B}"))
+
+
+def merge_weights(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
+    """Return the weights of a plain model: W + scale B A in the place of W, A and B.
+
+    Args:
+        weights: Weights of a model with adapters; they are not changed.
+        scale: The scale of the adapters.
+    """
+    merged = {name: tensor for name, tensor in weights.items() if not is_adapter(name)}
+    for name, a in weights.items():
+        if name.endswith(f".{A}"):
+            base = f"{name.removesuffix(A)}weight"
+            b = weights[f"{name.removesuffix(A)}{B}"]
+            merged[base] = torch.addmm(merged[base], b.to(merged[base]), a.to(merged[base]), alpha=scale)
+    return merged
+
+
+def find_scale(model: nn.Module) -> float:
+    """Return the scale of a model's adapters; 0 if it has none."""
+    return next((module.scale for module in model.modules() if isinstance(module, LoraLinear)), 0.0)
+
+
+def _base_name(name: str) -> str:
+    """Return the name of the parameter that a tensor of an adapter changes."""
+    return f"{name.rpartition('.')[0]}.weight" if is_adapter(name) else name
+
+
+class AdapterSet:
+    """Several adapters beside one model, one of which is active at a time.
+
+        adapters = AdapterSet(model)
+        adapters.add("news", tensors, scale)
+        with adapters.active("news"):
+            model(...)
+
+    A block merges the adapter into the weights, so that the model runs as fast as without one, and restores the weights
+    bit for bit afterwards, from a copy of the matrices that adapters change.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._parameters = dict(model.named_parameters())
+        self._originals: dict[str, Tensor] = {}  # of the matrices that an adapter changes
+        self._adapters: dict[str, tuple[dict[str, Tensor], float]] = {}  # factors and scale, by name
+        self._current: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the adapters."""
+        return list(self._adapters)
+
+    def add(self, name: str, tensors: Mapping[str, Tensor], scale: float) -> None:
+        """Add an adapter: its tensors `....lora_a` and `....lora_b` with their scale, and whole tensors, as of a head.
+
+        Raises:
+            RegardError: If a tensor has no place in the model, or another shape.
+        """
+        for key, tensor in tensors.items():
+            base = self._parameters.get(_base_name(key))
+            side = 1 if key.endswith(f".{A}") else 0
+            has_shape = base is not None and (
+                tensor.dim() == 2 and base.size(side) == tensor.size(side)
+                if is_adapter(key)
+                else base.shape == tensor.shape
+            )
+            if not has_shape:
+                what = f"The adapter does not fit the model, which has no place for {key} {tuple(tensor.shape)}."
+                raise RegardError(what, fix="Use the adapter with the model that it was trained for.")
+        for key in tensors:
+            base_name = _base_name(key)
+            self._originals.setdefault(base_name, self._parameters[base_name].detach().clone())
+        self._adapters[name] = (dict(tensors), scale)
+
+    @contextmanager
+    def active(self, name: str | None) -> Iterator[None]:
+        """Use an adapter inside the block; None uses the model as it is."""
+        if name is not None and name not in self._adapters:
+            fix = f"The model has: {', '.join(self._adapters) or 'none'}."
+            raise RegardError(f"There is no adapter '{name}'.", fix=fix)
+        previous = self._current
+        self._set(name)
+        try:
+            yield
+        finally:
+            self._set(previous)
+
+    @torch.no_grad()
+    def _set(self, name: str | None) -> None:
+        if name == self._current:
+            return
+        tensors, scale = ({}, 0.0) if name is None else self._adapters[name]
+        weights = merge_weights({**self._originals, **tensors}, scale)
+        for key, weight in weights.items():
+            self._parameters[key].copy_(weight)
+        self._current = name

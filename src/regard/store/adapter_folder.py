@@ -1,0 +1,73 @@
+"""The adapter folder: what LoRA trained, without the weights of the model that it belongs to.
+
+adapter.toml          rank, scale and modules; the parent and the sha256 of its weights
+adapter.safetensors   the factors, and a head that was trained with them
+manifest.json         size and sha256 of both files
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from regard.base import limits
+from regard.base.errors import RegardError
+from regard.base.files import create_folder, verify
+from regard.config.toml_file import SettingsFile
+from regard.config.tuning import AdapterFile
+from regard.lora import AdapterSet
+from regard.store.export_folder import hash_of_weights
+from regard.store.model_folder import WEIGHTS, find_model
+from regard.store.weights import load_tensors, save_tensors
+
+SETTINGS, TENSORS, FOLDER = "adapter.toml", "adapter.safetensors", "adapter"
+ADAPTER_FILES: SettingsFile[AdapterFile] = SettingsFile(AdapterFile)
+
+
+@dataclass(frozen=True)
+class StoredAdapter:
+    """An adapter read from a folder."""
+
+    settings: AdapterFile
+    tensors: dict[str, Tensor]
+
+
+def write_adapter(path: Path, settings: AdapterFile, tensors: Mapping[str, Tensor]) -> None:
+    """Write an adapter folder atomically; an older one is replaced."""
+    with create_folder(path, replace=True) as folder:
+        ADAPTER_FILES.save(settings, folder / SETTINGS)
+        save_tensors(tensors, folder / TENSORS)
+
+
+def read_adapter(path: Path) -> StoredAdapter:
+    """Read an adapter folder (for the folder of a run: its adapter), verified against its manifest.
+
+    Raises:
+        DamagedError: If a file does not match the manifest.
+        RegardError: If the folder holds no adapter.
+    """
+    folder = path if (path / SETTINGS).is_file() else path / FOLDER
+    if not (folder / SETTINGS).is_file():
+        fix = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
+        raise RegardError("There is no adapter here.", where=str(path), fix=fix)
+    verify(folder, max_bytes=limits.DOCUMENT, size_only=(TENSORS,))
+    settings = ADAPTER_FILES.load(folder / SETTINGS)
+    verify(folder)
+    return StoredAdapter(settings, load_tensors(folder / TENSORS))
+
+
+def load_adapters(model: nn.Module, model_folder: Path, folders: Mapping[str, Path]) -> AdapterSet:
+    """Read several adapters of one model, by name.
+
+    Raises:
+        RegardError: If an adapter was trained for other weights.
+    """
+    adapters, sha256 = AdapterSet(model), hash_of_weights(find_model(model_folder), WEIGHTS)
+    for name, folder in folders.items():
+        stored = read_adapter(folder)
+        if stored.settings.parent_sha256 != sha256:
+            what = f"The adapter belongs to other weights than those of {model_folder}."
+            raise RegardError(what, where=str(folder), fix=f"Load it with its parent, {stored.settings.parent}.")
+        adapters.add(name, stored.tensors, stored.settings.lora.scale)
+    return adapters
