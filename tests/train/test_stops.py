@@ -11,7 +11,7 @@ from tests.train.runs import TASKS
 from tests.train.stops import EARLY
 
 ROOT = Path(__file__).parents[2]
-STOPS = 20  # of each kind of run, in two runs
+STOPS = 8  # of each kind of run, in two runs; `python -m tests.train.stops` makes more
 
 
 @pytest.mark.parametrize("task", [*TASKS, EARLY])
