@@ -182,8 +182,8 @@ def divide(count: int, parts: int = THUMBNAIL_SIZE) -> list[int]:
 
 def shrink(weights: NDArray[np.float32], row_edges: list[int], column_edges: list[int]) -> NDArray[np.float32]:
     """Shrink a map (rows, columns) to the maxima of its parts: averages would make sparse maps blank."""
-    if len(row_edges) <= weights.shape[0]:  # rows first: their maxima are vectorised, and leave less for the columns
-        weights = np.stack([weights[start:end].max(axis=0) for start, end in pairwise(row_edges)])
-    if len(column_edges) <= weights.shape[1]:
+    if len(column_edges) <= weights.shape[1]:  # columns first: they are contiguous, and leave little for the rows
         weights = np.maximum.reduceat(weights, column_edges[:-1], axis=1)
+    if len(row_edges) <= weights.shape[0]:
+        weights = np.maximum.reduceat(weights, row_edges[:-1], axis=0)
     return weights
