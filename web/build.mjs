@@ -1,4 +1,4 @@
-// Bundle the pages: of `regard look` (app.js) and of `regard export --to web` (run/).
+// Bundle the pages: of `regard look` (app.js), of `regard export --to web` (run/) and of `regard serve` (serve/).
 // With --check: compare the committed files with a rebuild.
 import { build } from "esbuild";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
@@ -10,8 +10,9 @@ const package_ = join(here, "../src/regard");
 const shared = { absWorkingDir: here, bundle: true, minify: true, target: "es2022", charset: "utf8", write: false };
 
 async function bundle(entry, format, limit, note) {
-  const banner = { js: `/* ${note} */` };
-  const options = { entryPoints: [entry], format, banner, legalComments: "none", loader: { ".css": "text" } };
+  const banner = { [entry.endsWith(".css") ? "css" : "js"]: `/* ${note} */` };
+  const loader = { ".css": entry.endsWith(".css") ? "css" : "text" };
+  const options = { entryPoints: [entry], format, banner, legalComments: "none", loader };
   const { contents } = (await build({ ...shared, ...options })).outputFiles[0];
   if (contents.length > limit) fail(`${entry}: the bundle has ${contents.length} bytes, more than ${limit}.`);
   return contents;
@@ -23,12 +24,17 @@ const look = await bundle(
   120 * 1024,
   "Regard look. Sources: web/. Contains d3-shape and d3-path, ISC licence, (c) Mike Bostock.",
 );
-// This bundle stands inside a <script> element of saved pages.
-if (/<\/script|<!--/i.test(new TextDecoder().decode(look)))
-  fail("The bundle contains </script or <!--: it would end the page's script element.");
+const served = "Regard, page of the server. Sources: web/serve/.";
+const serve = await bundle("serve/page.ts", "iife", 24 * 1024, served);
+// These bundles stand inside a <script> element.
+for (const script of [look, serve])
+  if (/<\/script|<!--/i.test(new TextDecoder().decode(script)))
+    fail("The bundle contains </script or <!--: it would end the page's script element.");
 const note = "Regard, page of an exported model. Sources: web/run/.";
 const outputs = {
   "look/static/app.js": look,
+  "serve/static/page.js": serve,
+  "serve/static/page.css": await bundle("serve/style.css", undefined, 8 * 1024, served),
   "exchange/web/static/page.js": await bundle("run/page.ts", "esm", 24 * 1024, note),
   "exchange/web/static/worker.js": await bundle("run/worker.ts", "esm", 24 * 1024, note),
   "exchange/web/static/service.js": await bundle("run/service.ts", "iife", 4 * 1024, note),

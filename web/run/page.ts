@@ -1,6 +1,8 @@
 // The page of an exported model: translate, continue or classify text in the browser; no text leaves the device.
 
 import { fill, h } from "../dom.ts";
+import { makeGenerator } from "../generator.ts";
+import { nameLanguage } from "../languages.ts";
 import type { Description } from "./model.ts";
 import type { Answer, Request } from "./worker.ts";
 
@@ -122,36 +124,10 @@ function showTranslator({ languages, language_tags: tags }: Description): Node[]
 }
 
 function showGenerator(): Node[] {
-  const input = h("textarea", { "aria-label": "Prompt", placeholder: "Begin a text", spellcheck: "false" });
-  const output = h("div", { class: "output", "aria-live": "polite", tabindex: "0", "aria-label": "Continuation" });
-  const temperature = h("input", { type: "range", min: "0", max: "1.5", step: "0.1", value: "0.8" });
-  const shown = h("output", {}, "0.8");
-  temperature.addEventListener("input", () => (shown.textContent = Number(temperature.value).toFixed(1)));
-  const speed = h("p", { class: "small", "aria-live": "polite" });
-  const start = h("button", { type: "button", class: "primary", onclick: () => void generate() }, "Continue");
-  const stop = h("button", { type: "button", disabled: true, onclick: () => send({ kind: "stop" }) }, "Stop");
-
-  async function generate(): Promise<void> {
-    const prompt = input.value;
-    const continuation = h("span", { class: "new" });
-    fill(output, prompt, continuation);
-    start.disabled = !(stop.disabled = false);
-    let tokens = 0;
-    const request = { kind: "generate", prompt, maxTokens: 200, temperature: Number(temperature.value), top_p: 0.95 };
-    const [, seconds] = await ask(request, (text) => {
-      tokens++;
-      continuation.append(text);
-    });
-    start.disabled = !(stop.disabled = true);
-    speed.textContent = `${tokens} tokens in ${seconds.toFixed(2)} s`;
-  }
-
-  return [
-    h("section", {}, h("h2", {}, "Prompt"), input),
-    h("div", { class: "row" }, start, stop, h("label", { class: "small" }, "Temperature ", temperature, " ", shown)),
-    h("section", {}, h("h2", {}, "Text"), output),
-    speed,
-  ];
+  return makeGenerator({
+    generate: async (request, part) => void (await ask({ kind: "generate", ...request }, part)),
+    stop: () => send({ kind: "stop" }),
+  });
 }
 
 function showClassifier({ labels }: Description): Node[] {
@@ -186,15 +162,6 @@ let timer = 0;
 function later(callback: () => unknown): void {
   clearTimeout(timer);
   timer = window.setTimeout(callback, 250);
-}
-
-function nameLanguage(code: string): string {
-  try {
-    const name = new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code;
-    return name[0].toUpperCase() + name.slice(1);
-  } catch {
-    return code;
-  }
 }
 
 function makeFooter(): HTMLElement {

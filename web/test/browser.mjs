@@ -130,4 +130,21 @@ export function decode(blob) {
   return new Uint8Array(inflateSync(Buffer.from(blob.data, "base64")));
 }
 
+/** Texts of a stranger. */
+export const HOSTILE = [
+  "</script><script>alert(1)</script>",
+  "<img src=https://example.org/x onerror=alert(2)>",
+  "\u202egnirts\u2066",
+  "שלום",
+  "👩‍👩‍👧‍👦",
+  "\u0000\u0007\n\t",
+  "x".repeat(5000),
+  "Z̴̡̧̛a̵l̶g̷o̸".repeat(50),
+  "constructor",
+  "__proto__",
+];
+
+// All rules run; only what is not reported is left out of the work: passes in detail, and a selector of every element.
+export const AXE = { resultTypes: ["violations"], selectors: false };
+
 export const SIZES = [1280, 400].flatMap((width) => ["light", "dark"].map((scheme) => ({ width, scheme })));

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.version import __version__
-from regard.serve import libretranslate, openai
+from regard.serve import libretranslate, openai, page
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
 from regard.serve.security import Guard
 from regard.serve.settings import LOCAL_NAMES, ServeSettings, read_keys
@@ -37,6 +37,7 @@ def make_app(settings: ServeSettings) -> App:
         title="Regard", version=__version__, description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     app.state.server = state
+    app.include_router(page.make_router())
     app.include_router(libretranslate.make_router(state))
     app.include_router(openai.make_router(state))
     _add_operations(app, state)

@@ -1,0 +1,302 @@
+// The view of a translation model: type, see the translation grow, point at words, choose other ones, translate files.
+
+import { checkbox, fill, h, select } from "../dom.ts";
+import { nameLanguage } from "../languages.ts";
+import { splitSentences } from "../run/sentences.ts";
+import { makeAlternatives } from "./alternatives.ts";
+import { RequestError, request, stream, type Model } from "./api.ts";
+import { makeFileRow } from "./files.ts";
+import { findWords, readSentence, readWords, type Sentence, type Word } from "./words.ts";
+
+const MAX_CHARACTERS = 20_000;
+const BEAM_SIZE = 5;
+const CHUNK = { sentences: 16, characters: 3000 }; // of one request, far below the limits of a server
+const DETAILS = { tokens: true, confidence: true, alignment: true };
+
+/** A sentence of the source, where it begins, and its translation, once there is one. */
+interface Part {
+  source: string;
+  space: string;
+  start: number;
+  /** What has arrived so far. */
+  text: string;
+  words: Word[] | null;
+}
+
+/** Return the elements of the view. */
+export function makeTranslator(model: Model): Node[] {
+  const known = new Map<string, Sentence>(); // sentences that were translated; typing on costs one sentence only
+  let parts: Part[] = [];
+  let controller = new AbortController();
+  let beamSize = 1;
+  let target = model.languages.length === 2 ? model.languages[1] : (model.languages.at(-1) ?? "");
+
+  const marks = h("div", { class: "marks", dir: "auto", "aria-hidden": "true" });
+  const input = h("textarea", {
+    "aria-label": "Text to translate",
+    placeholder: "Type or paste a text",
+    spellcheck: "false",
+    dir: "auto",
+    maxlength: String(MAX_CHARACTERS),
+    lang: model.languages[0],
+    oninput: () => {
+      mark([]);
+      clearTimeout(timer);
+      timer = window.setTimeout(translate, 250);
+    },
+    onclick: () => markTarget(input.selectionStart),
+    onkeyup: () => markTarget(input.selectionStart),
+  });
+  const output = h("div", { class: "output", role: "group", dir: "auto", "aria-label": "Translation" });
+  const readout = h("p", { class: "readout", role: "status" });
+  const copy = h("button", { type: "button", onclick: () => void copyText() }, "Copy");
+  const card = h("div", { class: "card", hidden: true });
+  let timer = 0;
+
+  const options = (): Record<string, unknown> => ({ model: model.id, target, beam_size: beamSize });
+  const key = (source: string) => JSON.stringify([target, beamSize, source]);
+
+  /** Translate what is new in the text. */
+  async function translate(): Promise<void> {
+    controller.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    let start = 0;
+    parts = splitSentences(input.value).map(([source, space]) => {
+      const sentence = known.get(key(source));
+      const part = { source, space, start, text: sentence?.text ?? "", words: sentence ? readWords(sentence) : null };
+      start += source.length + space.length;
+      return part;
+    });
+    card.hidden = true;
+    draw();
+    const missing = parts.filter((part) => part.words === null && part.source.trim());
+    const startTime = performance.now();
+    readout.textContent = missing.length ? "Translating …" : invite();
+    try {
+      const problems = new Set<string>();
+      for (const chunk of divide(missing)) await tryChunk(chunk, signal, problems);
+      if (problems.size) readout.textContent = [...problems].join(" ");
+      else if (missing.length) {
+        const words = missing.reduce((sum, part) => sum + (part.words?.length ?? 0), 0);
+        readout.textContent = `${count(words, "word")} in ${((performance.now() - startTime) / 1000).toFixed(2)} s. ${invite()}`;
+      }
+    } catch (error) {
+      if (!signal.aborted) readout.textContent = (error as Error).message;
+    }
+  }
+
+  /** Translate a chunk; if the server refuses it, sentence by sentence: one that is too long must not stop the others. */
+  async function tryChunk(chunk: Part[], signal: AbortSignal, problems: Set<string>): Promise<void> {
+    try {
+      await translateChunk(chunk, signal);
+    } catch (error) {
+      if (!(error instanceof RequestError && [413, 422].includes(error.status))) throw error;
+      if (chunk.length === 1) {
+        problems.add(error.message);
+        chunk[0].text = chunk[0].source; // what cannot be translated stays
+        draw();
+      } else for (const part of chunk) await tryChunk([part], signal, problems);
+    }
+  }
+
+  /** Show the texts as they grow, then ask for what the server knows about their words. */
+  async function translateChunk(chunk: Part[], signal: AbortSignal): Promise<void> {
+    const q = chunk.map((part) => part.source);
+    for (const part of chunk) part.text = "";
+    if (beamSize === 1)
+      await stream(
+        "translate",
+        { q, ...options(), stream: true },
+        ({ index, text }) => {
+          chunk[index].text += text;
+          draw();
+        },
+        signal,
+      );
+    const answer = await (await request("translate", { q, ...options(), ...DETAILS }, signal)).json();
+    chunk.forEach((part, i) => keep(part, readSentence(answer, i)));
+    draw();
+  }
+
+  function keep(part: Part, sentence: Sentence): void {
+    known.set(key(part.source), sentence);
+    part.text = sentence.text;
+    part.words = readWords(sentence);
+  }
+
+  function draw(): void {
+    const focused = [...output.querySelectorAll(".word")].indexOf(document.activeElement as Element);
+    fill(output, ...parts.flatMap((part) => [...drawPart(part), part.space]));
+    const words = output.querySelectorAll<HTMLElement>(".word");
+    words[Math.max(0, focused)]?.setAttribute("tabindex", "0");
+    if (focused >= 0) words[Math.min(focused, words.length - 1)]?.focus();
+    copy.disabled = !output.textContent;
+  }
+
+  function drawPart(part: Part): (Node | string)[] {
+    if (part.words === null) return [h("span", { class: "growing" }, part.text || (part.source.trim() ? "…" : ""))];
+    const nodes: (Node | string)[] = [];
+    let end = 0;
+    for (const word of part.words) {
+      const element: HTMLElement = h(
+        "span",
+        {
+          class: word.confidence !== null && word.confidence < 0.5 ? "word unsure" : "word",
+          role: "button",
+          tabindex: "-1",
+          onpointerenter: () => point(part, word, element),
+          onpointerleave: () => document.activeElement !== element && mark([]),
+          onfocus: () => point(part, word, element),
+          onclick: () => open(part, word, element),
+          onkeydown: (event) => move(event, element),
+        },
+        word.text,
+      );
+      tint(element, word.confidence ?? 1);
+      nodes.push(part.text.slice(end, word.start), element);
+      end = word.start + word.text.length;
+    }
+    return [...nodes, part.text.slice(end)];
+  }
+
+  /** Say what is known about a word, and mark the source words that it comes from. */
+  function point(part: Part, word: Word, element: HTMLElement): void {
+    const ranges = findWords(part.source);
+    const sources = word.sources.filter((source) => source < ranges.length);
+    mark(sources.map((source) => ranges[source].map((position) => position + part.start) as [number, number]));
+    setTabStop(element);
+    const from = sources.map((source) => `“${part.source.slice(...ranges[source])}”`).join(", ");
+    const sure = word.confidence === null ? "" : `, confidence ${word.confidence.toFixed(2)}`;
+    readout.textContent = `“${word.text}”${from ? ` from ${from}` : ""}${sure}. Click it for other words.`;
+  }
+
+  /** Mark ranges of the source. */
+  function mark(ranges: [number, number][]): void {
+    const text = input.value;
+    const nodes: (Node | string)[] = [];
+    let end = 0;
+    for (const [start, stop] of ranges.sort((a, b) => a[0] - b[0])) {
+      nodes.push(text.slice(end, start), h("mark", {}, text.slice(start, stop)));
+      end = stop;
+    }
+    fill(marks, ...nodes, text.slice(end) + "\n");
+  }
+
+  /** Mark the words of the translation that come from the source word at the caret. */
+  function markTarget(caret: number): void {
+    const part = parts.find(({ start, source }) => start <= caret && caret <= start + source.length);
+    const index = part
+      ? findWords(part.source).findIndex(([from, to]) => from <= caret - part.start && caret - part.start <= to)
+      : -1;
+    const words = parts.flatMap((other) =>
+      (other.words ?? []).map((word) => other === part && word.sources.includes(index)),
+    );
+    output.querySelectorAll(".word").forEach((element, i) => element.classList.toggle("linked", words[i] ?? false));
+  }
+
+  function setTabStop(element: HTMLElement): void {
+    output.querySelector('.word[tabindex="0"]')?.setAttribute("tabindex", "-1");
+    element.setAttribute("tabindex", "0");
+  }
+
+  function move(event: KeyboardEvent, element: HTMLElement): void {
+    const words = [...output.querySelectorAll<HTMLElement>(".word")];
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step) words[words.indexOf(element) + step]?.focus();
+    else if (event.key === "Enter" || event.key === " ") element.click();
+    else if (event.key === "Escape") card.hidden = true;
+    else return;
+    event.preventDefault();
+  }
+
+  function open(part: Part, word: Word, element: HTMLElement): void {
+    output.querySelector(".chosen")?.classList.remove("chosen");
+    element.classList.add("chosen");
+    void makeAlternatives(card, { source: part.source, text: part.text, word, options: options() }, (sentence) => {
+      keep(part, sentence);
+      draw();
+      card.hidden = true;
+      readout.textContent = "The sentence was changed.";
+    });
+  }
+
+  function invite(): string {
+    return parts.some((part) => part.words?.length) ? "Point at a word, or click it for other words." : "";
+  }
+
+  async function copyText(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(output.textContent!);
+      readout.textContent = "Copied.";
+    } catch {
+      getSelection()?.selectAllChildren(output); // without https a page may not write to the clipboard
+      readout.textContent = "The translation is selected: copy it with Ctrl+C.";
+    }
+  }
+
+  const [from, to] = model.languages.map(nameLanguage);
+  const targets = model.languages.map((code): [string, string] => [code, nameLanguage(code)]);
+  const list = select("Into ", targets, target, (code) => {
+    target = code;
+    void translate();
+  });
+  mark([]);
+  draw();
+  return [
+    h(
+      "div",
+      { class: "pair" },
+      h(
+        "section",
+        {},
+        h("h2", {}, model.languages.length === 2 ? from : "Text"),
+        h("div", { class: "source" }, marks, input),
+      ),
+      h("section", {}, h("h2", {}, model.languages.length > 2 ? list : (to ?? "Translation")), output),
+    ),
+    h(
+      "div",
+      { class: "row" },
+      readout,
+      checkbox("Beam search: better, slower", false, (checked) => {
+        beamSize = checked ? BEAM_SIZE : 1;
+        void translate();
+      }),
+      copy,
+    ),
+    card,
+    h(
+      "p",
+      { class: "small key" },
+      "Confidence in a word: ",
+      ...[0.9, 0.6, 0.3, 0.1].map((confidence) => {
+        const sample = h("span", { class: confidence < 0.5 ? "word unsure" : "word" }, confidence.toFixed(1));
+        tint(sample, confidence);
+        return sample;
+      }),
+    ),
+    makeFileRow(() => ({ model: model.id, target })),
+  ];
+}
+
+function divide(parts: Part[]): Part[][] {
+  const chunks: Part[][] = [];
+  let characters = Infinity;
+  for (const part of parts) {
+    if (characters + part.source.length > CHUNK.characters || chunks.at(-1)!.length >= CHUNK.sentences) {
+      chunks.push([]);
+      characters = 0;
+    }
+    chunks.at(-1)!.push(part);
+    characters += part.source.length;
+  }
+  return chunks;
+}
+
+/** Colour a word: the less sure, the stronger. Even sure words of a trained model have a probability of about 0.9. */
+function tint(element: HTMLElement, confidence: number): void {
+  element.style.setProperty("--doubt", `${Math.round(60 * Math.max(0, 1 - confidence / 0.9))}%`);
+}
+
+const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,272 @@
+// The page at `/` of a real `regard serve` with keys and two small models.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { AXE, HOSTILE, launch } from "./browser.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SOURCE = "Two young men are outside near many bushes.";
+const TARGET = "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.";
+const KEY = "page-test-key";
+const authorization = `Basic ${Buffer.from(`page:${KEY}`).toString("base64")}`;
+const folder = mkdtempSync(join(tmpdir(), "serve-"));
+let browser, server, url, context, page;
+const problems = [];
+
+before(async () => {
+  const port = await findPort();
+  url = `http://127.0.0.1:${port}/`;
+  const environment = { ...process.env, PYTHONPATH: `${join(root, "src")}:${root}`, OMP_NUM_THREADS: "1" };
+  const program = fileURLToPath(new URL("serve_models.py", import.meta.url));
+  server = spawn(process.env.PYTHON ?? "python", [program, folder, String(port)], { env: environment });
+  let log = "";
+  for (const output of [server.stdout, server.stderr]) output.on("data", (text) => (log += text));
+  browser = await launch();
+  while ((await ask("ready").catch(() => null))?.status !== 200) {
+    assert.equal(server.exitCode, null, log);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  context = await browser.newContext({ httpCredentials: { username: "", password: KEY } });
+  await context.addInitScript({ content: axe });
+  page = await context.newPage();
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) problems.push(request.url());
+  });
+});
+
+after(async () => {
+  await context?.close();
+  await browser?.close();
+  server?.kill();
+  await new Promise((resolve) => (server && server.exitCode === null ? server.once("exit", resolve) : resolve()));
+  rmSync(folder, { recursive: true });
+});
+
+function findPort() {
+  const probe = createServer();
+  return new Promise((resolve) =>
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    }),
+  );
+}
+
+const ask = (path, body) =>
+  fetch(url + path, {
+    headers: { authorization, "content-type": "application/json" },
+    ...(body && { method: "POST", body: JSON.stringify(body) }),
+  });
+
+const input = () => page.getByLabel("Text to translate");
+const output = () => page.locator(".output");
+const readout = () => page.locator(".readout").textContent();
+const word = (text) => page.locator(".output .word", { hasText: text }).first();
+const translated = () =>
+  page.waitForFunction(() => / in \d+\.\d\d s/.test(document.querySelector(".readout").textContent));
+
+async function openPage({ width = 1280, scheme = "light" } = {}) {
+  await page.setViewportSize({ width, height: 800 });
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.goto(url);
+  await page.waitForSelector("textarea");
+}
+
+async function translate(text) {
+  await input().fill(text);
+  await translated();
+}
+
+const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+test("without its key the page is not shown, and with it no other site can frame it", async () => {
+  const refused = await fetch(url);
+  assert.equal(refused.status, 401);
+  assert.match(refused.headers.get("www-authenticate"), /^Basic /);
+  const policy = (await ask("")).headers.get("content-security-policy");
+  assert.match(policy, /^default-src 'none'; script-src 'sha256-[^ ]+'; style-src 'sha256-[^ ]+'; connect-src 'self';/);
+  assert.match(policy, /frame-ancestors 'none'/);
+});
+
+test("a translation streams, and its words carry confidence and alignment", async () => {
+  await openPage();
+  await page.evaluate(() => {
+    window.seen = new Set();
+    const output = document.querySelector(".output");
+    new MutationObserver(() => window.seen.add(output.textContent)).observe(output, { childList: true, subtree: true });
+  });
+  await translate(SOURCE);
+  assert.equal(await output().textContent(), TARGET);
+  const seen = (await page.evaluate(() => [...window.seen])).filter((text) => text !== "…");
+  assert.ok(seen.length > 3, `${seen.length} states`);
+  assert.ok(
+    seen.every((text) => TARGET.startsWith(text)),
+    seen.join("|"),
+  );
+  const details = { tokens: true, confidence: true, alignment: true };
+  const answer = await (await ask("translate", { q: SOURCE, beam_size: 1, ...details })).json();
+  const words = TARGET.split(" ");
+  assert.deepEqual(await page.locator(".output .word").allTextContents(), words);
+  const spelled = answer.tokens[0].join(""); // letters of two bytes are two tokens: the words chosen here have none
+  for (const text of ["Zwei", "junge", "Freien", "vieler"]) {
+    await word(text).hover();
+    const index = words.indexOf(text);
+    const sources = answer.alignment
+      .filter(([, target]) => target === index)
+      .map(([source]) => SOURCE.split(" ")[source]);
+    assert.deepEqual(await page.locator(".marks mark").allTextContents(), sources);
+    let end = 0;
+    const from = spelled.indexOf(text);
+    const confidence = answer.tokens[0].reduce((product, token, i) => {
+      end += token.length;
+      return end > from && end <= from + text.length && token ? product * answer.confidence[0][i] : product;
+    }, 1);
+    const said = await readout();
+    assert.ok(said.startsWith(`“${text}” from “${sources[0]}”, confidence ${confidence.toFixed(2)}`), said);
+  }
+  await word("Männer").hover();
+  assert.match(await readout(), /^“Männer” from “[a-z.]+”, confidence [01]\.\d\d\./i);
+  assert.deepEqual(problems, []);
+});
+
+test("only a new sentence is translated when a text grows", async () => {
+  await openPage();
+  await translate(SOURCE);
+  const asked = [];
+  const listen = (request) => request.url().endsWith("translate") && asked.push(request.postDataJSON().q);
+  page.on("request", listen);
+  await input().fill(`${SOURCE} A little girl climbs into a wooden playhouse.`);
+  await page.waitForFunction(() => document.querySelector(".output").textContent.endsWith("Spielhaus aus Holz."));
+  await translated();
+  page.off("request", listen);
+  assert.deepEqual(asked, Array(2).fill(["A little girl climbs into a wooden playhouse."]));
+});
+
+test("a click on a word offers others, by pointer and by keys", async () => {
+  await openPage();
+  await translate(SOURCE);
+  await word("Männer").click();
+  await page.waitForSelector(".alternatives button");
+  assert.equal(await page.locator(".card h2").textContent(), "Instead of “Männer”");
+  const first = page.locator(".alternatives button").first();
+  const name = await first.locator("strong").textContent();
+  assert.notEqual(name, "Männer");
+  const rest = (await first.textContent()).split(name).slice(1).join(name);
+  await first.click();
+  const expected = `Zwei junge weiße ${name}${rest}`;
+  await page.waitForFunction((text) => document.querySelector(".output").textContent === text, expected);
+  await page.locator('.output .word[tabindex="0"]').focus();
+  await page.keyboard.press("ArrowRight");
+  const focused = await page.evaluate(() => document.activeElement.textContent);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction((text) => document.querySelector(".card").textContent.includes(text), focused.slice(0, 3));
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".card").isVisible(), false);
+  assert.deepEqual(problems, []);
+});
+
+test("the caret in the source marks the words of the translation", async () => {
+  await openPage();
+  await translate(SOURCE);
+  const { alignment } = await (await ask("translate", { q: SOURCE, beam_size: 1, alignment: true })).json();
+  const [[source, target]] = alignment;
+  await input().evaluate(
+    (element, at) => element.setSelectionRange(at, at),
+    SOURCE.indexOf(SOURCE.split(" ")[source]) + 1,
+  );
+  await page.keyboard.press("Shift");
+  assert.ok((await page.locator(".word.linked").allTextContents()).includes(TARGET.split(" ")[target]));
+});
+
+test("a file comes back with its structure", async () => {
+  await openPage();
+  const lines = ["1", "00:00:01,000 --> 00:00:02,500", SOURCE, "", "2", "00:00:03,000 --> 00:00:04,000", SOURCE, ""];
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.setInputFiles("#file", { name: "a film.srt", mimeType: "text/plain", buffer: Buffer.from(lines.join("\n")) }),
+  ]);
+  assert.equal(download.suggestedFilename(), "a film.translated.srt");
+  const text = Buffer.concat(await (await download.createReadStream()).toArray()).toString("utf8");
+  assert.deepEqual(
+    text.split("\n"),
+    lines.map((line) => (line === SOURCE ? TARGET : line)),
+  );
+  await page.setInputFiles("#file", { name: "x.exe", mimeType: "text/plain", buffer: Buffer.from("x") });
+  await page.waitForFunction(() => document.querySelector(".file p").textContent.includes("cannot be translated"));
+  problems.length = 0; // the browser itself reports the answer 422
+});
+
+test("a language model continues a text, and stops", async () => {
+  await openPage();
+  await page.getByLabel("Model").selectOption("writer");
+  await page.getByLabel("Prompt").fill("Two young");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.waitForFunction(() => document.querySelector(".new").textContent.length > 3);
+  const stop = page.getByRole("button", { name: "Stop" });
+  if (await stop.isEnabled()) await stop.click();
+  await page.waitForFunction(() => / tokens in /.test(document.querySelector("main > p").textContent));
+  assert.ok((await output().textContent()).startsWith("Two young"));
+  assert.equal(await stop.isEnabled(), false);
+  assert.deepEqual(problems, []);
+});
+
+test("hostile text does nothing, and the page fits 400 px", async () => {
+  await openPage({ width: 400 });
+  await input().fill(`${HOSTILE.join(".\n")}. ${SOURCE}`);
+  await page.waitForFunction(() => !/^$|^Translating/.test(document.querySelector(".readout").textContent));
+  // A sentence that is too long for the server stays as it is; the others are translated.
+  assert.ok((await output().textContent()).includes("x".repeat(5000)), await readout());
+  assert.match(await readout(), /token|character/);
+  assert.ok((await output().textContent()).endsWith(TARGET));
+  problems.length = 0; // the browser itself reports the answer 422
+  await page.locator(".output .word").last().click();
+  await page.waitForFunction(() => !document.querySelector(".card").textContent.endsWith("…"));
+  assert.equal(await page.locator("main script, main img").count(), 0);
+  assert.ok((await overflow()) <= 0);
+  assert.deepEqual(problems, []);
+});
+
+test("the page follows its window", async () => {
+  await openPage();
+  await translate(SOURCE);
+  const place = async () => [await page.locator(".source").boundingBox(), await output().boundingBox()];
+  let [left, right] = await place();
+  assert.ok(right.x > left.x + left.width && Math.abs(right.y - left.y) < 40);
+  await page.setViewportSize({ width: 400, height: 800 });
+  [left, right] = await place();
+  assert.ok(right.y > left.y + left.height && (await overflow()) <= 0);
+});
+
+for (const { width, scheme } of [
+  { width: 1280, scheme: "light" },
+  { width: 400, scheme: "dark" },
+])
+  test(`axe-core finds nothing serious at ${width} px, ${scheme}`, async () => {
+    await openPage({ width, scheme });
+    await translate(SOURCE);
+    await word("Männer").click();
+    await page.waitForSelector(".alternatives button");
+    const views = [await page.evaluate((options) => window.axe.run(options), AXE)];
+    await page.getByLabel("Model").selectOption("writer");
+    views.push(await page.evaluate((options) => window.axe.run(options), AXE));
+    const serious = views.flatMap(({ violations }) =>
+      violations.filter((item) => ["serious", "critical"].includes(item.impact)),
+    );
+    assert.deepEqual(
+      serious.map((item) => `${item.id} ${item.nodes[0].html}`),
+      [],
+    );
+  });
