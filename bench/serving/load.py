@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 HEADER_END = b"\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Client(asyncio.Protocol):
@@ -34,7 +35,7 @@ class Client(asyncio.Protocol):
         """Collect the answer; send the next request when it is complete."""
         self.buffer += data
         head, separator, body = self.buffer.partition(HEADER_END)
-        if not separator or len(body) < _content_length(head):
+        if not separator or not _is_complete(head.lower(), body):
             return
         self.latencies.append(1000 * (time.perf_counter() - self.start))
         if not head.startswith(b"HTTP/1.1 200"):
@@ -57,11 +58,11 @@ class Client(asyncio.Protocol):
         self.transport.write(request)
 
 
-def _content_length(head: bytes) -> int:
-    for line in head.lower().split(b"\r\n"):
+def _is_complete(head: bytes, body: bytes) -> bool:
+    for line in head.split(b"\r\n"):
         if line.startswith(b"content-length:"):
-            return int(line.partition(b":")[2])
-    raise ValueError(f"an answer without content-length: {head!r}")
+            return len(body) >= int(line.partition(b":")[2])
+    return body.endswith(LAST_CHUNK)
 
 
 async def run(job: dict[str, Any]) -> dict[str, Any]:

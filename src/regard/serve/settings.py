@@ -59,7 +59,7 @@ class Queue(_Table):
     """Texts that wait for one model; more are answered with 429."""
     batch_tokens: PositiveInt = 8192
     """Token budget of a batch, padding and beams included."""
-    batch_texts: PositiveInt = 64
+    batch_texts: PositiveInt = 32
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
     """Milliseconds to wait, after a batch, for the clients that it answered."""
     timeout: PositiveFloat = 60.0
