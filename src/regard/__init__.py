@@ -32,7 +32,7 @@ if _TYPE_CHECKING:
         load_translator,
     )
     from regard.pipeline.translator import Translator
-    from regard.train.start import resume, train
+    from regard.train.start import resume, train, tune
 
 __all__ = [
     "Classifier",
@@ -57,6 +57,7 @@ __all__ = [
     "preset",
     "resume",
     "train",
+    "tune",
 ]
 _MODULES = {
     "Classifier": "pipeline.classifier",
@@ -80,6 +81,7 @@ _MODULES = {
     "look_into": "look.build",
     "preset": "config.codec",
     "resume": "train.start",
+    "tune": "train.start",
 }
 
 

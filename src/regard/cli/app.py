@@ -29,6 +29,7 @@ from regard.cli import (
     tokenizer,
     train,
     translate,
+    tune,
 )
 from regard.cli.help import HelpCommand, HelpGroup, UsageError, explain_usage
 from regard.cli.options import option
@@ -59,6 +60,7 @@ _add("Data", check, check.check)
 app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel="Data")
 _add("Data", prepare, prepare.prepare)
 _add("Train", train, train.train)
+_add("Train", tune, tune.tune)
 _add("Train", plan, plan.plan)
 _add("Train", settings, settings.settings)
 app.add_typer(model.app, name="model", rich_help_panel="Train")

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -77,7 +77,10 @@ BatchTokens = Annotated[int, option("Maximum number of tokens in a batch.", min=
 
 
 def takes_options(
-    options_class: type[Options], parameters: Mapping[str, Any] | None = None, types: Mapping[str, Any] | None = None
+    options_class: type[Options],
+    parameters: Mapping[str, Any] | None = None,
+    types: Mapping[str, Any] | None = None,
+    required: Collection[str] = (),
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Turn a function of one options object into a function with one parameter per field, as Typer expects it.
 
@@ -86,13 +89,18 @@ def takes_options(
         parameters: The Typer option of each field, unless the fields are annotated with them. Fields without one
             keep their defaults.
         types: Types that replace those of the fields.
+        required: Fields that the user must give although they have a default.
     """
     signature = inspect.signature(options_class)
     if parameters is not None:
         hints = {**get_type_hints(options_class), **(types or {})}
         signature = signature.replace(
             parameters=[
-                field.replace(annotation=Annotated[hints[field.name], parameters[field.name]])
+                field.replace(
+                    annotation=Annotated[hints[field.name], parameters[field.name]],
+                    kind=inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.name in required else field.default,
+                )
                 for field in signature.parameters.values()
                 if field.name in parameters
             ]

@@ -52,6 +52,11 @@ def train(options: TrainCommandOptions) -> None:
 
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
+    run_training(options)
+
+
+def run_training(options: TrainCommandOptions) -> None:
+    """Run a command that trains: here, or as one of several ranks; it ends with the exit code of the run."""
     started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
     worker = Worker.from_environment()
     if worker is not None:  # a launcher has started this process as one of several ranks

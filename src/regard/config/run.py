@@ -26,6 +26,7 @@ from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
 from regard.config.training import Device, Parallel, Training, Validation
+from regard.config.tuning import Tuning
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
@@ -284,7 +285,16 @@ class ByteLevel(TokenizerSettings):
     kind: Literal["byte"] = "byte"
 
 
+class ParentTokenizer(TokenizerSettings):
+    """The tokenizer of the parent (`tuning.parent`)."""
+
+    kind: Literal["parent"] = "parent"
+
+
 AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
+RunTokenizer = Annotated[
+    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | ParentTokenizer, Field(discriminator="kind")
+]
 
 LABEL_TASKS = ("classify", "tag")
 METRIC_TASKS = {
@@ -327,9 +337,10 @@ class Run(Consistent):
     seed: int = 1
     """Random seed of the initial weights and of dropout; `data.seed` is that of the data."""
     data: Data
-    tokenizer: AnyTokenizer = ByteBpe()
+    tokenizer: RunTokenizer = ByteBpe()
     model: ModelConfig
     train: Training
+    tuning: Tuning | None = None
     distillation: Distillation | None = None
     validation: Validation = Validation()
     device: Device = Device()
@@ -388,6 +399,7 @@ class Run(Consistent):
                 yield Fault("data.max_length", what, fix)
         if self.distillation is not None:
             yield from self._find_distillation_faults()
+        yield from self._find_tuning_faults()
         yield from self._find_validation_faults()
         for target in self.export:
             if obstacles := find_target_obstacles(self.model, target):
@@ -396,6 +408,22 @@ class Run(Consistent):
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
             what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
             yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
+
+    def _find_tuning_faults(self) -> Iterator[Fault]:
+        is_kept = isinstance(self.tokenizer, ParentTokenizer)
+        if self.tuning is None:
+            if is_kept:
+                yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set tuning.parent.")
+            return
+        if not is_kept:
+            what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
+            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
+        if self.tuning.lora is not None and self.train.optimizer.kind == "muon":
+            what = "is 'muon', which makes the singular values of a matrix equal; the factors of LoRA are no such maps."
+            yield Fault("train.optimizer.kind", what, "Use adamw.")
+        if self.tuning.lora is not None and self.parallel.tensor > 1:
+            what = f"is {self.parallel.tensor}, but the factors of LoRA are not split among ranks."
+            yield Fault("parallel.tensor", what, "Set it to 1: adapters need little memory.")
 
     def _find_distillation_faults(self) -> Iterator[Fault]:
         if self.model.family != "encoder_decoder" or self.model.task != "translate":

@@ -5,6 +5,7 @@ text + [sep] for a pair. Training builds the same rows in `regard.data.batches.t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
@@ -15,6 +16,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.decode.protocol import nan_error
+from regard.lora import AdapterSet
 from regard.models.build import AnyModel
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
@@ -37,6 +39,11 @@ class Pipeline:
     def device(self) -> torch.device:
         """Device of the model's parameters."""
         return next(self.model.parameters()).device
+
+    @cached_property
+    def adapters(self) -> AdapterSet:
+        """The LoRA adapters beside the model; `with pipeline.adapters.active(name):` uses one of them."""
+        return AdapterSet(self.model)
 
     @property
     def parameters(self) -> int:

@@ -1,5 +1,6 @@
 """Load a model folder as the pipeline for its task."""
 
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
+from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
 from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model
 from regard.text.tokenizer_pair import TokenizerPair
@@ -42,30 +44,67 @@ TASKS: dict[str, type[AnyPipeline]] = {
 
 @overload
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["translate"], engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: Literal["translate"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> Translator: ...
 @overload
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["continue"], engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: Literal["continue"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> TextGenerator: ...
 @overload
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["fill"], engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: Literal["fill"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> FillMask: ...
 @overload
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["classify", "tag"], engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: Literal["classify", "tag"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> Classifier: ...
 @overload
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: Literal["embed"], engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: Literal["embed"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> Embedder: ...
 @overload
-def load(folder: AnyPath, device: AnyDevice = "cpu", *, task: None = None, engine: Engine = "torch") -> AnyPipeline: ...
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: None = None,
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> AnyPipeline: ...
 
 
 def load(
-    folder: AnyPath, device: AnyDevice = "cpu", *, task: str | None = None, engine: Engine = "torch"
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
+    task: str | None = None,
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
 ) -> AnyPipeline:
     """Load a model and check its files against the manifest.
 
@@ -76,6 +115,8 @@ def load(
             `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder can "embed".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
+        adapters: LoRA adapters of this model by name: adapter folders, or folders of runs. A call uses one of them
+            inside `with pipeline.adapters.active(name):`.
 
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
@@ -94,6 +135,12 @@ def load(
     path = Path(folder)
     export = _find_export(path, engine)
     pipeline = _load_torch(path, device, task) if export is None else _load_export(export, path, device)
+    if adapters:
+        if export is not None:
+            fix = "Load the model with engine='torch', or export the merged model of the adapter's run."
+            raise RegardError("Adapters run in PyTorch only, and this is an export.", where=str(export), fix=fix)
+        folders = {name: Path(adapter) for name, adapter in adapters.items()}
+        pipeline.adapters = load_adapters(pipeline.model, path, folders)
     actual_task = "embed" if isinstance(pipeline, Embedder) else pipeline.settings.task
     if task is not None and actual_task != task:
         raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)

@@ -12,6 +12,7 @@ timing.jsonl      speed
 checkpoints/      step-N: weights, optimizer state and position in the data, sealed
 best/             the best model so far; `regard translate` opens it
 average/          the mean of the last checkpoints
+adapter/          what LoRA trained, of the best model (only with LoRA)
 log.txt           the output of `regard train`
 parts.json        parts per batch, after memory ran out on one of several ranks
 trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
@@ -59,6 +60,7 @@ class RunFolder:
         self.mlflow = path / "mlflow.db"
         self.best = path / BEST
         self.average = path / "average"
+        self.adapter = path / "adapter"
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -72,7 +74,7 @@ class RunFolder:
                 fix = "Give yourself permission to read and write everything in the run folder."
                 raise RegardError(f"{error.strerror}.", where=str(error.filename), fix=fix) from error
             replaced = (path.with_suffix("") for path in self.checkpoints.glob("step-*.old"))
-            for path in (self.best, self.average, *replaced):
+            for path in (self.best, self.average, self.adapter, *replaced):
                 recover(path)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()

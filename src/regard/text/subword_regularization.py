@@ -19,7 +19,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, Protocol
 
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.config.run import Bpe, ByteBpe, RunTokenizer, Unigram
 from regard.text.pretokenize import BYTE_TOKENS
 from regard.text.tokenizer import Tokenizer
 
@@ -43,7 +43,7 @@ class SubwordSampler(Protocol):
         """
 
 
-def make_subword_sampler(tokenizer: Tokenizer, settings: AnyTokenizer) -> SubwordSampler | None:
+def make_subword_sampler(tokenizer: Tokenizer, settings: RunTokenizer) -> SubwordSampler | None:
     """Make the sampler that the settings select; None if they select none."""
     match settings:
         case ByteBpe() | Bpe() if settings.dropout:

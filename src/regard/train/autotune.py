@@ -40,6 +40,7 @@ from regard.train.events import Listener, Message, Stage
 from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.precision import autocast
+from regard.train.tune import prepare_model
 
 ROUNDS = 3  # how often each option is timed; the options take turns
 MAX_TUNING_SECONDS = 20.0  # per setting
@@ -152,7 +153,9 @@ class StepTimer:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._max_tuning_seconds, self._clock = max_tuning_seconds, clock or time.perf_counter
-        self.model = build(run.model, seed=run.seed).to(run.device.name).train()
+        self.model = build(run.model, seed=run.seed)
+        prepare_model(self.model, run, should_draw=True)
+        self.model = self.model.to(run.device.name).train()
         self._run = run
         self._objective = Objective(
             self.model,

@@ -20,9 +20,10 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
 from regard.base.formatting import pluralize
-from regard.config.run import Run
+from regard.config.run import AnyTokenizer, ParentTokenizer, Run
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
+from regard.data.batches.prompt_response import PromptResponse
 from regard.data.batches.tasks import Task, build_task
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, FileInfo
@@ -31,6 +32,7 @@ from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prep
 from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
 from regard.data.shards.shard import Shards
 from regard.store.examples import ValidationExample, read_examples
+from regard.store.model_folder import find_model
 from regard.store.run_folder import RunFolder
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -119,6 +121,18 @@ def _make_full_corpus(run: Run) -> Corpus:
 def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
+    settings = run.tokenizer
+    if isinstance(settings, ParentTokenizer):
+        assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
+        tokenizers = TokenizerPair.load(find_model(Path(run.tuning.parent)))
+    else:
+        tokenizers = _learn_tokenizers(run, settings, training, emit)
+    with create_folder(folder.tokenizer) as path:
+        tokenizers.save(path)
+    return tokenizers
+
+
+def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus, emit: Listener) -> TokenizerPair:
     emit(Stage("learning the vocabulary"))
 
     def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
@@ -128,16 +142,11 @@ def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
-    settings = run.tokenizer
     if run.model.family != "encoder_decoder" or run.model.task != "translate":
-        tokenizers = TokenizerPair.joint(learn(iter_texts(_get_source), settings))
-    elif settings.joint:
-        tokenizers = TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
-    else:
-        tokenizers = TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
-    with create_folder(folder.tokenizer) as path:
-        tokenizers.save(path)
-    return tokenizers
+        return TokenizerPair.joint(learn(iter_texts(_get_source), settings))
+    if settings.joint:
+        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
+    return TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
 
 
 def _get_source(example: Example) -> str:
@@ -316,6 +325,12 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
             validation = open_corpus(prepared / "validation")
     for shards in (train, *(() if validation is None else (validation,))):
         _check_tokenizers(shards, tokenizers, location)
+    if run.tuning is not None and not folder.checkpoints.is_dir():
+        parent = TokenizerPair.load(find_model(Path(run.tuning.parent)))
+        if parent.fingerprint != tokenizers.fingerprint:
+            fix = f"Prepare the corpus with the tokenizers of {run.tuning.parent}."
+            what = "The corpus was prepared with other tokenizers than those of the parent."
+            raise RegardError(what, where=location, fix=fix)
     return RunData(tokenizers, train, validation, tuple(_decode_examples(validation, tokenizers)) if validation else ())
 
 
@@ -364,6 +379,8 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
             "The tokenizer has language tags, but a source does not declare its languages.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
+    if kind == "continue" and shards.streams == ("source", "target"):
+        return shards, PromptResponse(tokenizers.source.specials)
     task = build_task(
         kind,
         tokenizers,

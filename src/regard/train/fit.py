@@ -44,6 +44,7 @@ from regard.train.processes import SingleProcess
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
+from regard.train.tune import check_parent, write_start
 
 MISSING = "(not set)"
 # Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
@@ -249,6 +250,8 @@ def _run(
     if run.device.threads is not None:
         torch.set_num_threads(run.device.threads)
     try:
+        if run.tuning is not None and not folder.checkpoints.is_dir():
+            run = check_parent(run)
         run_data = prepare_data(run, folder, emit, file_infos)
         run = _resolve(run, run_data)
         check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
@@ -257,6 +260,7 @@ def _run(
         if processes.world_size > 1 and needs_tuning(run):
             processes.decide_patiently({"tuning": to_dict(run)})
         run = autotune(run, run_data, emit)
+        write_start(run, folder, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
             raise  # unless a stop was requested: the signal also ends the worker processes
@@ -389,6 +393,12 @@ def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_ext
         listing = _format_changes(token_changes)
         raise RegardError(
             f"The tokens of this run were made with other settings:\n{listing}",
+            where=where,
+            fix="Undo the changes, or start a new run.",
+        )
+    if tuning_changes := [difference for difference in changed if difference[0].startswith("tuning")]:
+        raise RegardError(
+            f"The run started from another model, or trains other parameters:\n{_format_changes(tuning_changes)}",
             where=where,
             fix="Undo the changes, or start a new run.",
         )

@@ -72,7 +72,7 @@ class Optimizers:
         self._learning_rate = learning_rate
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate
+                group["lr"] = learning_rate * group.get("rate_scale", 1.0)
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
@@ -149,45 +149,63 @@ class Optimizers:
             )
 
 
-def make_optimizers(model: nn.Module, settings: config.Optimizer) -> Optimizers:
-    """Build the configured optimizer over the trainable parameters of a model."""
+def make_optimizers(
+    model: nn.Module, settings: config.Optimizer, rate_scales: Mapping[str, float] | None = None
+) -> Optimizers:
+    """Build the configured optimizer over the trainable parameters of a model.
+
+    Args:
+        model: The model.
+        settings: The optimizer and its settings.
+        rate_scales: Factors on the learning rate, by the name of the parameter; 1 for others.
+    """
     groups = group_parameters(model)
     decayed, not_decayed = groups.layers | groups.matrices, groups.no_decay
+    scales = rate_scales or {}
     optimizers: list[torch.optim.Optimizer]
     match settings:
         case config.AdamW(betas=betas, eps=eps, weight_decay=decay):
-            optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
+            optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), scales=scales, betas=betas, eps=eps)]
         case config.Adam(betas=betas, eps=eps):
-            groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0))
+            groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
         case config.Adafactor(weight_decay=decay):
-            optimizers = [torch.optim.Adafactor(_make_param_groups((decayed, decay), (not_decayed, 0.0)), lr=0.0)]
+            groups_of_adafactor = _make_param_groups((decayed, decay), (not_decayed, 0.0), scales=scales)
+            optimizers = [torch.optim.Adafactor(groups_of_adafactor, lr=0.0)]
         case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
             muon = torch.optim.Muon(
-                [*groups.layers.values()],
+                _make_param_groups((groups.layers, decay), scales=scales),
                 lr=0.0,
                 momentum=momentum,
-                weight_decay=decay,
                 adjust_lr_fn="match_rms_adamw",  # the learning rate of AdamW suits Muon, too
             )
-            optimizers = [muon, _make_adamw((groups.matrices, decay), (not_decayed, 0.0), betas=betas, eps=eps)]
+            adamw = _make_adamw((groups.matrices, decay), (not_decayed, 0.0), scales=scales, betas=betas, eps=eps)
+            optimizers = [muon, adamw]
         case _:
             assert_never(settings)
     return Optimizers(*optimizers, names={id(parameter): name for name, parameter in (decayed | not_decayed).items()})
 
 
-def _make_adamw(*groups: tuple[NamedParameters, float], betas: tuple[float, float], eps: float) -> torch.optim.AdamW:
-    return torch.optim.AdamW(_make_param_groups(*groups), lr=0.0, betas=betas, eps=eps, fused=True)
+def _make_adamw(
+    *groups: tuple[NamedParameters, float], scales: Mapping[str, float], betas: tuple[float, float], eps: float
+) -> torch.optim.AdamW:
+    return torch.optim.AdamW(_make_param_groups(*groups, scales=scales), lr=0.0, betas=betas, eps=eps, fused=True)
 
 
-def _make_param_groups(*groups: tuple[NamedParameters, float]) -> list[dict[str, Any]]:
-    """Make one group per weight decay and device mesh: a fused step does not mix DTensors of different meshes."""
+def _make_param_groups(*groups: tuple[NamedParameters, float], scales: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Make one group per weight decay, scale of the learning rate and device mesh.
+
+    A fused step does not mix DTensors of different meshes.
+    """
     param_groups: list[dict[str, Any]] = []
     for named, decay in groups:
-        by_mesh: dict[Any, list[nn.Parameter]] = {}
-        for parameter in named.values():
-            by_mesh.setdefault(getattr(parameter, "device_mesh", None), []).append(parameter)
-        param_groups += [{"params": parameters, "weight_decay": decay} for parameters in by_mesh.values()]
+        parts: dict[Any, list[nn.Parameter]] = {}
+        for name, parameter in named.items():
+            parts.setdefault((getattr(parameter, "device_mesh", None), scales.get(name, 1.0)), []).append(parameter)
+        param_groups += [
+            {"params": parameters, "weight_decay": decay, "rate_scale": scale}
+            for (_, scale), parameters in parts.items()
+        ]
     return param_groups
 
 

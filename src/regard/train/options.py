@@ -55,6 +55,11 @@ class TrainOptions:
     track: StringList = None
     dry_run: bool = False
     force: bool = False
+    parent: Path | None = None  # the model to fine-tune
+    lora: int | None = None  # rank
+    layers: int | None = None  # the last ones of each stack
+    fresh_layers: bool = False
+    freeze_embeddings: bool = False
 
     def spell(self, *names: str, **values: object) -> str:
         """Write options as the caller gave them: here as arguments of a function, in the cli as on a command line."""
@@ -68,7 +73,7 @@ class TrainOptions:
             self._check_resume(self.resume)
         else:
             self._check_new()
-        for name in ("minutes", "updates", "more", "pause_at"):
+        for name in ("minutes", "updates", "more", "pause_at", "lora", "layers"):
             number = getattr(self, name)
             if number is not None and number <= 0:
                 raise UsageError(f"{self.spell(name)} must be positive, got {number:g}.", fix="Give at least 1.")
@@ -226,7 +231,10 @@ class TrainOptions:
             changes["distillation.teachers"] = list(self.teacher)
         if self.updates is not None and self.resume is None:
             changes["train.updates"] = self.updates
-        return changes
+        if self.lora is not None:
+            changes["tuning.lora.rank"] = self.lora
+        tuning = ("layers", "fresh_layers", "freeze_embeddings")
+        return changes | {f"tuning.{name}": getattr(self, name) for name in self._list_given(*tuning)}
 
     @property
     def sources(self) -> list[AnySource]:

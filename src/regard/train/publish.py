@@ -9,13 +9,18 @@ from torch import Tensor, nn
 from regard.base.version import __version__
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
+from regard.config.tuning import AdapterFile, Tuning
+from regard.lora import is_adapter, merge_weights
+from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
-from regard.store.model_folder import write_model
+from regard.store.model_folder import BEST, write_model
 from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights, sort_names
 from regard.train.data import RunData
 from regard.train.progress import Progress
 from regard.train.validate import Scores
 
+_TOKENIZERS = {"parent": "that of the parent"}
 _LABEL_UNITS = {"classify": "labelled texts seen", "tag": "tagged words seen", "fill": "masked tokens"}
 
 
@@ -24,7 +29,8 @@ class ModelWriter:
 
     def __init__(self, run: Run, folder: RunFolder, run_data: RunData, model: nn.Module) -> None:
         self._run, self._folder, self._run_data = run, folder, run_data
-        self._parameters = sum(parameter.numel() for parameter in model.parameters())
+        self._parameters = sum(tensor.numel() for name, tensor in get_weights(model).items() if not is_adapter(name))
+        self._trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
         self.run_dict = to_dict(run)
         self.versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
@@ -63,12 +69,34 @@ class ModelWriter:
             "schedule": run.train.schedule.kind,
             "seed": run.seed,
         }
-        note = ""
+        if run.tuning is not None:
+            training |= describe_tuning(run.tuning)
+        note, size = "", run_data.tokenizers.source.size
         if averaged:
             note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
             note = f"The weights are an exponential moving average with decay {run.train.ema}."
-        tokenizer_text = f"{run.tokenizer.kind}, {run_data.tokenizers.source.size:,} tokens"
+        tokenizer_text = f"{_TOKENIZERS.get(run.tokenizer.kind, run.tokenizer.kind)}, {size:,} tokens"
         card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
-        write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True, fetch=fetch)
+        if run.tuning is not None and (lora := run.tuning.lora) is not None:
+            whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
+            if name == BEST:
+                sha256 = run.tuning.parent_sha256
+                settings = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
+                write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained})
+            merged = merge_weights(whole, lora.scale)
+            write_model(path, run.model, run_data.tokenizers, merged, str(card), replace=True)
+        else:
+            write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True, fetch=fetch)
+
+
+def describe_tuning(tuning: Tuning) -> dict[str, str]:
+    """Return the lines of a model card about the parent and the parameters that were trained."""
+    if tuning.lora is not None:
+        trained = f"LoRA of rank {tuning.lora.rank} on {', '.join(tuning.lora.modules)}, merged into the weights"
+    elif tuning.layers is not None:
+        trained = f"the last {tuning.layers} layers of each stack" + ", initialised anew" * tuning.fresh_layers
+    else:
+        trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
+    return {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}

@@ -113,6 +113,92 @@ def train(
     return _start_here_or_as_ranks(options, listeners, ranks)
 
 
+def tune(
+    model: AnyPath,
+    source: Paths = None,
+    target: Paths = None,
+    *,
+    text: Paths = None,
+    data: Paths = None,
+    out: AnyPath,
+    lora: int | None = None,
+    layers: int | None = None,
+    fresh_layers: bool = False,
+    freeze_embeddings: bool = False,
+    languages: tuple[str, str] | None = None,
+    validation: Paths = None,
+    validation_source: Paths = None,
+    validation_target: Paths = None,
+    minutes: float | None = None,
+    updates: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    track: Sequence[str] = (),
+    listeners: Sequence[Listener] = (),
+    pause_at: int | None = None,
+    force: bool = False,
+) -> Finished:
+    """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
+
+    The corpus decides what is learned: pairs continue a translator, or teach a language model to answer prompts; text
+    continues a language model; labels and tags give an encoder a new head. `resume` continues an interrupted run.
+
+    Args:
+        model: The model to start from: a model folder, or a run folder (its best model).
+        source: Source side of a corpus, one sentence per line.
+        target: Target side: line n translates line n of `source`.
+        text: Text for a language model or an encoder: files or folders.
+        data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
+        out: New folder for checkpoints, log and the best model.
+        lora: Train adapters of this rank, and keep the model's own weights as they are.
+        layers: Train the last layers of each stack only, this many.
+        fresh_layers: With `layers`: initialise these layers anew.
+        freeze_embeddings: Keep embeddings as they are.
+        languages: Source and target language, e.g. ("en", "de").
+        validation: Validation corpora, in the format of `data` or `text`.
+        validation_source: Source side of the validation corpus.
+        validation_target: Target side of the validation corpus.
+        minutes: Time from the call to its end.
+        updates: Total number of optimizer updates.
+        seed: Random seed: new weights, dropout, data order, validation split.
+        settings: Settings that override every choice, e.g. {"tuning.lora.alpha": 32.0}.
+        track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
+        listeners: Called with every event (`regard.train.events`), for example `print`.
+        pause_at: Stop after this update; `resume` continues.
+        force: Train although the corpus doctor advises against it.
+
+    Returns:
+        How the run ended, and its folder; `load()` loads the best model, adapters merged.
+
+    Raises:
+        RegardError: The model cannot learn from this corpus, or arguments exclude each other.
+    """
+    options = TrainOptions(
+        parent=Path(model),
+        source=_as_list(source),
+        target=_as_list(target),
+        text=_as_list(text),
+        data=_as_list(data),
+        out=Path(out),
+        lora=lora,
+        layers=layers,
+        fresh_layers=fresh_layers,
+        freeze_embeddings=freeze_embeddings,
+        languages=languages,
+        validation=_as_list(validation),
+        validation_source=_as_list(validation_source),
+        validation_target=_as_list(validation_target),
+        settings=settings,
+        minutes=minutes,
+        updates=updates,
+        seed=seed,
+        pause_at=pause_at,
+        track=_as_list(track),
+        force=force,
+    )
+    return start(options, listeners)
+
+
 def resume(
     folder: AnyPath,
     *,
@@ -319,6 +405,7 @@ def make_plan(
             timer=time_update,
             started=started,
             review=review,
+            parent=options.parent,
         )
         run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
         length = min(auto_run.typical_length, run.data.max_length)

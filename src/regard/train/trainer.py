@@ -47,6 +47,7 @@ from regard.train.publish import ModelWriter
 from regard.train.schedule import learning_rate
 from regard.train.spikes import SpikeDetector
 from regard.train.time_budget import TimeBudget, UpdatePlan
+from regard.train.tune import compute_rate_scales, prepare_model
 from regard.train.validate import Scores, Validator, is_better
 
 TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
@@ -83,6 +84,7 @@ class Trainer:
         self.device = torch.device(run.device.name)
         size = check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
         self.model = processes.build(run.model, seed=run.seed, device=run.device.name).train()
+        prepare_model(self.model, run)
         apply_device_settings(self.model, self.run)
         self.objective = Objective(
             self.model,
@@ -93,7 +95,7 @@ class Trainer:
         )
         self.updater = Updater(
             processes.shard(self.objective),
-            make_optimizers(self.model, settings.optimizer),
+            make_optimizers(self.model, settings.optimizer, compute_rate_scales(self.model, run.tuning)),
             seed=run.seed,
             clip=settings.clip,
             precision=settings.precision,

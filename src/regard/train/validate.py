@@ -13,6 +13,7 @@ from regard.config.run import LABEL_TASKS
 from regard.config.training import Metric, Validation
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.loader import Loader
+from regard.lora import find_scale, merge_weights
 from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.classification import make_confusion_matrix
 from regard.measure.entities import count_entities, has_entities
@@ -172,10 +173,15 @@ class Validator:
             return self._score_model_outputs(self._objective.model, processes)
         model = build(self._model_settings).eval() if processes.is_main else None
         copies = {} if model is None else get_weights(model)
+        adapters: dict[str, torch.Tensor] = {}  # not part of the copy
         for name, weight in get_weights(self._objective.model).items():
             whole = processes.whole(weight)
-            if processes.is_main:
+            if name in copies:
                 copies[name].copy_(whole)
+            elif processes.is_main:
+                adapters[name] = whole
+        for name, weight in merge_weights({**copies, **adapters}, find_scale(self._objective.model)).items():
+            copies[name].copy_(weight)
         with processes.only_main():
             return Scores() if model is None else self._score_model_outputs(model, SingleProcess())
 
@@ -242,6 +248,8 @@ class Validator:
         limit = text_generator.settings.decoder.max_positions
         for example in self._examples[: self._settings.samples]:
             prompt, rest = example.source[:PROMPT_CHARACTERS], example.source[PROMPT_CHARACTERS:]
+            if example.target is not None:  # a prompt and its response
+                prompt, rest = example.source, example.target
             prompt_length = 1 + len(self._tokenizers.source.encode_ids([prompt])[0])
             tokens = CONTINUATION_TOKENS if limit is None else min(CONTINUATION_TOKENS, limit - prompt_length)
             text = "".join(text_generator.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.config.run import AnyTokenizer
+from regard.config.run import RunTokenizer
 from regard.data.batches.arrays import StoredSamples
 from regard.text.subword_regularization import SubwordSampler, make_subword_sampler
 from regard.text.tokenizer import Tokenizer
@@ -21,7 +21,7 @@ REPLACEMENT_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
-def resegmenter(tokenizers: TokenizerPair, settings: AnyTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
+def resegmenter(tokenizers: TokenizerPair, settings: RunTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
     """Return a function that segments stored samples again at random; None if the settings have no subword noise."""
     sides = [
         (tokenizer, make_subword_sampler(tokenizer, settings)) for tokenizer in (tokenizers.source, tokenizers.target)

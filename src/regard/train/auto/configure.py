@@ -8,6 +8,7 @@ auto_run.reasons      # one sentence for each choice
 import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from regard.base.errors import ConfigError, RegardError
@@ -22,6 +23,7 @@ from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
+from regard.train.auto.tuning_plan import PARENT, TuningPlan, read_parent
 
 PREPARATION_PASSES = 3  # learning the vocabulary and writing shards take about as long as reading the corpus so often
 MIN_TRAINING_SHARE = 0.2  # of the minutes, if reading the corpus takes nearly all of them
@@ -38,6 +40,7 @@ def configure(
     timer: UpdateTimer | None = None,
     started: float | None = None,
     review: Callable[[TrainingVerdict], None] | None = None,
+    parent: Path | None = None,
 ) -> AutoRun:
     """Configure a run that suits a corpus.
 
@@ -52,6 +55,7 @@ def configure(
         started: When the command began (`time.perf_counter()`); `minutes` count from there. Default: now.
         review: Called with the corpus doctor's verdict before settings are chosen; it may raise an error. Without it,
             the doctor is not asked.
+        parent: Fine-tune this model; `changes` may hold settings of `tuning`. Excludes `preset`.
 
     Raises:
         RegardError: If the corpus is too small or arguments contradict each other.
@@ -72,6 +76,9 @@ def configure(
     stats = collect_stats(sources, None if check is None else check.add)
     reading_seconds = time.perf_counter() - reading_started
     corpus_plan = CorpusPlan(sources, tuple(validation), stats, dict(changes or {}), preset, check)
+    if parent is not None:
+        changes = {**(changes or {}), "tuning.parent": str(parent)}
+        corpus_plan = TuningPlan(sources, tuple(validation), stats, changes, PARENT, check, parent=read_parent(parent))
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
         if validation_stats is None or validation_stats.content == stats.content:  # otherwise an error follows

@@ -11,15 +11,16 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel
+from regard.config.parts import Frozen
 from regard.config.run import (
     AnySource,
-    AnyTokenizer,
     ByteBpe,
     CharacterLevel,
     Data,
     Distillation,
     Masking,
     Run,
+    RunTokenizer,
 )
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.data.doctor.one_pass import TrainingCheck
@@ -86,6 +87,11 @@ class CorpusPlan:
         return model_for(task, self.preset)[0] if self.preset is not None else task
 
     @property
+    def is_packed(self) -> bool:
+        """Whether texts are laid end to end in full rows."""
+        return self.task == "continue" and self.stats.content == "text"
+
+    @property
     def size(self) -> int:
         """The corpus size for the recipes; short examples count for less than sentences."""
         if self.stats.content == "text":
@@ -117,10 +123,7 @@ class CorpusPlan:
         """Make the run of a recipe; `budget` is given if the time is."""
         reasons: list[str] = []
         tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
-        model = self._choose_model(recipe, vocabulary_size)
-        reasons.append(_explain_dropout(recipe))
-        if self.task == "translate":
-            reasons.append(NORM_REASON)
+        model = self._choose_model(recipe, vocabulary_size, reasons)
         if self.distillation is not None:
             reasons.append(_explain_distillation(self.distillation))
         data = self._choose_data(recipe, model, reasons)
@@ -140,12 +143,17 @@ class CorpusPlan:
             "model": model,
             "train": training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons),
             "validation": validation_settings(self.task, budget, validation_pairs, self.stats.labels, reasons),
+            **self._further_tables(reasons),
         }
         run = codec.RUN_FILES.parse({name: to_dict(table) for name, table in tables.items()}, self.changes)
         reasons.insert(0, self._explain_preset(recipe, run.model))
         validation_infos = self.validation_stats.file_infos if self.validation_stats is not None else {}
         file_infos = {**self.stats.file_infos, **validation_infos}
         return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
+
+    def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:  # noqa: ARG002
+        """Return tables of the run that only some plans have, and append their reasons."""
+        return {}
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
         """Choose updates and tokens per update from the recipe, unless the user requested them."""
@@ -163,17 +171,18 @@ class CorpusPlan:
 
     def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
         """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
-        share = budget.update_tokens if self.task == "continue" else budget.update_tokens // 2
+        share = budget.update_tokens if self.is_packed else budget.update_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:
         """Estimate tokens per row: the longer side of a pair, both sides of a labelled text, or a full row of text."""
-        if self.task == "continue" or is_running_text(self.stats, self.sources):  # documents are split into full rows
+        if self.is_packed or is_running_text(self.stats, self.sources):  # documents are split into full rows
             return max_length
         sides = [
             _estimate_tokens(side, self.vocabulary_size(recipe)) for side in (self.stats.source, self.stats.target)
         ]
-        tokens = (sum if self.stats.content == "labels" else max)(sides) / self.stats.examples
+        is_one_row = self.stats.content == "labels" or self.task == "continue"
+        tokens = (sum if is_one_row else max)(sides) / self.stats.examples
         return min(max_length, max(4, round(tokens) + 1))
 
     def vocabulary_size(self, recipe: Recipe) -> int:
@@ -199,10 +208,8 @@ class CorpusPlan:
 
     def corpus_tokens(self, recipe: Recipe) -> float:
         """Estimate the tokens of the corpus, padding included."""
-        if self.task == "continue" or is_running_text(self.stats, self.sources):
-            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
-                1.0 if self.task == "continue" else 1.1
-            )
+        if self.is_packed or is_running_text(self.stats, self.sources):
+            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (1.0 if self.is_packed else 1.1)
         return 1.1 * self.typical_length(recipe, self._requested("data.max_length") or 512) * self.stats.examples
 
     def validation_tokens(self, recipe: Recipe, full_run: "AutoRun") -> float:
@@ -231,7 +238,7 @@ class CorpusPlan:
         requested = table.get("name") if isinstance(table, Mapping) else None
         return prefers_bfloat16(str(self.changes.get("device.name", requested or "auto")))
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[AnyTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
         """Choose the tokenizer and its vocabulary size."""
         stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
         if vocabulary_size == CHARACTER_LEVEL:
@@ -266,8 +273,11 @@ class CorpusPlan:
             return f"{summary}, because there is no time for {default_recipe.preset}, the default for this corpus."
         return f"{summary}, as you requested; the default for this corpus is {default_recipe.preset}."
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
+        reasons.append(_explain_dropout(recipe))
+        if self.task == "translate":
+            reasons.append(NORM_REASON)
         task, model = model_for(self.task, recipe.preset)
         changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
         for stack in ("encoder", "decoder"):
@@ -281,12 +291,7 @@ class CorpusPlan:
             if getattr(getattr(model, table, None), "kind", "") == "tokens":
                 changes[f"{table}.vocabulary"] = vocabulary_size
         if task in ("classify", "tag"):
-            labels = sorted(self.stats.labels)
-            if len(labels) < 2:
-                what = f"Every example has the same label, {labels[0]!r}."
-                raise RegardError(what, fix="Give examples with at least two labels.")
-            kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
-            changes["head"] = {**kind, "labels": labels}
+            changes["head"] = make_label_head(task, self.stats)
         return codec.preset(recipe.preset, changes)
 
     def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
@@ -332,6 +337,20 @@ class CorpusPlan:
             )
         target_examples = 1000 if stats.examples < 1_000_000 else 2000
         return _held_out_fraction(target_examples, stats.examples, 0.1 if stats.examples >= 200 else 0.2)
+
+
+def make_label_head(task: TaskKind, stats: CorpusStats) -> dict[str, Any]:
+    """Return the settings of a head for the labels of a corpus.
+
+    Raises:
+        RegardError: If there is only one label.
+    """
+    labels = sorted(stats.labels)
+    if len(labels) < 2:
+        what = f"Every example has the same label, {labels[0]!r}."
+        raise RegardError(what, fix="Give examples with at least two labels.")
+    kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
+    return {**kind, "labels": labels}
 
 
 def _validation_options(stats: CorpusStats) -> str:

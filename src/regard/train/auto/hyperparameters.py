@@ -53,8 +53,14 @@ class Budget:
     updates: int
     update_tokens: int
     is_time_limited: bool = False  # the user's minutes allow fewer updates than suit the corpus
+    is_tuning: bool = False  # the run starts from a trained model
     minutes: float | None = None
     max_updates: int | None = None  # with `minutes`: as many as suit the corpus
+
+    @property
+    def decays_to_zero(self) -> bool:
+        """Whether the learning rate ends at 0, which has the effect of averaging and brings the best scores last."""
+        return self.is_time_limited or self.is_tuning
 
 
 def training_settings(
@@ -66,8 +72,7 @@ def training_settings(
         "translate": Adam(betas=(0.9, 0.98)),
         "continue": AdamW(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
     }
-    # A time-limited run decays its learning rate to 0, which has the effect of averaging already.
-    average = 1 if budget.is_time_limited else AVERAGED_CHECKPOINTS.get(recipe.preset, 1)
+    average = 1 if budget.decays_to_zero else AVERAGED_CHECKPOINTS.get(recipe.preset, 1)
     if average > 1:
         reasons.append(
             f"Checkpoint averaging: the final model is the mean of the last {average} checkpoints, "
@@ -95,7 +100,7 @@ def training_settings(
 
 def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: list[str]) -> Schedule:
     """Choose a warmup that fits the number of updates, and a decay that fits the task."""
-    is_inverse_sqrt = task == "translate" and not budget.is_time_limited
+    is_inverse_sqrt = task == "translate" and not budget.decays_to_zero
     warmup = max(1, min(recipe.warmup, budget.updates // (4 if is_inverse_sqrt else 10)))
     # Fewer tokens per update make its gradient noisier; Adam's steps shrink with the square root of the batch.
     peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
@@ -103,7 +108,7 @@ def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: li
     if is_inverse_sqrt:
         reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), independent of the total number of updates.")
         return InverseSqrt(peak=peak, warmup=warmup)
-    if task == "continue":
+    if task == "continue" and not budget.is_tuning:
         reasons.append(f"{warmup_text}, then cosine decay to a tenth, as in nanoGPT.")
         return Cosine(peak=peak, warmup=warmup, end=0.1)
     reasons.append(f"{warmup_text}, then linear decay to 0, the best schedule for a fixed number of updates.")
@@ -127,7 +132,7 @@ def validation_settings(
     if task in LABEL_TASKS:
         metric, metric_reason = choose_label_metric(labels)
     # Where the learning rate decays to 0 at the last update, the best scores come late: the run must get there.
-    patience = 0 if budget.is_time_limited or task in LABEL_TASKS else PATIENCE
+    patience = 0 if budget.decays_to_zero or task in LABEL_TASKS else PATIENCE
     every = _choose_interval(budget)
     max_sentences = MAX_SENTENCES if budget.minutes is None else min(MAX_SENTENCES, round(50 * max(1, budget.minutes)))
     sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0

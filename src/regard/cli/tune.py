@@ -1,0 +1,37 @@
+"""The `regard tune` command: fine-tune a trained model."""
+
+from pathlib import Path
+
+import typer  # noqa: TID251
+
+from regard.cli.options import option, takes_options
+from regard.cli.train import run_training
+from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
+
+EXAMPLES = """
+regard tune my-model --source law.en --target law.de --out law-model
+regard tune my-model law.tsv --out law-model --lora 8
+regard tune my-encoder reviews.tsv --out sentiment --layers 2
+"""
+PANEL = "What is trained (default: all parameters)"
+LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept")  # `regard train` has them
+TUNE_PARAMETERS = {
+    "parent": typer.Argument(metavar="MODEL", help="The model to start from.", show_default=False),
+    **{name: parameter for name, parameter in TRAIN_PARAMETERS.items() if name not in LEFT_OUT},
+    "lora": option("Train LoRA adapters of this rank; the model's own weights stay as they are.", metavar="RANK"),
+    "layers": option("Train the last N layers of each stack only.", metavar="N"),
+    "fresh_layers": option("With --layers: initialise these layers anew.", "--fresh-layers"),
+    "freeze_embeddings": option("Keep the embeddings as they are.", "--freeze-embeddings"),
+}
+for _name in ("lora", "layers", "fresh_layers", "freeze_embeddings"):
+    TUNE_PARAMETERS[_name].rich_help_panel = PANEL
+
+
+@takes_options(TrainCommandOptions, TUNE_PARAMETERS, {**PARAMETER_TYPES, "parent": Path}, required=("parent",))
+def tune(options: TrainCommandOptions) -> None:
+    """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
+
+    Pairs continue a translator, or teach a language model to answer prompts; text continues a language model; labels
+    and tags give an encoder a new head. Ctrl-C saves a checkpoint; `regard train --resume` continues the run.
+    """
+    run_training(options)

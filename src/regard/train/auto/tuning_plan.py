@@ -1,0 +1,151 @@
+"""Make a run that fine-tunes a model on a corpus, with a reason for every choice."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.model import AnyModel
+from regard.config.parts import Frozen
+from regard.config.run import ParentTokenizer, RunTokenizer
+from regard.config.toml_file import SettingsFile, to_dict, with_changes
+from regard.config.tuning import Tuning
+from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
+from regard.train.auto.hyperparameters import Budget, format_count
+from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_size
+
+PARENT = "parent"  # in the place of a preset
+EPOCHS: dict[TaskKind, int] = {"translate": 10, "continue": 3, "fill": 3, "classify": 4, "tag": 4}
+LABELLED_UPDATE_TOKENS = 1024  # about 32 sentences, as BERT was tuned
+BASE_RATE, BASE_WIDTH = 3e-5, 768  # BERT-base was tuned with 2e-5 to 5e-5 (Devlin et al. 2019)
+MAX_RATE = 5e-4
+LORA_FACTOR = 10  # adapters start at zero and are small: they need about ten times the learning rate
+LABEL_LAYER_DECAY = 0.9  # as Howard and Ruder 2018 and Clark et al. 2020 found useful for labels
+TASKS: dict[tuple[str, str], TaskKind] = {
+    ("encoder_decoder", "pairs"): "translate",
+    ("decoder_only", "text"): "continue",
+    ("decoder_only", "pairs"): "continue",
+    ("encoder_only", "text"): "fill",
+    ("encoder_only", "labels"): "classify",
+    ("encoder_only", "tags"): "tag",
+}
+_NEEDED = {
+    "encoder_decoder": "pairs of texts",
+    "decoder_only": "running text, or pairs of prompts and responses",
+    "encoder_only": "labelled texts, tagged words or running text",
+}
+
+
+@dataclass(frozen=True)
+class TuningPlan(CorpusPlan):
+    """Corpus statistics, the user's requests and the model to tune, from which a run is made."""
+
+    parent: AnyModel | None = None
+
+    @property
+    def task(self) -> TaskKind:
+        """The task, from the family of the parent and the content of the corpus."""
+        family = self._parent.family
+        if (family, self.stats.content) not in TASKS:
+            what = f"A model of the family {family} learns from {_NEEDED[family]}; this corpus holds other examples."
+            raise RegardError(what, fix="Give another corpus, or tune another model.")
+        return TASKS[family, self.stats.content]
+
+    @property
+    def recipe(self) -> Recipe:
+        """The hyperparameters for this model, corpus and way of tuning."""
+        recipe, width = recipe_for_size(self.task, self.size), self._parent.width
+        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / width) ** 1.5)  # narrow models are trained with higher rates
+        peak *= LORA_FACTOR if self.tuning.lora is not None else 1
+        is_labelled = self.task in ("classify", "tag")
+        return replace(
+            recipe,
+            preset=PARENT,
+            epochs=EPOCHS[self.task],
+            peak=float(f"{peak:.2g}"),
+            warmup=2000,  # at most; a tenth of the updates
+            update_tokens=LABELLED_UPDATE_TOKENS if is_labelled else min(recipe.update_tokens, 8192),
+        )
+
+    @cached_property
+    def tuning(self) -> Tuning:
+        """The settings of tuning, as requested."""
+        changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "tuning"}
+        table = with_changes({}, changes)["tuning"]
+        has_decay = "layer_decay" in table or "lora" in table or self.stats.content not in ("labels", "tags")
+        return SettingsFile[Tuning](Tuning).parse(table if has_decay else {**table, "layer_decay": LABEL_LAYER_DECAY})
+
+    def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
+        """The size of the parent's vocabulary."""
+        parent = self._parent
+        tables = [getattr(parent, name, None) for name in ("source", "tokens")]
+        return next(table.vocabulary for table in tables if table is not None and table.kind == "tokens")
+
+    def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
+        return replace(super()._choose_budget(recipe, epoch_tokens), is_tuning=True)
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+        size = self.vocabulary_size(recipe)
+        reasons.append(f"Vocabulary: the {size:,} tokens of the parent, to which its embeddings belong.")
+        return ParentTokenizer(), size
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+        parent, changes = self._parent, dict[str, Any]()
+        if parent.task != self.task:
+            changes["task"] = self.task
+        if self.task in ("classify", "tag"):
+            head, own = make_label_head(self.task, self.stats), to_dict(parent.head)
+            if any(own.get(name) != head[name] for name in ("kind", "labels")):
+                changes["head"] = head
+                reasons.append(f"Head: a new one for the {len(head['labels'])} labels, which the parent does not know.")
+        elif self.task == "fill" and parent.head.kind != "mlm":
+            changes["head"] = {"kind": "mlm"}
+            reasons.append("Head: a new one for masked tokens, because the parent has none.")
+        if self.stats.languages:
+            changes["languages"] = list(self.stats.languages)
+        return codec.MODEL_FILES.change(parent, changes)
+
+    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:  # noqa: ARG002
+        from regard.models.cost import cost  # imports torch: only when needed
+
+        parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
+        return f"Parent: {self.tuning.parent} ({format_count(parameters)} parameters)."
+
+    def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:
+        tuning = self.tuning
+        if tuning.lora is not None:
+            reasons.append(
+                f"Tuning: LoRA of rank {tuning.lora.rank}: the parent stays as it is, and the learning rate is "
+                f"{LORA_FACTOR} times that of full tuning, because adapters start at zero."
+            )
+        elif tuning.layers is not None:
+            reasons.append(f"Tuning: the last {tuning.layers} layers of each stack; the others stay as they are.")
+        else:
+            reasons.append(
+                "Tuning: all parameters, at about a tenth of the learning rate of training from scratch, so that the "
+                "model keeps what it has learned."
+            )
+        if tuning.layer_decay < 1:
+            reasons.append(
+                f"Layers: each learns with {tuning.layer_decay:g} times the rate of the one above it, because low "
+                "layers hold what all tasks share (Howard and Ruder 2018)."
+            )
+        return {"tuning": tuning}
+
+    @property
+    def _parent(self) -> AnyModel:
+        assert self.parent is not None  # noqa: S101 - a default value is needed after those of the base class
+        return self.parent
+
+
+def read_parent(folder: Path) -> AnyModel:
+    """Return the settings of the model to tune.
+
+    Raises:
+        RegardError: If the folder holds no model.
+    """
+    from regard.store.model_folder import MODEL, find_model  # imports torch: only when needed
+
+    return codec.MODEL_FILES.load(find_model(folder) / MODEL)

@@ -1,0 +1,20 @@
+"""Prompts and responses as batches of a language model."""
+
+import numpy as np
+
+from regard.data.batches.arrays import IGNORE_INDEX, StoredSamples
+from regard.data.batches.prompt_response import PromptResponse
+from tests.data.factories import SPECIALS
+
+
+def test_only_the_response_has_labels() -> None:
+    lengths, zeros = np.array([[2, 1], [1, 3]]), np.zeros(2, np.int64)
+    tokens = np.array([11, 12, 21, 13, 22, 23, 24])  # prompt 11 12, response 21; prompt 13, response 22 23 24
+    records = StoredSamples(tokens, lengths, samples=zeros, draws=zeros, languages=zeros, labels=zeros)
+    task = PromptResponse(SPECIALS)
+    arrays = task.make_arrays(records)
+    bos, eos, pad, none = SPECIALS.bos, SPECIALS.eos, SPECIALS.pad, IGNORE_INDEX
+    assert arrays.target is not None
+    assert arrays.target.tolist() == [[bos, 11, 12, 21, pad], [bos, 13, 22, 23, 24]]
+    assert arrays.labels.tolist() == [[none, none, 21, eos, none], [none, 22, 23, 24, eos]]
+    assert task.row_lengths(lengths).tolist() == [[4, 5]]
