@@ -196,11 +196,12 @@ def start_peers(folder: Path, texts: list[str], stack: ExitStack) -> dict[str, S
     start = start_regard(folder, "ctranslate2", "queue.batch_texts=1", log=LOGS / "single.log")
     servers["per_request"] = stack.enter_context(start)
     python = find_python("serve")
-    if python is None:
-        print("LitServe and Ray Serve are not installed; install them with `python -m bench.peers serve`.")
     for server in servers.values():
         server.wait()
-    for peer in () if python is None else ("litserve", "ray_serve"):
+    if python is None:
+        print("LitServe and Ray Serve are not installed; install them with `python -m bench.peers serve`.")
+        return servers
+    for peer in ("litserve", "ray_serve"):
         trials: dict[PeerSettings, float] = {}
         for settings in PEER_SETTINGS:
             with start_peer(peer, python, folder, settings) as server:

@@ -18,7 +18,7 @@ from regard.pipeline.search import Beam
 FOLDER, PORT, BATCH_SIZE, WAIT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 
 
-@serve.deployment(max_ongoing_requests=256, ray_actor_options={"num_cpus": 1})  # type: ignore[untyped-decorator]
+@serve.deployment(max_ongoing_requests=256, ray_actor_options={"num_cpus": 1})
 class Translation:
     """One replica."""
 
@@ -40,7 +40,7 @@ class Translation:
 if __name__ == "__main__":
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     serve.start(http_options={"host": "127.0.0.1", "port": PORT})
-    serve.run(Translation.bind(), route_prefix="/translate")
+    serve.run(Translation.bind(), route_prefix="/translate")  # type: ignore[attr-defined]
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     serve.shutdown()
     ray.shutdown()

@@ -59,7 +59,12 @@ def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Pa
         assert isinstance(model.pipeline, CTranslate2Translator)
         engine = model.pipeline.engine
         score = engine.score
-        engine.score = lambda *rows: scored.append(rows) or score(*rows)  # type: ignore[method-assign, func-returns-value]
+
+        def score_and_count(*rows: Any) -> Any:
+            scored.append(rows)
+            return score(*rows)
+
+        engine.score = score_and_count
         (plain,) = await model.run(OPTIONS, [TextRequest("a")])
         assert not scored
         (with_score,) = await model.run(OPTIONS, [TextRequest("a", should_score=True)])
