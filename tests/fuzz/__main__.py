@@ -3,7 +3,8 @@
 With atheris (`pip install atheris`) the run is guided by coverage and ends with libFuzzer's statistics: the number of
 edges (`cov`) after every new input. It stops at an exception, at more than 1 s of CPU time, and at 200 MB more memory
 than the process has before it starts. Without atheris, seeds are mutated at random. `--grow` guides the mutations by
-the lines that they reach, which is slow, and keeps the inputs with new lines.
+the lines that they reach, which is slow, and keeps the inputs with new lines. `--merge` keeps what a long run found:
+python -m tests.fuzz TARGET --corpus FOLDER, then python -m tests.fuzz TARGET --merge FOLDER.
 """
 
 import argparse
@@ -24,8 +25,16 @@ def main() -> None:
     parser.add_argument("target", choices=("config", "tokenizer", "gguf", "safetensors", "sentencepiece"))
     parser.add_argument("--executions", type=int, default=1_000_000)
     parser.add_argument("--corpus", type=Path, help="Folder that keeps the inputs with new edges.")
+    parser.add_argument("--merge", type=Path, help="Add the inputs of this folder that reach new lines to the corpus.")
     parser.add_argument("--grow", action="store_true", help="Grow the corpus without atheris.")
     arguments = parser.parse_args()
+    if arguments.merge is not None:
+        from tests.fuzz.mutate import merge_corpus
+        from tests.fuzz.targets import TARGETS
+
+        folder = arguments.corpus or Path(__file__).parent / "corpus" / arguments.target
+        sys.stdout.write(merge_corpus(TARGETS[arguments.target], folder, arguments.merge) + "\n")
+        return
     if arguments.grow:
         from tests.fuzz.mutate import grow_corpus
         from tests.fuzz.seeds import make_seeds

@@ -127,3 +127,17 @@ def grow_corpus(
         (folder / hashlib.sha256(content).hexdigest()[:12]).write_bytes(content)
     lines = len(coverage.lines)
     return f"{executions:,} executions, {len(corpus)} inputs, {lines:,} lines, the last new one at execution {last:,}"
+
+
+def merge_corpus(target: Callable[[bytes], None], folder: Path, other: Path) -> str:
+    """Add the inputs of another folder that reach lines which no input of the corpus reaches, and return a summary."""
+    coverage = LineCoverage()
+    for path in sorted(folder.iterdir()):
+        coverage.is_new(target, path.read_bytes())
+    before, added = len(coverage.lines), 0
+    for path in sorted(other.iterdir(), key=lambda path: (path.stat().st_size, path.name)):  # small ones first
+        content = path.read_bytes()
+        if coverage.is_new(target, content):
+            (folder / hashlib.sha256(content).hexdigest()[:12]).write_bytes(content)
+            added += 1
+    return f"{added} inputs added, {before:,} lines before, {len(coverage.lines):,} now"
