@@ -190,6 +190,7 @@ def make_large_requests() -> list[tuple[str, bytes]]:
         ("/translate", {"q": "a", "alternatives": 10**9}),
         ("/translate", {"q": "a", "beam_size": 10**9}),
         ("/translate", {"q": "a", "required": ["a"] * 45_000}),
+        ("/translate", {"q": "a", "required": ["ﷺ" * 99] * 4}),
         ("/translate", {"q": "a", "forbidden": ["a" * 240_000]}),
         ("/translate", {"q": "a", "prefix": "a" * 240_000}),
         ("/translate", {"q": "a", "source": "a" * 240_000, "target": "de"}),

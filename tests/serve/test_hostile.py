@@ -145,6 +145,9 @@ def test_long_texts_and_phrases_are_refused_before_the_model_reads_them(server: 
             assert client.post("/translate", json=REQUEST | field).status_code == 413
         for field in ({"prefix": "a" * 600}, {"required": ["a" * 101]}, {"forbidden": ["a" * 101]}):
             assert client.post("/translate", json=REQUEST | field).status_code == 422
+        beams = client.post("/translate", json=REQUEST | {"required": ["ﷺ" * 30] * 2})
+        assert (beams.status_code, "128 beams" in beams.text) == (422, True)
+        assert client.post("/translate", json=REQUEST | {"required": ["Zwei"]}).status_code == 200
         many = {"q": ["One. Two. Three. Four. Five. Six."] * 60, "target": "de"}
         assert client.post("/translate", json=many).status_code == 413  # more than the queue holds: no use to try again
         explain = {"q": ["a", "b"], "explain": True}

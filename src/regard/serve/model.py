@@ -171,10 +171,25 @@ class ServedModel:
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
         """Answer the texts of one request, in batches with those of other clients."""
-        tokens = [self.count_tokens(request) * options.search.rows_per_text for request in requests]
+        source_tokens = [self.count_tokens(request) for request in requests]
+        rows = [self._count_rows(options, request) for request in requests]
+        tokens = [count * number for count, number in zip(source_tokens, rows, strict=True)]
         results = await self.batcher.submit_all(options, requests, tokens=tokens, timeout=self.settings.queue.timeout)
-        self.count(sum(tokens) // options.search.rows_per_text, sum(len(result.tokens) for result in results))
+        self.count(sum(source_tokens), sum(len(result.tokens) for result in results))
         return results
+
+    def _count_rows(self, options: Options, request: TextRequest) -> int:
+        """Return the rows of a batch that a text needs; raises `RegardError` for too many.
+
+        Required phrases multiply the beams of a search, by one more than their number of tokens.
+        """
+        rows, limit = options.search.rows_per_text, self.settings.limits.rows
+        if request.required:
+            rows *= Constraints(required=[request.required]).beam_multiplier(self.translator.tokenizers.target)
+        if rows > limit:
+            what = f"A text may have {limit:,} beams, those for required phrases included; this one needs {rows:,}."
+            raise RegardError(what, fix="Use a smaller beam_size or shorter phrases.")
+        return rows
 
     def count(self, prompt_tokens: int, generated_tokens: int) -> None:
         """Count the tokens of a request in the metrics."""

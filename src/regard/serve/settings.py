@@ -46,6 +46,8 @@ class Limits(_Table):
     n: PositiveInt = 8
     """Texts to generate for one text: `n` and `alternatives`."""
     beam_size: PositiveInt = 16
+    rows: PositiveInt = 128
+    """Beams of a text; required phrases multiply them by one more than their number of tokens."""
     stop: PositiveInt = 4
     """Stop strings of a request; also required or forbidden phrases."""
     stop_characters: PositiveInt = 100
