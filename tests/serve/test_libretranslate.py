@@ -98,6 +98,27 @@ def test_files_come_back_with_their_structure(server: RunningServer, folders: di
         assert client.post("/translate_file", files={"file": ("b.txt", b"\xff\xfe\x00")}).status_code == 422
 
 
+def test_long_paragraphs_and_a_full_queue_do_not_fail_a_file(start: Start) -> None:
+    server = start(queue={"max_waiting": 4})
+    content = b"One. Two. Three. Four. Five. Six.\n" * 3
+
+    def ask(_: int) -> tuple[int, int]:
+        with server.client() as client:
+            response = client.post("/translate_file", files={"file": ("a.txt", content)})
+            return response.status_code, response.text.count("\n")
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(ask, range(3))) == [(200, 3)] * 3
+
+
+def test_a_stream_keeps_constraints(server: RunningServer) -> None:
+    request = {"q": "Two men.", "source": "en", "target": "de", "stream": True, "beam_size": 1, "prefix": "Zwei"}
+    with server.client() as client, client.stream("POST", "/translate", json=request) as response:
+        assert "".join(event["text"] for event in read_events(response)).startswith("Zwei")
+    with server.client() as client:
+        assert client.post("/translate", json=request | {"format": "html"}).status_code == 422
+
+
 def read_events(response: httpx.Response) -> list[dict[str, str]]:
     """Read server-sent events up to [DONE], which must be the last."""
     lines = [line.removeprefix("data: ") for line in response.iter_lines() if line]

@@ -1,6 +1,7 @@
 """Routes of LibreTranslate: /translate, /translate_file, /languages, /detect; with fields of Regard's own."""
 
 import asyncio
+import time
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from regard.look.build import look_into
 from regard.look.document import Document
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.search import Beam
+from regard.serve.batcher import QueueFullError
 from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html
 from regard.serve.model import Options, ServedModel, TextRequest, split_text
@@ -25,6 +27,9 @@ from regard.serve.stream import DONE, Events, respond_with_events, to_event
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
+MAX_LINE_CHARACTERS = 100_000
+LONG_TEXT_CHARACTERS = 1000
+RETRY_SECONDS = 0.05  # between two looks of a file at a full queue
 LANGUAGE_NAMES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
     "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "it": "Italian",
@@ -50,6 +55,8 @@ def make_router(state: ServerState) -> APIRouter:
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "One text at a time can be explained.")
+        if body.stream and body.format == "html":
+            raise HTTPException(422, "HTML cannot be streamed.")
         job = _make_job(state, body)
         if body.stream:
             return await respond_with_events(job.stream(texts))
@@ -71,16 +78,8 @@ def make_router(state: ServerState) -> APIRouter:
         content = await file.read()
         job = _make_job(state, TranslateRequest.model_validate({"q": "", **options, **fields}))
 
-        async def translate_texts(texts: list[str]) -> list[str]:
-            translations: list[str] = []
-            for start in range(0, len(texts), state.settings.limits.texts):  # a long file must not fill the queue
-                answers = await job.translate(texts[start : start + state.settings.limits.texts])
-                translations += [answer["translatedText"] for answer in answers]
-            return translations
-
-        work = translate_document(
-            file.filename or "", content, translate_texts, max_lines=state.settings.limits.file_lines
-        )
+        max_lines = state.settings.limits.file_lines
+        work = translate_document(file.filename or "", content, job.translate_long, max_lines=max_lines)
         result = await answer_errors(work)
         return Response(result.content, media_type=result.media_type, headers=result.headers)
 
@@ -163,9 +162,10 @@ class _Job:
 
     async def stream(self, texts: list[str]) -> Events:
         """Yield events: the text as it is generated in greedy search, else sentence by sentence."""
+        is_plain = not (self.body.prefix or self.body.required or self.body.forbidden)
         for index, text in enumerate(texts):
             for sentence, space in split_text(text):
-                if self.options.search == Beam(1) and sentence:
+                if self.options.search == Beam(1) and is_plain and sentence:
                     self.model.count_tokens(TextRequest(sentence, self.target_language))
                     parts = self.model.batcher.stream(
                         lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
@@ -182,6 +182,37 @@ class _Job:
                     yield to_event({"index": index, "text": space})
         yield DONE
 
+    async def translate_long(self, texts: list[str]) -> list[str]:
+        """Translate any number of texts, some sentences at a time: a long file must not fill the queue."""
+        settings, split_texts, results = self.model.settings, list[list[tuple[str, str]]](), list[GeneratedText]()
+        for text in texts:
+            if len(text) > MAX_LINE_CHARACTERS:
+                what = f"A line of a file may have {MAX_LINE_CHARACTERS:,} characters, this one has {len(text):,}."
+                raise RegardError(what, fix="Break the line.")
+            split_texts.append(split_text(text))
+            if len(text) > LONG_TEXT_CHARACTERS:
+                await asyncio.sleep(0)  # other requests go on meanwhile
+        requests = self._make_requests([[sentence for sentence, _ in sentences] for sentences in split_texts])
+        size = min(settings.limits.texts, settings.queue.max_waiting)
+        for start in range(0, len(requests), size):
+            results += await answer_errors(self._run_patiently(requests[start : start + size]))
+        pending = iter(results)
+        return [
+            _join_texts([next(pending) for _ in sentences], [space for _, space in sentences], 0)
+            for sentences in split_texts
+        ]
+
+    async def _run_patiently(self, requests: list[TextRequest]) -> list[GeneratedText]:
+        """Wait for a place in the queue: a file must not fail because other clients are there."""
+        end = time.monotonic() + self.model.settings.queue.timeout
+        while True:
+            try:
+                return await self.model.run(self.options, requests)
+            except QueueFullError:
+                if time.monotonic() > end:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
+
     async def _translate_plain(self, texts: list[str]) -> list[str]:
         return [answer["translatedText"] for answer in await self._as_plain().translate(texts)]
 
@@ -189,9 +220,14 @@ class _Job:
         return _Job(self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language)
 
     async def _translate_sentences(self, texts: list[list[str]]) -> list[GeneratedText]:
-        """Translate the sentences of each text; constraints hold for the first one of each."""
+        """Translate the sentences of each text."""
+        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, self._make_requests(texts)))
+        return results
+
+    def _make_requests(self, texts: list[list[str]]) -> list[TextRequest]:
+        """Return a request for each sentence of each text; constraints hold for the first one of each text."""
         body = self.body
-        requests = [
+        return [
             TextRequest(
                 sentence,
                 self.target_language,
@@ -204,8 +240,6 @@ class _Job:
             for sentences in texts
             for number, sentence in enumerate(sentences)
         ]
-        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, requests))
-        return results
 
     def _describe(self, sentences: list[tuple[str, str]], results: list[GeneratedText]) -> dict[str, Any]:
         """Return the additional fields that the request asks for."""
