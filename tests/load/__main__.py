@@ -88,7 +88,7 @@ class Proofs:
         if name == "H6":
             return asyncio.run(slow.prove_limits(self.server, quick))
         if name == "H7":
-            return asyncio.run(overload.prove_ends(quick))
+            return asyncio.run(overload.prove_ends(quick, self.server if quick else None))
         if name == "H8":
             return asyncio.run(hostile.prove_paths(self.server, quick))
         if name == "H9":

@@ -191,8 +191,8 @@ async def prove_keys(server: Server, key: str, quick: bool) -> Verdict:
         )
         for path in [*paths, *variants]
         for method in METHODS
-        for host in HOSTS
-        for header in KEY_HEADERS
+        for host in HOSTS[: 3 if quick else None]
+        for header in KEY_HEADERS[: 3 if quick else None]
     ]
     for request, answer in await ask_all(server.port, requests, 16):
         verdict.add_fault(repr(request[:200]), [] if answer.status in (400, 401) else [f"status {answer.status}"])

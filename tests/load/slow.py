@@ -127,7 +127,7 @@ async def leave(server: Server, source: random.Random) -> None:
         if source.random() < 0.5:  # a reset instead of an orderly end
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.write(request[: source.randrange(len(request))] if moment == 0 else request)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(0.5):
             if moment == 2:
                 await asyncio.sleep(source.random() / 50)  # before the first byte
             elif moment == 3:

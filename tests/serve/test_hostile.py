@@ -66,7 +66,7 @@ def test_web_sockets_are_refused(server: RunningServer, start: Start, keys_file:
     upgrade["Sec-WebSocket-Key"] = "dGhlIHNhbXBsZSBub25jZQ=="
     with_keys = start(keys_file=keys_file)
     for running_server, statuses in ((server, {404, 405}), (with_keys, {401})):
-        for path in ("/", "/translate", "/v1/completions"):
+        for path in ("/none", "/translate", "/v1/completions"):
             with running_server.client() as client:
                 assert client.get(path, headers=upgrade).status_code in statuses
     sent: list[Any] = []
