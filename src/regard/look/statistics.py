@@ -85,7 +85,8 @@ def describe_heads(attention: AttentionRecord, layout: Layout) -> list[Head]:
 
 
 def _make_band(layout: Layout, start: int, stop: int, allowed: Tensor | None) -> _Band:
-    width, additive = len(layout.is_text), None
+    width = len(layout.is_text)
+    additive: Tensor | None = None
     if allowed is not None:
         attended = allowed[start:stop].any(dim=0).nonzero()
         width = int(attended.max()) + 1 if len(attended) else 1
@@ -94,7 +95,8 @@ def _make_band(layout: Layout, start: int, stop: int, allowed: Tensor | None) ->
     row = torch.tensor(layout.rows[start + skipped : stop])
     line = torch.arange(len(row)) * width  # the first cell of each row
     untold = [line + column for column in (~layout.is_text[:width]).nonzero()[:, 0]]
-    distance, previous = None, line[:0]
+    distance: Tensor | None = None
+    previous = line[:0]
     if layout.is_self:
         distance = (row[:, None] - torch.arange(width)).abs().float().flatten()
         previous = (line + row - 1)[(row > 0) & (row <= width)]
