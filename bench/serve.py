@@ -180,7 +180,7 @@ def run_peers(dtype: str, rounds: int, requests: int) -> dict[str, float]:
         }
         for server in base_servers.values():
             server.wait()
-        take_turns(base_table, {name: make_server_turn(server) for name, server in base_servers.items()}, rounds, 96)
+        take_turns(base_table, {name: make_server_turn(server) for name, server in base_servers.items()}, rounds, 32)
     print(base_table.format("base, ctranslate2, 32 clients; ratio: contestant / regard", "regard"))
     results = {f"c32/{name}": table.ratio(name, "regard") for name in servers if name not in ("regard", "per_request")}
     return results | {
