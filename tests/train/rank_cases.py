@@ -37,6 +37,7 @@ def run_all(folder: str) -> dict[str, Any]:
             results["changing"] += continue_run(str(changing / "changing"), 4, ProcessGroup())
             with make_spike():
                 train(make_rewinding_run(place), place / "rewound")
+            train(make_tuned_run(place), place / "tuned")
         elif rank == 2:
             tasks = sorted({task for _, task in CASES})
             results["training"] = train_cases(
@@ -47,6 +48,7 @@ def run_all(folder: str) -> dict[str, Any]:
                 fit(make_rewinding_run(place), place / "rewound-one", processes=SingleProcess())
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), CHANGING_UPDATES, SingleProcess())
+        fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
     return results
 
 
@@ -60,6 +62,21 @@ def make_rewinding_run(place: Path) -> Run:
         "validation.every": 16,
         "validation.sentences": 0,
         "validation.samples": 0,
+        "parallel.mode": "fsdp",
+    }
+    return make_small_run("translate", find_corpus(place), changes)
+
+
+def make_tuned_run(place: Path) -> Run:
+    """Return a run that trains adapters of the model of the rewinding run."""
+    changes: dict[str, Any] = {
+        "tuning": {"parent": str(place / "rewound"), "lora": {"rank": 2, "dropout": 0.1}},
+        "tokenizer": {"kind": "parent"},
+        "train.updates": 4,
+        "train.save_every": 4,
+        "train.average": 1,
+        "validation.every": 4,
+        "validation.sentences": 2,
         "parallel.mode": "fsdp",
     }
     return make_small_run("translate", find_corpus(place), changes)

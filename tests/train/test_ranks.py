@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.models.build import build
+from regard.store.adapter_folder import read_adapter
 from regard.train.autotune import synthetic_batch
 from regard.train.objective import Objective
 from tests.ranks import FAMILY_CHANGES, LIMITS, UNDETERMINED, Case, compare, compare_changing_runs, prove
@@ -48,6 +49,16 @@ def test_all_ranks_go_back_when_the_loss_of_one_spikes(rank_folder: Path) -> Non
     assert "rewound to update 8" in spike["action"]
     assert SPIKY_BATCH in next(line for line in one if "spike" in line)["batches"]
     losses = [[line["loss"] for line in lines if "loss" in line] for lines in (ours, one)]
+    assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
+
+
+@pytest.mark.usefixtures("rank_results")
+def test_adapters_are_trained_on_several_ranks_as_on_one(rank_folder: Path) -> None:
+    ours, one = (read_adapter(rank_folder / name).tensors for name in ("tuned", "tuned-one"))
+    assert max(float((ours[name] - one[name]).abs().max()) for name in one) <= LIMITS["float32"]
+    assert max(float(tensor.abs().max()) for name, tensor in one.items() if name.endswith("lora_b")) > 1e-3
+    metrics = [read_metrics(rank_folder / name) for name in ("tuned", "tuned-one")]
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in metrics]
     assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
 
 
