@@ -39,7 +39,8 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification: accuracy,
     macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1. Language models:
-    perplexity; masked ones: pseudo-perplexity. With --other or --other-output a paired bootstrap test.
+    perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. With --other or --other-output a
+    paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
@@ -47,6 +48,8 @@ def evaluate(options: EvaluateOptions) -> None:
     evaluation: Evaluation = {}
     if data.labels is not None:
         _evaluate_labels(options, data, evaluation)
+    elif settings is not None and settings.task == "embed":
+        _evaluate_embeddings(options, data, evaluation)
     elif data.texts is not None:
         _evaluate_text(options, data, None if settings is None else settings.task, evaluation)
     else:
@@ -118,6 +121,21 @@ def _label(classifier: "Classifier", data: EvaluationData, options: EvaluateOpti
         return predict_labels(
             classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
         )
+
+
+def _evaluate_embeddings(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
+    """Score how often the nearest text of the other side is the partner."""
+    from regard.measure.retrieval import retrieval_at_1
+    from regard.pipeline.embedder import Embedder  # imports torch: only when needed
+
+    options.check_embeddings()
+    if data.sources is None or data.references is None or options.folder is None:
+        raise RegardError("This model embeds texts: it needs pairs.", fix="Give --data, or --source and --reference.")
+    embedder = load_as(options.folder, Embedder)
+    vectors = [embedder.embed(texts) for texts in (data.sources, [references[0] for references in data.references])]
+    value, count = 100 * retrieval_at_1(vectors[0], vectors[1]), len(data.sources)
+    evaluation["texts"] = count
+    evaluation["scores"] = {"retrieval_at_1": {"value": value, "signature": f"retrieval@1|both directions|n:{count}"}}
 
 
 def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:

@@ -92,7 +92,7 @@ class EvaluateOptions:
             if is_wrong:
                 raise RegardError(what, fix=fix)
 
-    def check_labels(self) -> None:
+    def check_labels(self, data: str = "labelled data") -> None:
         """Raise an error for options that a classifier or tagger does not have."""
         for name, is_given in (
             ("--into", self.into is not None),
@@ -102,7 +102,18 @@ class EvaluateOptions:
             ("--fit-temperature", self.fit_temperature is not None),
         ):
             if is_given:
-                raise RegardError(f"{name} is not for labelled data.", fix=f"Leave out {name}.")
+                raise RegardError(f"{name} is not for {data}.", fix=f"Leave out {name}.")
+
+    def check_embeddings(self) -> None:
+        """Raise an error for options that an embedding model does not have."""
+        options = {
+            "--other": self._has_other,
+            "--output": self.output is not None,
+            "--unconstrained": self.unconstrained,
+        }
+        for name in (name for name, is_given in options.items() if is_given):
+            raise RegardError(f"{name} is not for embeddings.", fix=f"Leave out {name}.")
+        self.check_labels("embeddings")
 
     @property
     def _has_other(self) -> bool:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 1000  # rows of a table to inspect
 Labels = tuple[str, ...]  # of one text: one, or one per word
-_TASK_CONTENT = {"translate": "pairs", "classify": "labels", "tag": "tags", "continue": "text", "fill": "text"}
+_TASK_CONTENT = {
+    "translate": "pairs",
+    "embed": "pairs",
+    "classify": "labels",
+    "tag": "tags",
+    "continue": "text",
+    "fill": "text",
+}
 _CONTENT_NAMES = {
     "pairs": "pairs of texts",
     "labels": "labelled texts",

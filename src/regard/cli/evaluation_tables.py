@@ -24,6 +24,7 @@ METRIC_NAMES = {
     "macro_f1": "macro F1",
     "matthews": "Matthews correlation",
     "entity_f1": "entity F1",
+    "retrieval_at_1": "retrieval@1",
 }
 
 

@@ -43,6 +43,7 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "fill": ("fill", "... ___ ...", "--text TEST"),
     "classify": ("label", "...", "--data TEST"),
     "tag": ("label", "...", "--data TEST"),
+    "embed": ("embed", "...", "--data TEST"),
 }
 
 

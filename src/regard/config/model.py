@@ -227,7 +227,7 @@ class EncoderOnly(Model):
 
     family: Literal["encoder_only"] = "encoder_only"
     task: Literal["fill", "classify", "tag", "embed"] = "fill"
-    """Task of the model; `embed` cannot be trained yet."""
+    """Task of the model; `embed` learns from pairs of texts."""
     source: Input
     encoder: Stack
     head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]

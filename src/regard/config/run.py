@@ -25,7 +25,7 @@ from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.config.model import Consistent, ModelConfig
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
-from regard.config.training import Device, Parallel, Training, Validation
+from regard.config.training import Contrastive, Device, Parallel, Training, Validation
 from regard.config.tuning import Tuning
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
@@ -303,11 +303,12 @@ METRIC_TASKS = {
     "bits_per_byte": ("translate", "continue"),
     "perplexity": ("translate", "continue", "fill", "restore"),
     "f1": LABEL_TASKS,
+    "retrieval_at_1": ("embed",),
 }
 
 
 UNTRAINABLE_INPUTS = ("patches", "mel")
-UNTRAINABLE_TASKS = ("transcribe", "caption", "embed")
+UNTRAINABLE_TASKS = ("transcribe", "caption")
 
 
 def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
@@ -321,8 +322,8 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
     task = model.get("task")
     if task in UNTRAINABLE_TASKS:
         yield Fault("model.task", f"is '{task}', which cannot be trained yet.", "Use another task.")
-    if task == "classify" and model.get("family") == "decoder_only":
-        what = "is 'classify', which a decoder-only model cannot be trained for yet."
+    if task in ("classify", "embed") and model.get("family") == "decoder_only":
+        what = f"is '{task}', which a decoder-only model cannot be trained for yet."
         yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
     if model.get("starts_with_bos") is False:
         what = "is false, but training begins every text with bos."
@@ -368,6 +369,11 @@ class Run(Consistent):
         """The masking of the task `fill`, with the defaults for what the run file leaves out."""
         return self.data.masking or Masking()
 
+    @property
+    def contrastive(self) -> Contrastive | None:
+        """The contrastive loss of the task `embed`; None for other tasks."""
+        return (self.train.contrastive or Contrastive()) if self.model.task == "embed" else None
+
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
         update_tokens, batch_tokens, accumulate = (
@@ -384,6 +390,7 @@ class Run(Consistent):
         if self.data.masking is not None and self.model.task != "fill":
             what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
             yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
+        yield from self._find_contrastive_faults()
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:
@@ -425,6 +432,16 @@ class Run(Consistent):
             what = f"is {self.parallel.tensor}, but the factors of LoRA are not split among ranks."
             yield Fault("parallel.tensor", what, "Set it to 1: adapters need little memory.")
 
+    def _find_contrastive_faults(self) -> Iterator[Fault]:
+        if self.model.task != "embed":
+            if self.train.contrastive is not None:
+                what = f"is set, but the task is '{self.model.task}': only embeddings are trained contrastively."
+                yield Fault("train.contrastive", what, "Remove it, or train an encoder on pairs: the task 'embed'.")
+            return
+        for name in ("label_smoothing", "r_drop"):
+            if getattr(self.train, name):
+                yield Fault(f"train.{name}", "is set, but the contrastive loss of embeddings has none.", "Set it to 0.")
+
     def _find_distillation_faults(self) -> Iterator[Fault]:
         if self.model.family != "encoder_decoder" or self.model.task != "translate":
             what = f"is set, but the task is '{self.model.task}': teachers translate the sources of pairs."
@@ -437,7 +454,7 @@ class Run(Consistent):
         task, metric = self.model.task, self.validation.metric
         if task not in METRIC_TASKS.get(metric, (task,)):
             what = f"is '{metric}', which is not a metric of the task '{task}'."
-            alternative = "f1" if task in LABEL_TASKS else "perplexity"
+            alternative = "f1" if task in LABEL_TASKS else "retrieval_at_1" if task == "embed" else "perplexity"
             yield Fault("validation.metric", what, f"Use loss, accuracy or {alternative}.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")

@@ -170,6 +170,15 @@ class Rewind(SpikePolicy):
 Spikes = Annotated[Stop | Skip | Rewind, Field(discriminator="kind")]
 
 
+class Contrastive(Frozen):
+    """Contrastive training of sentence embeddings on pairs (task `embed`); the negatives are the rest of the batch."""
+
+    temperature: Positive = 0.05
+    """Divides the cosines of vectors; 0.05 as in SimCSE (Gao et al. 2021). Smaller values weigh hard negatives more."""
+    pool: Literal["mean", "first"] = "mean"
+    """The vector of a text: the mean of all hidden states, or the first one (cls). The model folder stores it."""
+
+
 class Training(Frozen):
     """Settings of the optimisation."""
 
@@ -190,6 +199,8 @@ class Training(Frozen):
     r_drop: NotNegative = 0.0
     """Weight of R-Drop (Liang et al. 2021; they use 5): two forward passes per sample with different dropout, and their
     KL divergence as a second loss. For small corpora; more than twice the work per update."""
+    contrastive: Contrastive | None = None
+    """Loss of the task `embed`; other tasks have none of it."""
     clip: NotNegative = 1.0
     """Maximum norm of the gradient over all parameters; 0 disables clipping."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -209,7 +220,7 @@ class Training(Frozen):
     spikes: Spikes = Skip()
 
 
-Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "bleu", "chrf"]
+Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "retrieval_at_1", "bleu", "chrf"]
 
 
 class Validation(Frozen):
@@ -219,7 +230,8 @@ class Validation(Frozen):
     """Updates between validations; the last update is always validated."""
     metric: Metric = "loss"
     """Metric that selects `best/` and that early stopping compares. "f1" is entity F1 if the tags mark entities (B-,
-    I-, O), and macro F1, the mean over all labels, for other tags and for classes."""
+    I-, O), and macro F1, the mean over all labels, for other tags and for classes. "retrieval_at_1" is the share of
+    validation texts whose nearest text on the other side is their partner."""
     patience: Count = 0
     """Stop after this many validations without improvement; 0 disables early stopping."""
     sentences: Count = 200

@@ -1,11 +1,12 @@
 """Embed texts with an encoder: one vector per text, and search by similarity.
 
-How hidden states become a vector is in `embedding.json` of the model folder, which an import writes; without that file
-a vector is the normalized mean of the hidden states.
+How hidden states become a vector is in `embedding.json` of the model folder, which training and imports write; without
+that file a vector is the normalized mean of the hidden states.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -41,6 +42,10 @@ class Pooling:
     """Scale vectors to length 1, so that dot products are cosines."""
     max_length: int | None = None
     """Maximum number of tokens, cls and sep included; None: the number of learned positions."""
+
+    def to_json(self) -> bytes:
+        """Return the content of `embedding.json`."""
+        return (json.dumps({"format": 1, **asdict(self)}) + "\n").encode()
 
 
 DEFAULT_POOLING = Pooling()

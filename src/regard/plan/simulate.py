@@ -254,7 +254,11 @@ def _make_objective(run: Run, processes: SingleProcess) -> Objective:
     apply_device_settings(model, run)
     settings = run.train
     objective = Objective(
-        model, label_smoothing=settings.label_smoothing, r_drop=settings.r_drop, logit_rows=run.device.logit_rows or 0
+        model,
+        label_smoothing=settings.label_smoothing,
+        r_drop=settings.r_drop,
+        logit_rows=run.device.logit_rows or 0,
+        contrastive=run.contrastive,
     )
     if isinstance(processes, FakeGroup) and processes.layout.is_sharded:
         assert processes.mesh is not None  # noqa: S101 - set when it was created

@@ -162,6 +162,7 @@ class StepTimer:
             label_smoothing=run.train.label_smoothing,
             r_drop=run.train.r_drop,
             logit_rows=run.device.logit_rows or 0,
+            contrastive=run.contrastive,
         )
         self._device = torch.device(run.device.name)
         self._full_batch = self._batch = batch
@@ -291,13 +292,16 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
         samples=zeros,
         languages=zeros,
         source=None if model.family == "decoder_only" else tokens,
-        target=None if model.family == "encoder_only" else tokens,
+        target=tokens if model.family != "encoder_only" or model.task == "embed" else None,
+        target_valid=torch.ones_like(tokens, dtype=torch.bool) if model.task == "embed" else None,
     )
 
 
 def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
-    """Return labels: the tokens themselves (all, or the masked ones), the first tag everywhere, or the first class."""
+    """Return labels: the tokens themselves (all, or the masked ones), the first tag or class, or the row's number."""
     kind = run.model.head.kind
+    if kind == "none":
+        return torch.arange(tokens.size(0))  # (B)
     if kind == "classes":
         return torch.zeros_like(tokens[:, 0])  # (B)
     if kind == "mlm":
@@ -307,7 +311,8 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
 
 def count_flops(run: Run, length: int) -> float:
     """Count the floating-point operations of forward and backward through one batch."""
-    rows = max(1, run.data.batch_tokens // length) * (2 if run.train.r_drop else 1)
+    passes = 2 if run.train.r_drop or run.model.task == "embed" else 1
+    rows = max(1, run.data.batch_tokens // length) * passes
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 

@@ -142,6 +142,8 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
+    if run.model.task == "embed":  # one encoder reads both sides
+        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     if run.model.family != "encoder_decoder" or run.model.task != "translate":
         return TokenizerPair.joint(learn(iter_texts(_get_source), settings))
     if settings.joint:
@@ -367,7 +369,7 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
         RegardError: If the model's task cannot be trained on this corpus.
     """
     kind = run.model.task
-    if kind == "transcribe" or kind == "caption" or kind == "embed":  # mypy narrows by ==, not by `in`
+    if kind == "transcribe" or kind == "caption":  # mypy narrows by ==, not by `in`
         raise AssertionError("the settings of a run refuse this task")  # pragma: no cover
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]

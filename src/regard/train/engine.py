@@ -98,6 +98,11 @@ class Updater:
                     raise
             # Discard partial gradients: a failed backward pass may have reached any of them.
             self.optimizers.zero_grad()
+            if not all(batch.is_divisible for batch in batches):
+                raise RegardError(
+                    "There is not enough memory for a batch, and its loss compares all its pairs: it cannot be split.",
+                    fix="Reduce data.batch_tokens (fewer negatives), or set train.checkpoint_activations = true.",
+                )
             rows = max(batch.labels.size(0) for batch in batches)
             if parts >= rows:
                 raise RegardError(

@@ -177,7 +177,7 @@ def format_scores(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {format_score(name, value)}" for name, value in values.items())
 
 
-SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc"}
+SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc", "retrieval_at_1": "r@1"}
 
 
 def format_brief_scores(values: Mapping[str, float]) -> str:
@@ -193,7 +193,7 @@ def format_brief_scores(values: Mapping[str, float]) -> str:
 
 def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
     """Format a score with the usual number of digits."""
-    if name in ("accuracy", "f1"):
+    if name in ("accuracy", "f1", "retrieval_at_1"):
         return f"{value:.1%}".replace("%", " %")
     if name == "perplexity":
         return f"{value:,.1f}" if is_brief else f"{value:,.2f}"

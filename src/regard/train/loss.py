@@ -31,7 +31,8 @@ class LossSums(NamedTuple):
     total: Tensor  # () with label smoothing; has a gradient
     negative_log_likelihood: Tensor  # () without smoothing: the exponent of perplexity
     correct: Tensor  # () positions where the argmax (the first, in a tie) is the label
-    predictions: Tensor | None = None  # in the shape of the labels; of classifiers and taggers in evaluation mode
+    predictions: Tensor | None = None  # in evaluation mode: the labels of classifiers and taggers, in the shape of the
+    # labels; the vectors (2, B, D) of pairs
 
 
 def token_loss(

@@ -5,18 +5,21 @@ goes through the model twice, side by side, with different dropout (see `r_drop`
 `nn.Module.forward`: data and tensor parallelism wrap this module and reach every weight that the loss reads.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from regard.config.training import Contrastive
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import LMHead, MLMHead
+from regard.models.heads import LMHead, MLMHead, pool_states
+from regard.train.contrastive import contrastive_loss, find_duplicates
 from regard.train.loss import LossSums, class_loss, token_loss
 from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
@@ -32,6 +35,7 @@ class Objective(nn.Module):
         logit_rows: Rows of logits in memory at a time; 0 for all.
         r_drop: Strength of R-Drop; 0 turns it off.
         should_compile: Compile everything below the head with torch.compile.
+        contrastive: Settings of the contrastive loss, for a model without a head.
     """
 
     def __init__(
@@ -42,18 +46,20 @@ class Objective(nn.Module):
         logit_rows: int,
         r_drop: float = 0.0,
         should_compile: bool = False,
+        contrastive: Contrastive | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
         self.r_drop = r_drop
         self.logit_rows = logit_rows
+        self.contrastive = contrastive
         self._hidden_states = (
             torch.compile(self._compute_hidden_states, dynamic=True) if should_compile else self._compute_hidden_states
         )
 
     def forward(self, batch: Batch) -> LossSums:
-        """Return the loss of a batch as sums, and the predictions of a classifier in evaluation mode.
+        """Return the loss of a batch as sums, and in evaluation mode the predictions of a classifier or the vectors.
 
         Moves the batch to the model's device.
         """
@@ -61,11 +67,25 @@ class Objective(nn.Module):
         if self.training and self.r_drop:
             batch = _duplicate(batch)
         hidden_states = self._hidden_states if self.training else self._compute_hidden_states
+        if self.contrastive is not None:
+            return self._contrastive_loss(batch.to(device), self.contrastive, hidden_states)
         x = hidden_states(_drop_trivial_masks(batch).to(device))
         return self._loss(x, batch.labels, batch.source_valid)
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def _contrastive_loss(
+        self, batch: Batch, settings: Contrastive, hidden_states: Callable[[Batch], Tensor]
+    ) -> LossSums:
+        tokens = _require(batch.source), _require(batch.target)
+        vectors = []
+        for source, valid in zip(tokens, (batch.source_valid, batch.target_valid), strict=True):
+            x = hidden_states(_drop_trivial_masks(replace(batch, source=source, source_valid=valid)))
+            vectors.append(pool_states(x, valid, settings.pool))  # (B, D)
+        duplicates = find_duplicates(*tokens)
+        loss_sums = contrastive_loss(vectors[0], vectors[1], batch.labels, settings.temperature, duplicates)
+        return loss_sums if self.training else loss_sums._replace(predictions=torch.stack(vectors))
 
     def _compute_hidden_states(self, batch: Batch) -> Tensor:
         model = self.model

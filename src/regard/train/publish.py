@@ -11,6 +11,7 @@ from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.config.tuning import AdapterFile, Tuning
 from regard.lora import is_adapter, merge_weights
+from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
 from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
 from regard.store.model_folder import BEST, write_model
@@ -21,7 +22,12 @@ from regard.train.progress import Progress
 from regard.train.validate import Scores
 
 _TOKENIZERS = {"parent": "that of the parent"}
-_LABEL_UNITS = {"classify": "labelled texts seen", "tag": "tagged words seen", "fill": "masked tokens"}
+_LABEL_UNITS = {
+    "classify": "labelled texts seen",
+    "tag": "tagged words seen",
+    "fill": "masked tokens",
+    "embed": "pairs seen",
+}
 
 
 class ModelWriter:
@@ -79,6 +85,9 @@ class ModelWriter:
         tokenizer_text = f"{_TOKENIZERS.get(run.tokenizer.kind, run.tokenizer.kind)}, {size:,} tokens"
         card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
+        files = {}
+        if run.contrastive is not None:
+            files[EMBEDDING_FILE] = Pooling(pool=run.contrastive.pool).to_json()
         if run.tuning is not None and (lora := run.tuning.lora) is not None:
             whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
             if name == BEST:
@@ -86,9 +95,10 @@ class ModelWriter:
                 settings = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
                 write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained})
             merged = merge_weights(whole, lora.scale)
-            write_model(path, run.model, run_data.tokenizers, merged, str(card), replace=True)
+            write_model(path, run.model, run_data.tokenizers, merged, str(card), replace=True, files=files)
         else:
-            write_model(path, run.model, run_data.tokenizers, weights, str(card), replace=True, fetch=fetch)
+            tokenizers = run_data.tokenizers
+            write_model(path, run.model, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
 
 
 def describe_tuning(tuning: Tuning) -> dict[str, str]:

@@ -91,6 +91,7 @@ class Trainer:
             label_smoothing=settings.label_smoothing,
             r_drop=settings.r_drop,
             logit_rows=run.device.logit_rows or 0,
+            contrastive=run.contrastive,
             should_compile=settings.compile,
         )
         self.updater = Updater(

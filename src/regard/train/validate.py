@@ -1,12 +1,14 @@
 """Validation: loss, accuracy, and the quality of the model's output on held-out text."""
 
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from regard.config import model as settings_of
 from regard.config.run import LABEL_TASKS
@@ -18,6 +20,7 @@ from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.classification import make_confusion_matrix
 from regard.measure.entities import count_entities, has_entities
 from regard.measure.likelihood import bits_per_byte, perplexity
+from regard.measure.retrieval import retrieval_at_1
 from regard.models.build import AnyModel, build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -32,7 +35,7 @@ from regard.train.objective import Objective
 from regard.train.precision import Precision, autocast
 from regard.train.processes import SingleProcess
 
-HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "f1", "bleu", "chrf"})
+HIGHER_IS_BETTER: frozenset[Metric] = frozenset({"accuracy", "f1", "retrieval_at_1", "bleu", "chrf"})
 PROMPT_CHARACTERS = 40  # characters of the prompt of a sample continuation
 CONTINUATION_TOKENS = 60  # tokens of a sample continuation
 
@@ -87,7 +90,7 @@ class Validator:
         objective.eval()
         try:
             with torch.inference_mode():
-                values = self._score_labels() if self._model_settings.task in LABEL_TASKS else self._score_loss()
+                values = self._score()
             outputs = self._score_outputs()
         finally:
             objective.train(was_training)
@@ -103,6 +106,37 @@ class Validator:
         tokens = sum(int(shard.lengths.sum(dtype=np.int64)) for shard in self.loader.shards.shards)
         generated = self._settings.sentences * tokens / max(len(self.loader.shards), 1)
         return (tokens / 3 + generated) / update_tokens
+
+    def _score(self) -> dict[str, float]:
+        task = self._model_settings.task
+        if task in LABEL_TASKS:
+            return self._score_labels()
+        return self._score_pairs() if task == "embed" else self._score_loss()
+
+    def _score_pairs(self) -> dict[str, float]:
+        """Compute the loss in batches, and the retrieval among all pairs."""
+        loss = 0.0
+        vectors: list[NDArray[np.float32]] = []  # (2, B, D) of each batch
+        for batch in self.loader.iter_epoch(0):
+            with autocast(next(self._objective.model.parameters()).device.type, self._precision):
+                loss_sums = self._objective(batch)
+            loss += float(loss_sums.negative_log_likelihood)
+            assert loss_sums.predictions is not None  # noqa: S101 - embedders have them in evaluation mode
+            vectors.append(loss_sums.predictions.float().cpu()[:, batch.labels != IGNORE_INDEX].numpy())
+        joined = np.concatenate(vectors, axis=1)
+        loss, count = self._processes.sum([loss, float(joined.shape[1])])
+        if self._processes.world_size > 1:
+            joined = self._gather_vectors(joined)
+        return {"loss": loss / max(count, 1), "retrieval_at_1": retrieval_at_1(joined[0], joined[1])}
+
+    def _gather_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vectors (2, N, D) of all data ranks."""
+        processes = self._processes
+        text = b64encode(np.ascontiguousarray(vectors, "<f4").tobytes()).decode()
+        shares = processes.gather_patiently(text)[:: processes.world_size // processes.data_world_size]
+        width = vectors.shape[2]
+        parts = [np.frombuffer(b64decode(share), "<f4").reshape(2, -1, width) for share in shares]
+        return np.concatenate(parts, axis=1)
 
     def _score_loss(self) -> dict[str, float]:
         negative_log_likelihood, correct, count = 0.0, 0.0, 0.0

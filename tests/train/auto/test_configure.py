@@ -300,7 +300,7 @@ def test_a_reader_fills_running_text(book: Documents) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "message"),
-    [("gpt2", "continues a text, and this corpus is pairs"), ("bert", "labels a text, and this corpus is pairs")],
+    [("gpt2", "continues a text, and this corpus is pairs"), ("lm-small", "continues a text")],
 )
 def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], Lines], preset: str, message: str) -> None:
     with pytest.raises(RegardError, match=message) as caught:

@@ -41,6 +41,7 @@ class BatchArrays:
     source_valid: BoolArray | None = None  # (B, S) False for padding
     types: IntArray | None = None  # (B, S) token types: 1 in the second text of a pair
     target: IntArray | None = None  # (B, T) decoder input
+    target_valid: BoolArray | None = None  # (B, T) for a second encoder input; False for padding
     documents: IntArray | None = None  # (B, T) packed: index of the sample within the batch; -1 for padding
     positions: IntArray | None = None  # (B, T) packed: from 0 in every document
 

@@ -29,6 +29,7 @@ class Batch:
     source_valid: Tensor | None = None  # (B, S) False for padding
     types: Tensor | None = None  # (B, S) token types of pairs; None: all 0
     target: Tensor | None = None  # (B, T)
+    target_valid: Tensor | None = None  # (B, T) if the encoder reads the target, too: False for padding
     documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
     positions: Tensor | None = None  # (B, T) packed: from 0 in every document
 
@@ -43,9 +44,16 @@ class Batch:
         count = 0
         if self.source is not None:
             count += self.source.numel() if self.source_valid is None else int(self.source_valid.sum())
-        if self.target is not None:
+        if self.target_valid is not None:
+            count += int(self.target_valid.sum())
+        elif self.target is not None:
             count += self.label_count  # a decoder reads one token for each that it predicts
         return count
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether the loss is a sum over rows; a contrastive loss compares all rows of a batch."""
+        return self.target_valid is None
 
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on a device."""
@@ -68,6 +76,7 @@ def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) 
         source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
         types=None if arrays.types is None else _to_tensor(arrays.types),
         target=None if arrays.target is None else _to_tensor(arrays.target),
+        target_valid=None if arrays.target_valid is None else _to_tensor(arrays.target_valid),
         documents=None if arrays.documents is None else _to_tensor(arrays.documents),
         positions=None if arrays.positions is None else _to_tensor(arrays.positions),
     )

@@ -271,6 +271,35 @@ class Classify(EncoderTask):
 
 
 @dataclass(frozen=True)
+class Embed(EncoderTask):
+    """Contrastive pairs: both texts are read by themselves; the label of pair n is n, the number of its partner."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Two texts."""
+        return ("source", "target")
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Add two special tokens to both sides."""
+        return lengths[:2] + 2
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch of pairs."""
+        is_second = np.repeat(np.tile([False, True], records.samples.size), records.lengths.T.ravel())
+        first, second = (
+            self.add_special_tokens(records.tokens[is_second == side], records.lengths[int(side)], records)
+            for side in (False, True)
+        )
+        return BatchArrays(
+            np.arange(records.samples.size),
+            source=first.source,
+            source_valid=first.source_valid,
+            target=second.source,
+            target_valid=second.source_valid,
+        )
+
+
+@dataclass(frozen=True)
 class Tag(EncoderTask):
     """Sequence tagging: the label of a word is on the word's first token."""
 
@@ -378,7 +407,7 @@ class SpanCorruption:
         )
 
 
-TaskName = Literal["translate", "continue", "fill", "restore", "classify", "tag"]
+TaskName = Literal["translate", "continue", "fill", "restore", "classify", "tag", "embed"]
 
 
 def build_task(
@@ -427,6 +456,8 @@ def build_task(
             return Classify(source.specials, pairs, max_length, types)
         case "tag":
             return Tag(source.specials)
+        case "embed":
+            return Embed(source.specials)
 
 
 def derive_sample_keys(seed: int, records: StoredSamples, purpose: int) -> Bits:

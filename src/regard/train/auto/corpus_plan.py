@@ -51,6 +51,9 @@ MIN_UPDATES, MAX_UPDATES = 200, 300_000
 MANY_EPOCHS = 10  # with fewer, strong dropout needs another reason
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
+EMBED_REASON = (
+    "Task: an encoder on pairs learns sentence embeddings: partners get similar vectors, other texts of a batch do not."
+)
 MAX_ENTRY_CHARACTERS = 12  # mean length up to which the examples are single words (a lexicon), not sentences
 FALLBACK_VOCABULARY = 4000  # for a text with too many distinct characters for a character-level model
 LEXICON_VOCABULARY = 512  # for a lexicon: letters and frequent letter groups
@@ -81,9 +84,11 @@ class CorpusPlan:
 
     @property
     def task(self) -> TaskKind:
-        """The task, from the content of the corpus and, for running text, from the preset."""
+        """The task, from the content of the corpus; an encoder fills gaps of running text and embeds pairs."""
         tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
         task = tasks[self.stats.content]
+        if task == "translate" and self.changes.get("model.task") == "embed":
+            task = "embed"
         return model_for(task, self.preset)[0] if self.preset is not None else task
 
     @property
@@ -124,6 +129,8 @@ class CorpusPlan:
         reasons: list[str] = []
         tokenizer, vocabulary_size = self._choose_tokenizer(recipe, reasons)
         model = self._choose_model(recipe, vocabulary_size, reasons)
+        if self.task == "embed":
+            reasons.append(EMBED_REASON)
         if self.distillation is not None:
             reasons.append(_explain_distillation(self.distillation))
         data = self._choose_data(recipe, model, reasons)
@@ -171,7 +178,7 @@ class CorpusPlan:
 
     def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
         """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
-        share = budget.update_tokens if self.is_packed else budget.update_tokens // 2
+        share = budget.update_tokens if self.is_packed or self.task == "embed" else budget.update_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:
@@ -292,6 +299,8 @@ class CorpusPlan:
                 changes[f"{table}.vocabulary"] = vocabulary_size
         if task in ("classify", "tag"):
             changes["head"] = make_label_head(task, self.stats)
+        if task == "embed":
+            changes["head"] = {"kind": "none"}
         return codec.preset(recipe.preset, changes)
 
     def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:

@@ -129,10 +129,12 @@ def validation_settings(
     """
     metric: Metric = "chrf" if task == "translate" else "loss"
     metric_reason = ""
+    if task == "embed":
+        metric = "retrieval_at_1"
     if task in LABEL_TASKS:
         metric, metric_reason = choose_label_metric(labels)
     # Where the learning rate decays to 0 at the last update, the best scores come late: the run must get there.
-    patience = 0 if budget.decays_to_zero or task in LABEL_TASKS else PATIENCE
+    patience = 0 if budget.decays_to_zero or task in (*LABEL_TASKS, "embed") else PATIENCE
     every = _choose_interval(budget)
     max_sentences = MAX_SENTENCES if budget.minutes is None else min(MAX_SENTENCES, round(50 * max(1, budget.minutes)))
     sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0

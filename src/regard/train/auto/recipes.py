@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModel
 
-TaskKind = Literal["translate", "continue", "classify", "tag", "fill"]
+TaskKind = Literal["translate", "continue", "classify", "tag", "fill", "embed"]
 CHARACTER_LEVEL = 0  # as a vocabulary size: every character is a token
 
 
@@ -78,6 +78,14 @@ FILL = (
     Recipe(inf, "bert", 30_000, 0.1, 5, 1e-4, 10_000, 131072,
         "it has the size of BERT, which was trained on 16 gigabytes"),
 )
+EMBED = (
+    Recipe(300_000, "encoder-tiny", 8_000, 0.1, 20, 1e-3, 200, 4096,
+        "the loss needs many pairs per batch, and a small encoder embeds them fast"),
+    Recipe(5_000_000, "encoder-small", 16_000, 0.1, 5, 5e-4, 500, 8192,
+        "this many pairs support a wider encoder"),
+    Recipe(inf, "bert", 30_000, 0.1, 1, 1e-4, 4000, 32768,
+        "millions of pairs support the size of BERT"),
+)
 # fmt: on
 RECIPES: dict[TaskKind, tuple[Recipe, ...]] = {
     "translate": TRANSLATE,
@@ -85,6 +93,7 @@ RECIPES: dict[TaskKind, tuple[Recipe, ...]] = {
     "classify": CLASSIFY_AND_TAG,
     "tag": CLASSIFY_AND_TAG,
     "fill": FILL,
+    "embed": EMBED,
 }
 
 
@@ -133,6 +142,7 @@ FAMILIES = {
     "fill": "encoder_only",
     "classify": "encoder_only",
     "tag": "encoder_only",
+    "embed": "encoder_only",
 }
 _FAMILY_DESCRIPTIONS = {
     "encoder_decoder": "maps a source text to a target text",
@@ -145,6 +155,7 @@ _CORPUS_DESCRIPTIONS = {
     "fill": "running text",
     "classify": "labelled text",
     "tag": "tagged words",
+    "embed": "pairs",
 }
 
 
@@ -157,6 +168,8 @@ def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModel]:
     model = codec.preset(preset)
     if task == "continue" and model.family == "encoder_only":
         return "fill", model
+    if task == "translate" and model.family == "encoder_only":
+        return "embed", model
     if model.family != FAMILIES[task]:
         candidates = [
             candidate for candidate in codec.list_presets() if codec.preset(candidate).family == FAMILIES[task]
