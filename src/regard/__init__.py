@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
         load_generator,
         load_translator,
     )
+    from regard.pipeline.prompt_classifier import PromptClassifier
     from regard.pipeline.translator import Translator
     from regard.train.start import resume, train, tune
 
@@ -38,6 +39,7 @@ __all__ = [
     "Classifier",
     "Embedder",
     "FillMask",
+    "PromptClassifier",
     "Record",
     "RegardError",
     "TextGenerator",
@@ -63,6 +65,7 @@ _MODULES = {
     "Classifier": "pipeline.classifier",
     "Embedder": "pipeline.embedder",
     "FillMask": "pipeline.fill_mask",
+    "PromptClassifier": "pipeline.prompt_classifier",
     "Record": "nn.record",
     "RegardError": "base.errors",
     "TextGenerator": "pipeline.generator",

@@ -183,16 +183,7 @@ class Scorer:
         check_both_lists(texts, sources)
         scored_texts, source_texts = as_list(texts), None if sources is None else as_list(sources)
         rows = self.make_rows(scored_texts, source_texts, target_language=target_language, window=window)
-        row_scores = [_TokenScores() for _ in rows]
-        with eval_mode(self.model), torch.inference_mode():
-            for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
-                batch_scores, start = self._score_tokens(hidden_states, labels), 0
-                for index in batch:
-                    end = start + len(rows[index].new_labels)
-                    row_scores[index].add(batch_scores, start, end)
-                    start = end
-                if report is not None:
-                    report(len(batch))
+        row_scores = self._score_rows(rows, batch_tokens, report)
         text_scores = [_TokenScores() for _ in scored_texts]
         for row, scores in zip(rows, row_scores, strict=True):  # windows are in the order of the text
             text_scores[row.text_index].add(scores)
@@ -203,6 +194,27 @@ class Scorer:
             for text, scores in zip(scored_texts, text_scores, strict=True)
         ]
         return results[0] if isinstance(texts, str) else results
+
+    def score_rows(
+        self, rows: Sequence[Row], batch_tokens: int = 4096, report: Callable[[int], None] | None = None
+    ) -> list[tuple[float, ...]]:
+        """Return the log-probabilities of the new labels of each row (see `score` for the arguments)."""
+        return [tuple(scores.logprobs) for scores in self._score_rows(rows, batch_tokens, report)]
+
+    def _score_rows(
+        self, rows: Sequence[Row], batch_tokens: int, report: Callable[[int], None] | None
+    ) -> list[_TokenScores]:
+        row_scores = [_TokenScores() for _ in rows]
+        with eval_mode(self.model), torch.inference_mode():
+            for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
+                batch_scores, start = self._score_tokens(hidden_states, labels), 0
+                for index in batch:
+                    end = start + len(rows[index].new_labels)
+                    row_scores[index].add(batch_scores, start, end)
+                    start = end
+                if report is not None:
+                    report(len(batch))
+        return row_scores
 
     def score_translations(
         self,
@@ -230,13 +242,8 @@ class Scorer:
             if translation.tokens
         ]
         logprobs: list[tuple[float, ...]] = [()] * len(translations)
-        with eval_mode(self.model), torch.inference_mode():
-            for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
-                scores, start = self._score_tokens(hidden_states, labels), 0
-                for index in batch:
-                    end = start + len(rows[index].labels)
-                    logprobs[rows[index].text_index] = tuple(scores.logprobs[start:end])
-                    start = end
+        for row, row_logprobs in zip(rows, self.score_rows(rows, batch_tokens), strict=True):
+            logprobs[row.text_index] = row_logprobs
         return logprobs
 
     def curve(
@@ -307,7 +314,7 @@ class Scorer:
             raise RegardError("An encoder-decoder has no window: it reads a pair as a whole.", fix="Leave window out.")
         return encode_pairs(texts, sources, self.tokenizers, self.settings, target_language)
 
-    def _iter_batches(self, rows: list[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    def _iter_batches(self, rows: Sequence[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """Yield batches: indices of the rows, hidden states (N, D) and labels (N) of all tokens that they score."""
         device = next(self.model.parameters()).device
         for batch in batch_by_length([max(len(row.source), len(row.inputs)) for row in rows], batch_tokens):

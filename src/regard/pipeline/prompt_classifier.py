@@ -1,0 +1,133 @@
+"""Classify texts with a language model: the label that continues a prompt with the highest likelihood.
+
+    generator = regard.load_generator("my-lm")
+    classifier = PromptClassifier(generator, ["bad", "good"], examples=[("A fine film.", "good")])
+    classifier.classify("What a bore.").label
+
+The prompt is a template, filled in for every example and, up to the label, for the text. Templates are data: {text} and
+{label} are replaced, and nothing else is interpreted.
+
+The score of a label is the log-probability of the label and of what the template has after it, so that "good" does not
+win against "goodness" by ending early. All labels of a text follow the same prompt: with their ends they are different
+continuations in one distribution, and their log-probabilities compare as they are. The mean per token is an option: it
+favours labels of many tokens, of which the later ones are easy to predict.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import overload
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.measure.softmax import softmax
+from regard.pipeline.classifier import Classification
+from regard.pipeline.encoding import add_bos, as_list, check_length, check_list
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.scorer import Scorer
+from regard.pipeline.teacher_forcing import Row
+
+TEMPLATE = "Text: {text}\nLabel: {label}\n\n"
+TEXT, LABEL = "{text}", "{label}"
+
+
+class PromptClassifier:
+    """Classifies texts with a language model and a prompt.
+
+    Args:
+        generator: The language model.
+        labels: At least two labels, as they are written in the prompt.
+        examples: Texts with their labels, which the prompt shows before the text; their order matters.
+        template: How an example is written: {text}, then {label}. A template that ends with {label} gets a line break.
+        use_mean: Compare the mean log-probability of a label's tokens instead of the sum.
+
+    Raises:
+        RegardError: The template, the labels or the examples are unusable.
+    """
+
+    def __init__(
+        self,
+        generator: TextGenerator,
+        labels: Sequence[str],
+        *,
+        examples: Sequence[tuple[str, str]] = (),
+        template: str = TEMPLATE,
+        use_mean: bool = False,
+    ) -> None:
+        check_list(labels, "label", "PromptClassifier")
+        if len(set(labels)) < max(2, len(labels)) or not all(label.strip() for label in labels):
+            raise RegardError("The labels must be at least two, different and not empty.", fix="Give other labels.")
+        if unknown := sorted({label for _, label in examples}.difference(labels)):
+            fix = f"Use one of: {', '.join(labels)}."
+            raise RegardError(f"An example has the label {unknown[0]!r}, which is not among the labels.", fix=fix)
+        if template.count(TEXT) != 1 or template.count(LABEL) != 1 or template.index(TEXT) > template.index(LABEL):
+            fix = f"Write it as {TEMPLATE!r}: the text once, and after it the label once."
+            raise RegardError(f"The template {template!r} cannot be used.", fix=fix)
+        self.labels, self.examples, self.use_mean = tuple(labels), tuple(examples), use_mean
+        before, after = template.split(LABEL)
+        self._before, self._after = before, after or "\n"
+        self._generator, self._scorer = generator, Scorer.from_pipeline(generator)
+
+    def __repr__(self) -> str:
+        return f"PromptClassifier({', '.join(self.labels)}; {pluralize(len(self.examples), 'example')})"
+
+    def make_prompt(self, text: str) -> str:
+        """Return what the model reads before a label."""
+        shots = "".join(self._before.replace(TEXT, shot) + label + self._after for shot, label in self.examples)
+        return shots + self._before.replace(TEXT, text)
+
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, texts: str, batch_tokens: int = 4096, *, report: Callable[[int], None] | None = None
+    ) -> Classification: ...
+    @overload
+    def classify(
+        self, texts: Sequence[str], batch_tokens: int = 4096, *, report: Callable[[int], None] | None = None
+    ) -> list[Classification]: ...
+
+    def classify(
+        self,
+        texts: str | Sequence[str],
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] | None = None,
+    ) -> Classification | list[Classification]:
+        """Classify one text or each of several. The probabilities are those of the labels among each other.
+
+        Args:
+            texts: One text or several.
+            batch_tokens: Maximum number of tokens in a batch, padding included.
+            report: Called after each batch with the number of labels that were scored.
+
+        Raises:
+            RegardError: A prompt is longer than the model's learned positions.
+        """
+        rows = [row for number, text in enumerate(as_list(texts), 1) for row in self._encode(number, text)]
+        scores = [
+            sum(logprobs) / (len(logprobs) if self.use_mean else 1)
+            for logprobs in self._scorer.score_rows(rows, batch_tokens, report)
+        ]
+        results = []
+        for start in range(0, len(rows), len(self.labels)):
+            probabilities = dict(zip(self.labels, softmax(scores[start : start + len(self.labels)]), strict=True))
+            label = max(probabilities, key=probabilities.__getitem__)
+            results.append(Classification(label, probabilities[label], probabilities, is_truncated=False))
+        return results[0] if isinstance(texts, str) else results
+
+    def _encode(self, number: int, text: str) -> list[Row]:
+        """Return a row for each label, which scores the tokens behind the beginning that all labels share.
+
+        Prompt and label are encoded together: as in a text, a space before the label is part of its first token.
+        """
+        settings, tokenizer, prompt = (
+            self._generator.settings,
+            self._generator.tokenizers.source,
+            self.make_prompt(text),
+        )
+        encoded = tokenizer.encode_ids([prompt + label + self._after for label in self.labels])
+        tokens = [add_bos(settings, tokenizer, ids) for ids in encoded]
+        columns = zip(*tokens, strict=False)
+        prefix_length = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+        shared = max(1, min(prefix_length, min(map(len, tokens)) - 1))
+        for ids in tokens:
+            check_length(f"The prompt of text {number}", ids[:-1], settings.decoder.max_positions, where=text)
+        return [Row(number, [], ids[:-1], ids[1:], overlap=shared - 1) for ids in tokens]
