@@ -1,6 +1,7 @@
 """A real server process, `python -m regard serve`, with small models; its memory, descriptors and threads."""
 
 import asyncio
+import atexit
 import contextlib
 import os
 import re
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from tests.load.client import ask, get
 
@@ -95,10 +96,17 @@ def read_memory(process: Path, name: str) -> int:
     return 1024 * int(match.group(1))
 
 
+def make_folder() -> Path:
+    """Return a new folder, which is removed at the end of this process."""
+    folder = TemporaryDirectory(prefix="regard-load-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
 @cache
 def make_models() -> dict[str, Path]:
     """Write small untrained models, in a process of their own: torch would make this one large."""
-    folder = Path(mkdtemp(prefix="regard-load-"))
+    folder = make_folder()
     subprocess.run([sys.executable, "-m", "tests.load.models", str(folder)], check=True)  # noqa: S603
     return {name: folder / name for name in ("en-de", "writer", "encoder")}
 
@@ -121,7 +129,7 @@ def start_server(
 ) -> Server:
     """Start a server; `wait_until_ready` tells its port."""
     folders = models or make_models()
-    log = Path(mkdtemp(prefix="regard-load-")) / "log"
+    log = make_folder() / "log"
     arguments = [f"{name}={folder}" for name, folder in folders.items()]
     template = folders[next(iter(folders))].with_name("chat.jinja")
     arguments += ["--chat-template", f"writer={template}"] if "writer" in folders else []

@@ -5,11 +5,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import mkdtemp
 
 from tests.faults.verdict import Verdict
 from tests.load.client import ask, get, post
-from tests.load.server import Server, make_models, start_server, stop_server, wait_until_ready
+from tests.load.server import Server, make_folder, make_models, start_server, stop_server, wait_until_ready
 
 STARTS, QUICK_STARTS = 20, 2
 MODELS = 7  # translators in one process
@@ -17,7 +16,7 @@ MODELS = 7  # translators in one process
 
 def make_exported_models() -> dict[str, Path]:
     """Export the small translator to CTranslate2; return it under several names."""
-    folder = Path(mkdtemp(prefix="regard-load-")) / "exported"
+    folder = make_folder() / "exported"
     shutil.copytree(make_models()["en-de"], folder)
     command = [sys.executable, "-m", "regard", "export", str(folder), "--to", "ctranslate2"]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603
