@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,12 @@ def test_a_model_that_knows_the_answer(tmp_path: Path) -> None:
     entries = [f"Text: good {noun}\nLabel: yes\n\nText: bad {noun}\nLabel: no\n\n" for noun in ("dog", "cat", "tree")]
     files = write_corpus(tmp_path / "corpus")
     Path(files["book.txt"]).write_text("".join(entries) * 40)
-    changes = {"model.width": 32, "train.updates": 150, "train.save_every": 150, "validation.every": 150}
+    changes: dict[str, Any] = {
+        "model.width": 32,
+        "train.updates": 150,
+        "train.save_every": 150,
+        "validation.every": 150,
+    }
     changes |= {"train.label_smoothing": 0.0, "train.average": 1, "validation.samples": 0, "train.ema": 0.0}
     fit(make_small_run("continue", files, changes), tmp_path / "lm")
     texts = ["good cat", "bad cat", "bad tree", "good dog"]

@@ -100,7 +100,7 @@ def test_both_texts_are_read_by_themselves(tmp_path: Path) -> None:
 
 def test_a_run_learns_to_find_partners(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus", 600)
-    changes = {
+    changes: dict[str, Any] = {
         "train.updates": 120,
         "train.save_every": 60,
         "validation.every": 60,
