@@ -13,7 +13,7 @@ from regard.base.errors import RegardError, RetryError
 from regard.train.signals import handle_signals
 from regard.train.worker import Worker, report_path
 
-SECONDS = 30.0  # at most
+SECONDS = 120  # far more than the launcher needs on a busy machine
 
 
 def act(worker: Worker, action: str) -> int:
