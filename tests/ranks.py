@@ -12,9 +12,8 @@ Key biases count only with rotary positions. Elsewhere a key bias adds the same 
 softmax ignores: its gradient is zero but for rounding, Adam divides this noise by its own size, and the bias takes a
 random walk on any number of ranks, without any effect on the model (proven in tests/train/test_ranks.py).
 
-Tensor parallelism in bfloat16 is compared with one rank that splits its products in the same way: the parts of a
-product are rounded to bfloat16 before they are added, so it differs from a whole product by more than the other modes
-do. The table also shows the difference from a whole product.
+Tensor parallelism in bfloat16 may differ from one rank by as much as one rank whose products are split does, times
+`SPLIT_MARGIN`: the parts of a product are rounded to bfloat16 before they are added. The table shows both.
 """
 
 import argparse
@@ -54,6 +53,7 @@ UPDATES = 20
 TIME_LIMIT = 1200.0  # seconds of a group of ranks; a machine may be busy
 UNDETERMINED = ".key.bias"
 ONE, SPLIT, SPLIT_PARTS = "one", "split", 2  # modes of one rank; all tensor-parallel modes have two parts
+SPLIT_MARGIN = 1.5
 WORLDS = (1, 2, 1, 3)  # numbers of ranks, one after the other
 LIMITS = {"float32": 1e-5, "bfloat16": 1e-3}
 # Adam makes a full step of any gradient: where rounding decides its sign, weights differ by the learning rate.
@@ -178,14 +178,14 @@ def _run(function: str, world_size: int, args: dict[str, Any], folder: Path) -> 
 
 
 def compare(
-    folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any], reference_mode: str = ONE
+    folder: Path, mode: str, task: str, results: dict[str, Any], expected: dict[str, Any]
 ) -> tuple[float, float]:
     """Return the largest differences of any loss and of any weight to one rank."""
-    ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, reference_mode))
+    ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, ONE))
     assert ours.keys() == reference.keys()
     names = [name for name in reference if task == "continue" or not name.endswith(UNDETERMINED)]
     weight = max(float((ours[name] - reference[name]).abs().max()) for name in names)
-    losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"{reference_mode}/{task}"]["losses"], strict=True)
+    losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"{ONE}/{task}"]["losses"], strict=True)
     return max(abs(one - other) for one, other in losses), weight
 
 
@@ -198,7 +198,8 @@ class Row:
     loss: float
     weight: float
     seconds: float  # CPU seconds of rank 0
-    note: str = ""
+    limit: float
+    note: str
 
 
 def prove(folder: Path, cases: Sequence[Case], updates: int, precision: str = "float32") -> list[Row]:
@@ -215,13 +216,12 @@ def prove(folder: Path, cases: Sequence[Case], updates: int, precision: str = "f
         results = _run("train_cases", world_size, args, folder)[0]
         for mode, task in group:
             loss, weight = compare(folder, mode, task, results, expected)
-            note = ""
+            limit, note = LIMITS[precision], ""
             if precision == "bfloat16" and "tensor" in mode:
-                whole, alone = (loss, weight), compare(folder, SPLIT, task, expected, expected)
-                loss, weight = compare(folder, mode, task, results, expected, SPLIT)
-                note = "  with split products; from a whole product: loss {:.1e}, weight {:.1e}".format(*whole)
-                note += " (one rank with split ones: {:.1e}, {:.1e})".format(*alone)
-            rows.append(Row(mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"], note))
+                alone = compare(folder, SPLIT, task, expected, expected)
+                limit = max(limit, SPLIT_MARGIN * max(alone))
+                note = "  one rank with split products: {:.1e} {:.1e}".format(*alone)
+            rows.append(Row(mode, task, loss, weight, results[f"{mode}/{task}"]["seconds"], limit, note))
     return rows
 
 
@@ -313,7 +313,7 @@ def main() -> None:
         sys.stdout.write(f"\n{precision}, {options.updates} updates, limit {LIMITS[precision]:.0e}\n")
         sys.stdout.write(f"{'mode':15} {'task':10} {'loss':>9} {'weight':>9} {'CPU s':>7}\n")
         for row in rows:
-            is_wrong = not max(row.loss, row.weight) <= LIMITS[precision]
+            is_wrong = not max(row.loss, row.weight) <= row.limit
             has_failed = has_failed or is_wrong
             mark = "  EXCEEDED" if is_wrong else ""
             figures = f"{row.loss:9.1e} {row.weight:9.1e} {row.seconds:7.1f}{mark}{row.note}"
