@@ -15,7 +15,10 @@ from regard.train.device import resolve_device
 from regard.train.parallel import Layout
 
 MAX_BATCH_SECONDS = 8.0  # of a batch that is timed whole; of a slower one, some rows
-GLOO_SECONDS_PER_BYTE = 1.0e-9  # CPU time of a rank for each byte that it sends to another on the same host
+# CPU-seconds of a rank for each byte that gloo sends to another on the same host: of the gradients of DDP, and of the
+# weights and gradients of FSDP2, which are also copied into buffers and out of them, in pages that the system clears.
+# Fitted to `lm_ddp` and `lm_fsdp` of `bench.plan`.
+REDUCED_BYTE, SHARDED_BYTE = 1.9e-9, 5.3e-9
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,12 @@ class Probe:
     def count_seconds(self, run: Run, layout: Layout, simulation: Simulation) -> float:
         """Return the CPU-seconds of one update on one of the ranks that have the most batches."""
         shares = layout.shards * layout.tensor
-        wire = sum(sent_bytes(call, is_gloo=True) * count for call, count in simulation.collectives.items())
+        exchange = sum(
+            sent_bytes(call, is_gloo=True) * count * (REDUCED_BYTE if call.kind == "all_reduce" else SHARDED_BYTE)
+            for call, count in simulation.collectives.items()
+        )
         batches = count_batches(run, layout) * self.batch / layout.tensor
-        return batches + self.step / shares + wire * GLOO_SECONDS_PER_BYTE
+        return batches + self.step / shares + exchange
 
 
 def probe(run: Run, *, rows: int, length: int) -> Probe:
