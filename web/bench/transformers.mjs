@@ -44,5 +44,8 @@ for (const { text, ids, output } of examples) {
 const seconds = (performance.now() - loaded) / 1000;
 console.log(`load: ${((loaded - started) / 1000).toFixed(2)} s`);
 console.log(`ids: ${sameIds} of ${examples.length} texts equal`);
-console.log(`outputs: ${same} of ${examples.length} equal` + (isClassifier ? `, probabilities within ${difference.toExponential(1)}` : ""));
+console.log(
+  `outputs: ${same} of ${examples.length} equal` +
+    (isClassifier ? `, probabilities within ${difference.toExponential(1)}` : ""),
+);
 console.log(`speed: ${(examples.length / seconds).toFixed(1)} texts/s, ${(tokens / seconds).toFixed(0)} tokens/s`);
