@@ -63,6 +63,8 @@ def test_code_blocks(page: Path, fixtures: Path, tmp_path: Path, monkeypatch: py
                 check_commands(block, fixtures, monkeypatch)
             case "text":
                 check_log(block.code)  # or other output
+            case "js":
+                assert block.reason, f"{page.name}: nothing runs JavaScript here; say why it is not run"
             case _:
                 pytest.fail(f"{page.name}: no check for `{block.language}` blocks")
 

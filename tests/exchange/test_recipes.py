@@ -20,6 +20,8 @@ def make_model(task: TaskKind, name: str, **changes: object) -> AnyModel:
     if task in ("classify", "tag"):
         head = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
         changes = {"head": head | {"labels": ["a", "b"]}, **changes}
+    if task == "embed":
+        changes = {"head": {"kind": "none"}, **changes}
     return preset(name, {"task": task, **changes})
 
 

@@ -20,7 +20,7 @@ MARKED: dict[str, tuple[type, str]] = {
     "gradients": (Updater, "compute_gradients"),
     "step": (Updater, "step"),
     "validate": (Validator, "__call__"),
-    "publish": (ModelWriter, "_write"),
+    "publish": (ModelWriter, "write"),
     "save": (Checkpoints, "save"),
     "rotate": (Checkpoints, "rotate"),
 }

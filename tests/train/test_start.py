@@ -61,8 +61,9 @@ def test_every_option_of_the_command_is_an_argument() -> None:
     arguments = {
         *inspect.signature(regard.train).parameters,
         *(set(inspect.signature(regard.resume).parameters) - {"folder"} | {"resume"}),
+        *(set(inspect.signature(regard.tune).parameters) - {"model"} | {"parent"}),
     }
-    assert arguments - {"listeners"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
+    assert arguments - {"listeners", "ranks"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
     assert inspect.signature(regard.train) == inspect.signature(train)
     assert "minutes: Time from the call" in (inspect.getdoc(regard.train) or "")  # shown by `help(regard.train)`
 
