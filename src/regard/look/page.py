@@ -58,10 +58,9 @@ def make_page(document: Mapping[str, Any], script: str | None = None) -> str:
     script = read_script() if script is None else script
     if "</script" in script.lower() or "<!--" in script:
         raise RegardError("The program of the page would end its own script element.", fix="Escape `<` in it.")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     connect = "'self'" if document["live"] else "'none'"
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {make_hash_source(script)}; style-src 'unsafe-inline'; img-src data: blob:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
     return TEMPLATE.format(
@@ -71,6 +70,11 @@ def make_page(document: Mapping[str, Any], script: str | None = None) -> str:
         document=to_json(document),
         script=script,
     )
+
+
+def make_hash_source(content: str) -> str:
+    """Return the source of a content security policy that allows exactly this script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 def read_document(page: str) -> Document:

@@ -3,8 +3,6 @@
 It is behind the keys like every route: a browser asks for the key with its password prompt and sends it from then on.
 """
 
-import base64
-import hashlib
 from functools import cache
 from importlib.resources import files
 
@@ -12,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from regard.base.errors import RegardError
+from regard.look.page import make_hash_source
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -47,8 +46,8 @@ def make_page() -> HTMLResponse:
     """Return the page with its content security policy."""
     script, style = (_read(name) for name in ("page.js", "page.css"))
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src {make_hash_source(script)}; style-src {make_hash_source(style)}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
     return HTMLResponse(TEMPLATE.format(style=style, script=script), headers=headers)
@@ -59,7 +58,3 @@ def _read(name: str) -> str:
     if not path.is_file():
         raise RegardError("The page of the server is missing.", where=str(path), fix="Build it: scripts/build_web")
     return path.read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
