@@ -41,6 +41,7 @@ from regard.train.auto.recipes import (
     model_for,
     recipe_for_preset,
     recipe_for_size,
+    smaller_recipes,
 )
 
 MIN_EXAMPLES = 50  # fewer examples cannot be split into training and validation
@@ -114,6 +115,11 @@ class CorpusPlan:
         originals = self.distillation.mode == "add"
         enlarged = recipe_for_size(self.task, self.size * (self.distillation.translations_per_source + originals))
         return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
+
+    @property
+    def smaller_recipes(self) -> list[Recipe]:
+        """The recipes of this corpus size and of smaller presets, largest first."""
+        return smaller_recipes(self.task, self.size)
 
     @cached_property
     def distillation(self) -> Distillation | None:

@@ -16,9 +16,6 @@ from regard.train.auto.hyperparameters import (
     Budget,
     round_digits,
 )
-from regard.train.auto.recipes import (
-    smaller_recipes,
-)
 
 MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
@@ -29,9 +26,7 @@ def configure_for_minutes(
     corpus_plan: CorpusPlan, minutes: float, count_seconds: Callable[[], float], timer: UpdateTimer
 ) -> AutoRun:
     """Choose the largest model that makes enough epochs in the time, with dropout for that many epochs."""
-    recipes = (
-        [corpus_plan.recipe] if corpus_plan.preset is not None else smaller_recipes(corpus_plan.task, corpus_plan.size)
-    )
+    recipes = [corpus_plan.recipe] if corpus_plan.preset is not None else corpus_plan.smaller_recipes
     for recipe in recipes:
         full_run = corpus_plan.make_run(recipe)
         is_size_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
@@ -66,12 +61,13 @@ def _warn_of_few_epochs(corpus_plan: CorpusPlan, auto_run: AutoRun, epochs: floa
 
     flops = flops_per_token(auto_run.run)
     seen = f"Warning: in {describe_minutes(minutes)} the run sees about {epochs:.0%} of the corpus"
-    for recipe in smaller_recipes(corpus_plan.task, corpus_plan.size):
+    for recipe in corpus_plan.smaller_recipes:
         smaller_epochs = epochs * flops / flops_per_token(corpus_plan.make_run(recipe).run)
         if smaller_epochs >= max(1.0, 1.2 * epochs):
             return f"{seen}; --preset {recipe.preset} would make about {smaller_epochs:.1f} epochs."
     needed = round_digits(minutes / epochs) + 1
-    return f"{seen}, and no smaller preset would see all of it; one epoch takes about {needed:,} minutes."
+    no_smaller = ", and no smaller preset would see all of it" if corpus_plan.smaller_recipes else ""
+    return f"{seen}{no_smaller}; one epoch takes about {needed:,} minutes."
 
 
 def _fit_budget(

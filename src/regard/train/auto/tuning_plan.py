@@ -38,16 +38,16 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TuningPlan(CorpusPlan):
     """Corpus statistics, the user's requests and the model to tune, from which a run is made."""
 
-    parent: AnyModel | None = None
+    parent: AnyModel
 
     @property
     def task(self) -> TaskKind:
         """The task, from the family of the parent and the content of the corpus."""
-        family = self._parent.family
+        family = self.parent.family
         if (family, self.stats.content) not in TASKS:
             what = f"A model of the family {family} learns from {_NEEDED[family]}; this corpus holds other examples."
             raise RegardError(what, fix="Give another corpus, or tune another model.")
@@ -56,7 +56,7 @@ class TuningPlan(CorpusPlan):
     @property
     def recipe(self) -> Recipe:
         """The hyperparameters for this model, corpus and way of tuning."""
-        recipe, width = recipe_for_size(self.task, self.size), self._parent.width
+        recipe, width = recipe_for_size(self.task, self.size), self.parent.width
         peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / width) ** 1.5)  # narrow models are trained with higher rates
         peak *= LORA_FACTOR if self.tuning.lora is not None else 1
         is_labelled = self.task in ("classify", "tag")
@@ -77,9 +77,14 @@ class TuningPlan(CorpusPlan):
         has_decay = "layer_decay" in table or "lora" in table or self.stats.content not in ("labels", "tags")
         return SettingsFile[Tuning](Tuning).parse(table if has_decay else {**table, "layer_decay": LABEL_LAYER_DECAY})
 
+    @property
+    def smaller_recipes(self) -> list[Recipe]:
+        """None: the model is given."""
+        return []
+
     def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
         """The size of the parent's vocabulary."""
-        parent = self._parent
+        parent = self.parent
         tables = [getattr(parent, name, None) for name in ("source", "tokens")]
         return next(table.vocabulary for table in tables if table is not None and table.kind == "tokens")
 
@@ -92,7 +97,7 @@ class TuningPlan(CorpusPlan):
         return ParentTokenizer(), size
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
-        parent, changes = self._parent, dict[str, Any]()
+        parent, changes = self.parent, dict[str, Any]()
         if parent.task != self.task:
             changes["task"] = self.task
         if self.task in ("classify", "tag"):
@@ -133,11 +138,6 @@ class TuningPlan(CorpusPlan):
                 "layers hold what all tasks share (Howard and Ruder 2018)."
             )
         return {"tuning": tuning}
-
-    @property
-    def _parent(self) -> AnyModel:
-        assert self.parent is not None  # noqa: S101 - a default value is needed after those of the base class
-        return self.parent
 
 
 def read_parent(folder: Path) -> AnyModel:
