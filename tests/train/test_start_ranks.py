@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.train import events
 from regard.train.events import Event, Finished, Message, Planned, SampleOutput, Saved, Spiked, Started, Updated
-from regard.train.start_ranks import _forward_events, _parse_event
+from regard.train.options import TrainOptions
+from regard.train.start_ranks import PATH_OPTIONS, _forward_events, _parse_event, _read_options, _write_options
 from tests.faults.frozen import make_smallest_run
 
 ROOT = Path(__file__).parents[2]
@@ -107,3 +109,12 @@ def test_what_cannot_be_started_is_refused(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert "main thread" in errors[0].what
+
+
+def test_the_ranks_read_the_options_of_the_call(tmp_path: Path) -> None:
+    types = {field.name: str(field.type) for field in fields(TrainOptions)}
+    assert {name for name, kind in types.items() if "Path" in kind} == set(PATH_OPTIONS)
+    paths: dict[str, Any] = {name: tmp_path / name for name in PATH_OPTIONS}
+    options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.clip": 0.5}, lora=4)
+    _write_options(options, tmp_path / "options.json")
+    assert _read_options(tmp_path / "options.json") == options

@@ -137,6 +137,7 @@ def tune(
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
     force: bool = False,
+    ranks: int = 1,
 ) -> Finished:
     """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
 
@@ -166,6 +167,7 @@ def tune(
         listeners: Called with every event (`regard.train.events`), for example `print`.
         pause_at: Stop after this update; `resume` continues.
         force: Train although the corpus doctor advises against it.
+        ranks: Number of processes that train the model together on this host, as for `train`.
 
     Returns:
         How the run ended, and its folder; `load()` loads the best model, adapters merged.
@@ -196,7 +198,7 @@ def tune(
         track=_as_list(track),
         force=force,
     )
-    return start(options, listeners)
+    return _start_here_or_as_ranks(options, listeners, ranks)
 
 
 def resume(

@@ -1,4 +1,4 @@
-"""Start a run as several ranks from Python: `regard.train(..., ranks=2)`.
+"""Start a run as several ranks from Python: `regard.train(..., ranks=2)`, and `tune` and `resume` likewise.
 
 The ranks are processes of their own, `python -m regard.train.start_ranks FOLDER`, that read the options from a file and
 never import the caller's program: it needs no `if __name__ == "__main__"`. Rank 0 appends its events to a file, and the
@@ -25,6 +25,7 @@ from regard.train.start import start
 from regard.train.worker import Worker
 
 OPTIONS_FILE, EVENTS_FILE = "options.json", "events.jsonl"
+PATH_OPTIONS = ("run", "out", "resume", "parent")
 POLL_SECONDS = 0.1
 CTRL_C = 128 + signal.SIGINT
 
@@ -53,7 +54,7 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
         options = replace(options, updates=add_updates(options.resume, options.more), more=None)
     with tempfile.TemporaryDirectory(prefix="regard-run-") as name:
         folder, finished = Path(name), list[Finished]()
-        (folder / OPTIONS_FILE).write_text(json.dumps(asdict(options), default=str), encoding="utf-8")
+        _write_options(options, folder / OPTIONS_FILE)
 
         def receive(event: Event) -> None:
             for listener in listeners:
@@ -69,6 +70,17 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
     if code == CTRL_C:
         raise KeyboardInterrupt
     raise RegardError(f"The run was stopped before it had begun (code {code}).", fix="Start it again.")
+
+
+def _write_options(options: TrainOptions, path: Path) -> None:
+    path.write_text(json.dumps(asdict(options), default=str), encoding="utf-8")
+
+
+def _read_options(path: Path) -> TrainOptions:
+    content = json.loads(path.read_bytes())
+    content |= {name: Path(content[name]) for name in PATH_OPTIONS if content[name] is not None}
+    content["languages"] = None if content["languages"] is None else tuple(content["languages"])
+    return TrainOptions(**content)
 
 
 @contextmanager
@@ -126,10 +138,7 @@ def _parse_event(line: bytes) -> Event | None:
 
 def _train_rank(worker: Worker, folder: Path) -> int:
     """Train as one rank; the exit code is 0 however the run ends: the caller reads the reason from its last event."""
-    content = json.loads((folder / OPTIONS_FILE).read_bytes())
-    content |= {name: Path(content[name]) for name in ("run", "out", "resume") if content[name] is not None}
-    content["languages"] = None if content["languages"] is None else tuple(content["languages"])
-    options = TrainOptions(**content)
+    options = _read_options(folder / OPTIONS_FILE)
     if worker.attempt:
         options = options.for_next_attempt()
     with (folder / EVENTS_FILE).open("a", encoding="utf-8") as file:
