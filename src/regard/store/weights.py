@@ -46,6 +46,9 @@ def save_tensors(
 ) -> None:
     """Write tensors to a file, one after the other; equal tensors give equal bytes.
 
+    `safetensors.torch.save_file` needs all tensors at once, and copies them: rank 0 of a sharded run would hold a whole
+    model twice. The files are the same byte for byte (tests/store/test_weights.py).
+
     Args:
         tensors: The tensors by name.
         path: The file.
