@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
         load_translator,
     )
     from regard.pipeline.prompt_classifier import PromptClassifier
+    from regard.pipeline.token_vectors import load_token_vectors
     from regard.pipeline.translator import Translator
     from regard.train.start import resume, train, tune
 
@@ -54,6 +55,7 @@ __all__ = [
     "load_embedder",
     "load_fill_mask",
     "load_generator",
+    "load_token_vectors",
     "load_translator",
     "look_into",
     "preset",
@@ -81,6 +83,7 @@ _MODULES = {
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",
+    "load_token_vectors": "pipeline.token_vectors",
     "look_into": "look.build",
     "preset": "config.codec",
     "resume": "train.start",

@@ -21,6 +21,7 @@ from regard.cli import (
     label,
     look,
     model,
+    neighbors,
     plan,
     prepare,
     score,
@@ -69,6 +70,7 @@ _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)
 _add("Use", embed, embed.embed)
+_add("Use", neighbors, neighbors.neighbors)
 _add("Serve", serve, serve.serve)
 _add("Inspect", look, look.look)
 _add("Measure", evaluate, evaluate.evaluate)

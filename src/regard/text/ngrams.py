@@ -146,11 +146,11 @@ def _estimate_discounts(frequencies: list[int]) -> list[float]:
     return discounts
 
 
-def _find(keys: IntArray, wanted: IntArray) -> IntArray:
-    """Return the index of each wanted key in the sorted keys, or MISSING."""
-    places = np.searchsorted(keys, wanted)
+def _find(keys: IntArray, queries: IntArray) -> IntArray:
+    """Return the index of each query in the sorted keys, or MISSING."""
+    places = np.searchsorted(keys, queries)
     places[places == len(keys)] = 0
-    return np.where(keys[places] == wanted, places, MISSING)
+    return np.where(keys[places] == queries, places, MISSING)
 
 
 def _check_tokens(tokens: ArrayLike, vocabulary: int) -> IntArray:

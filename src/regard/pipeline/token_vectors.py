@@ -1,0 +1,110 @@
+"""The vectors of a model's embedding: neighbours of words, and analogies (king - man + woman is near queen).
+
+Every model with tokens has such an embedding. A word of several tokens has the mean of their vectors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.base.files import AnyPath
+from regard.models.inputs import TokenInput
+from regard.store.model_folder import read_model
+from regard.text.tokenizer import Tokenizer
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A token near a point."""
+
+    text: str
+    token: int
+    similarity: float
+    """Cosine of the angle between its vector and the point, at most 1."""
+
+
+class TokenVectors:
+    """The vectors of an embedding, with the tokenizer that gives each one its text.
+
+    Args:
+        vectors: One vector per token (vocabulary, D).
+        tokenizer: The tokenizer of these tokens.
+    """
+
+    def __init__(self, vectors: Vectors, tokenizer: Tokenizer) -> None:
+        self.vectors = vectors
+        self.tokenizer = tokenizer
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        self._directions = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)  # (V, D)
+
+    def find_neighbors(self, plus: Sequence[str], minus: Sequence[str] = (), n_best: int = 10) -> list[Neighbor]:
+        """Return the tokens that are most similar to the sum of some words, less others (Mikolov et al. 2013).
+
+        Special tokens and the tokens of the words themselves are left out.
+        """
+        similarities = self._compare(plus, minus)
+        best = np.argsort(-similarities, kind="stable")[:n_best]
+        tokens = [token for token in best.tolist() if similarities[token] > -np.inf]
+        texts = self.tokenizer.token_texts(tokens)
+        return [Neighbor(text, token, float(similarities[token])) for text, token in zip(texts, tokens, strict=True)]
+
+    def find_rank(self, word: str, plus: Sequence[str], minus: Sequence[str] = ()) -> int:
+        """Return the place of a word of one token among the neighbours; the first has rank 1.
+
+        Raises:
+            RegardError: The word is not one token, or is one of the given words.
+        """
+        ids = self.encode(word)
+        similarities = self._compare(plus, minus)
+        if len(ids) != 1 or similarities[ids[0]] == -np.inf:
+            raise RegardError(f"'{word}' has no rank: it is several tokens, or given.", fix="Ask for another word.")
+        return 1 + int(np.count_nonzero(similarities > similarities[ids[0]]))
+
+    def encode(self, word: str) -> list[int]:
+        """Return the tokens of a word.
+
+        Raises:
+            RegardError: The word is empty, or the tokenizer does not know it.
+        """
+        ids = self.tokenizer.encode_ids([word])[0]
+        if not ids or self.tokenizer.specials.unk in ids:
+            fix = "Ask for a word of the training text, spelled as there."
+            raise RegardError(f"'{word}' is not in the vocabulary.", fix=fix)
+        return ids
+
+    def _compare(self, plus: Sequence[str], minus: Sequence[str]) -> Vectors:
+        """Return the similarity of each token to the point, -inf for tokens that are left out: (V)."""
+        encoded = {word: self.encode(word) for word in (*plus, *minus)}
+        point = np.zeros(self.vectors.shape[1], np.float32)
+        for sign, words in ((1, plus), (-1, minus)):
+            for word in words:
+                mean = self._directions[encoded[word]].mean(axis=0)
+                point += sign * mean / max(float(np.linalg.norm(mean)), 1e-12)
+        similarities = self._directions @ (point / max(float(np.linalg.norm(point)), 1e-12))
+        left_out = [*self.tokenizer.specials.control, *(token for ids in encoded.values() for token in ids)]
+        similarities[left_out] = -np.inf
+        return similarities
+
+
+def load_token_vectors(folder: AnyPath, *, is_target: bool = False) -> TokenVectors:
+    """Load the embedding of a model.
+
+    Args:
+        folder: A model folder or a run folder.
+        is_target: Take the target side of an encoder-decoder.
+
+    Raises:
+        RegardError: The model has no such embedding: it reads images or sound, or has no target.
+    """
+    stored = read_model(Path(folder))
+    part = getattr(stored.model, "target" if is_target else "source", None) or getattr(stored.model, "tokens", None)
+    if not isinstance(part, TokenInput):
+        raise RegardError("This side of the model reads no tokens.", where=str(folder), fix="Take the other side.")
+    tokenizer = stored.tokenizers.target if is_target else stored.tokenizers.source
+    return TokenVectors(part.embedding.weight.detach().float().numpy(), tokenizer)
