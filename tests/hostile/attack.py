@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hostile.child import Outcome, open_in_child
+from tests.hostile.child import MAX_SECONDS, Outcome, open_in_child
 from tests.hostile.doors import Door, Place, enter, make_place, snapshot
 
+TRIALS = 3
 Spoil = Callable[[Place], Path | None]  # returns the path to open, or None for the folder
 
 
@@ -47,7 +48,10 @@ def try_attack(candidate: Attack, root: Path) -> tuple[Outcome, list[str]]:
     try:
         path = candidate.spoil(place) or place.folder
         before = snapshot(place.outside)
-        outcome = open_in_child(lambda: enter(candidate.door, path))
+        for _ in range(TRIALS):  # a busy machine adds to the CPU time of a child, and never takes from it
+            outcome = open_in_child(lambda: enter(candidate.door, path))
+            if outcome.ended != "refused" or outcome.seconds <= MAX_SECONDS:
+                break
         violations = outcome.violations()
         what = outcome.message.replace(str(place.folder), "")  # it contains the name of the attack
         if outcome.ended == "refused" and not re.search(candidate.says, what):
