@@ -206,7 +206,7 @@ class DecoderOnly(Model):
     """Optional input before the tokens."""
     tokens: Tokens
     starts_with_bos: bool = True
-    """Begin every text with bos. Regard trains such models; some imported models were trained without it."""
+    """Begin every text with bos; some imported models were trained without it."""
     decoder: Stack
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 

@@ -325,9 +325,6 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
     if task in ("classify", "embed") and model.get("family") == "decoder_only":
         what = f"is '{task}', which a decoder-only model cannot be trained for yet."
         yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
-    if model.get("starts_with_bos") is False:
-        what = "is false, but training begins every text with bos."
-        yield Fault("model.starts_with_bos", what, "Remove it: only imported models have it.")
 
 
 class Run(Consistent):

@@ -381,8 +381,9 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
             "The tokenizer has language tags, but a source does not declare its languages.",
             fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
+    starts_with_bos = run.model.family != "decoder_only" or run.model.starts_with_bos
     if kind == "continue" and shards.streams == ("source", "target"):
-        return shards, PromptResponse(tokenizers.source.specials)
+        return shards, PromptResponse(tokenizers.source.specials, starts_with_bos)
     task = build_task(
         kind,
         tokenizers,
@@ -394,5 +395,6 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
         pairs=shards.streams == ("source", "target"),
         types=run.model.family == "encoder_only" and run.model.has_pair_types,
         max_length=min(run.data.max_length, run.data.batch_tokens),
+        starts_with_bos=starts_with_bos,
     )
     return shards, task

@@ -3,6 +3,7 @@
 import numpy as np
 
 from regard.data.batches.arrays import IGNORE_INDEX, StoredSamples
+from regard.data.batches.batch import empty_batch
 from regard.data.batches.prompt_response import PromptResponse
 from tests.data.factories import SPECIALS
 
@@ -18,3 +19,16 @@ def test_only_the_response_has_labels() -> None:
     assert arrays.target.tolist() == [[bos, 11, 12, 21, pad], [bos, 13, 22, 23, 24]]
     assert arrays.labels.tolist() == [[none, none, 21, eos, none], [none, 22, 23, 24, eos]]
     assert task.row_lengths(lengths).tolist() == [[4, 5]]
+    task = PromptResponse(SPECIALS, starts_with_bos=False)
+    arrays = task.make_arrays(records)
+    assert arrays.target is not None
+    assert arrays.target.tolist() == [[11, 12, 21, pad], [13, 22, 23, 24]]
+    assert arrays.labels.tolist() == [[none, 21, eos, none], [22, 23, 24, eos]]
+    assert task.row_lengths(lengths).tolist() == [[3, 4]]
+
+
+def test_an_empty_batch_has_a_row_without_bos() -> None:
+    for starts_with_bos in (True, False):
+        batch = empty_batch(PromptResponse(SPECIALS, starts_with_bos))
+        assert batch.target is not None
+        assert batch.target.shape == batch.labels.shape == (1, 1)

@@ -98,6 +98,12 @@ def test_language_modelling_packs_separate_documents() -> None:
     assert to_list(rows.labels) == [[1, 2, S.eos, 11, 12], [13, 14, S.eos, IGNORE_INDEX, IGNORE_INDEX]]
     assert to_list(rows.documents) == [[0, 0, 0, 1, 1], [2, 2, 2, -1, -1]]
     assert to_list(rows.positions) == [[0, 1, 2, 0, 1], [0, 1, 2, 0, 0]]
+    rows = LanguageModelling(S, starts_with_bos=False).make_arrays(
+        make_packed([(first, 0, 3, 0), (second, 0, 2, 0), (second, 2, 3, 1)])
+    )
+    assert to_list(rows.target) == [[1, 2, 11], [12, 13, 14]]
+    assert to_list(rows.labels) == [[2, S.eos, 12], [13, 14, S.eos]]
+    assert to_list(rows.positions) == [[0, 1, 0], [0, 1, 2]]
 
 
 def test_language_modelling_with_an_empty_document_and_eos_alone() -> None:

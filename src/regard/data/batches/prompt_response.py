@@ -13,24 +13,27 @@ from regard.text.specials import SpecialIds
 class PromptResponse:
     """Supervised fine-tuning of a language model: [bos] + prompt + response -> response + [eos].
 
-    One pair is one row; the tokens of the prompt have no label.
+    One pair is one row; the tokens of the prompt have no label. Some imported models read no bos.
     """
 
     specials: SpecialIds
+    starts_with_bos: bool = True
     packed = False
     needs = ("source", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Add one to both texts together: bos is an input, eos is a label."""
-        return lengths[:2].sum(axis=0, keepdims=True) + 1
+        """Return the number of inputs: bos and both texts."""
+        return lengths[:2].sum(axis=0, keepdims=True) + int(self.starts_with_bos)
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch of pairs, each prompt before its response."""
-        prompt_lengths, lengths = records.lengths[0], records.lengths[:2].sum(axis=0)
-        width = records.padded_width(int(lengths.max()) + 1)
-        target = scatter(records.tokens, range_mask(1, lengths + 1, width), self.specials.pad)
-        target[:, 0] = self.specials.bos
-        labels = scatter(records.tokens, range_mask(0, lengths, width), IGNORE_INDEX)
-        labels[range_mask(0, prompt_lengths, width)] = IGNORE_INDEX
-        labels[np.arange(lengths.size), lengths] = self.specials.eos
+        first = int(self.starts_with_bos)  # column of the first token of the prompt
+        lengths = records.lengths[:2].sum(axis=0) + first
+        width = records.padded_width(max(1, int(lengths.max())))
+        rows = scatter(records.tokens, range_mask(first, lengths, width + 1), IGNORE_INDEX)
+        rows[:, :first] = self.specials.bos
+        target = np.where(range_mask(0, lengths, width), rows[:, :-1], self.specials.pad)
+        rows[np.arange(lengths.size), lengths] = self.specials.eos
+        labels = rows[:, 1:]
+        labels[range_mask(0, np.maximum(records.lengths[0] + first - 1, 0), width)] = IGNORE_INDEX
         return BatchArrays(labels, target=target)

@@ -100,10 +100,12 @@ class LanguageModelling:
     """Causal language modelling: [bos] + text -> text + [eos], packed.
 
     Documents fill rows one after another, and each attends to itself only. Wherever rows are cut, every token of every
-    document is a label exactly once per epoch.
+    document is a label exactly once per epoch. Without bos, the first token of a document has nothing to follow from
+    and is no label.
     """
 
     specials: SpecialIds
+    starts_with_bos: bool = True
     packed = True
     needs = ("source",)
 
@@ -128,8 +130,11 @@ class LanguageModelling:
         is_input, is_label = np.ones(tokens.size, np.bool_), np.ones(tokens.size, np.bool_)
         is_input[ends - 1] = False  # all but the last of a segment
         is_label[ends - sizes - 1] = False  # all but the first
+        if not self.starts_with_bos:
+            is_input[bos_indices] = is_label[bos_indices + 1] = False
+            sizes = sizes - (records.starts == 0)
         row_sizes = np.bincount(records.rows, sizes).astype(np.int64)
-        mask = range_mask(0, row_sizes, int(row_sizes.max()))
+        mask = range_mask(0, row_sizes, max(1, int(row_sizes.max())))
         documents, positions = row_and_offset(sizes)
         return BatchArrays(
             scatter(tokens[is_label], mask, IGNORE_INDEX),
@@ -422,6 +427,7 @@ def build_task(
     pairs: bool = False,
     types: bool = False,
     max_length: int | None = None,
+    starts_with_bos: bool = True,
 ) -> Task:
     """Build a task with the special tokens of its tokenizers.
 
@@ -436,6 +442,7 @@ def build_task(
         pairs: "classify": samples are pairs of texts.
         types: "classify": pairs have token types.
         max_length: "classify": truncate longer rows.
+        starts_with_bos: "continue": texts begin with bos.
     """
     source, target = tokenizers.source, tokenizers.target
     match kind:
@@ -443,7 +450,7 @@ def build_task(
             language_tags = tuple(source.specials.language_id(pair[-1]) for pair in languages or ())
             return Translate(source.specials, target.specials, language_tags)
         case "continue":
-            return LanguageModelling(source.specials)
+            return LanguageModelling(source.specials, starts_with_bos)
         case "fill":
             text_ids = np.array(sorted(set(range(source.size)) - source.specials.control))
             boundaries = (

@@ -17,7 +17,7 @@ from regard.train.auto.hyperparameters import Budget, format_count
 from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_size
 
 PARENT = "parent"  # in the place of a preset
-EPOCHS: dict[TaskKind, int] = {"translate": 10, "continue": 3, "fill": 3, "classify": 4, "tag": 4}
+EPOCHS: dict[TaskKind, int] = {"translate": 10, "continue": 3, "fill": 3, "classify": 4, "tag": 4, "embed": 3}
 LABELLED_UPDATE_TOKENS = 1024  # about 32 sentences, as BERT was tuned
 BASE_RATE, BASE_WIDTH = 3e-5, 768  # BERT-base was tuned with 2e-5 to 5e-5 (Devlin et al. 2019)
 MAX_RATE = 5e-4
@@ -30,11 +30,12 @@ TASKS: dict[tuple[str, str], TaskKind] = {
     ("encoder_only", "text"): "fill",
     ("encoder_only", "labels"): "classify",
     ("encoder_only", "tags"): "tag",
+    ("encoder_only", "pairs"): "embed",
 }
 _NEEDED = {
     "encoder_decoder": "pairs of texts",
     "decoder_only": "running text, or pairs of prompts and responses",
-    "encoder_only": "labelled texts, tagged words or running text",
+    "encoder_only": "labelled texts, tagged words, pairs of texts or running text",
 }
 
 
@@ -108,6 +109,9 @@ class TuningPlan(CorpusPlan):
         elif self.task == "fill" and parent.head.kind != "mlm":
             changes["head"] = {"kind": "mlm"}
             reasons.append("Head: a new one for masked tokens, because the parent has none.")
+        elif self.task == "embed" and parent.head.kind != "none":
+            changes["head"] = {"kind": "none"}
+            reasons.append("Head: none, because the hidden states become the vector of a text.")
         if self.stats.languages:
             changes["languages"] = list(self.stats.languages)
         return codec.MODEL_FILES.change(parent, changes)
