@@ -71,6 +71,24 @@ def test_batches_change_nothing(generator: TextGenerator) -> None:
         assert classifier.classify(text, batch_tokens=1).probabilities == pytest.approx(result.probabilities, abs=1e-5)
 
 
+def test_the_model_reads_what_prompts_share_once(generator: TextGenerator) -> None:
+    """Examples are read once for all texts, and a text once for all labels."""
+    read: list[int] = []
+    hook = generator.model.tokens.register_forward_hook(lambda _module, inputs, _output: read.append(inputs[0].numel()))
+    classifier = PromptClassifier(generator, LABELS, examples=SHOTS * 8)
+    texts = [f"A dog {number}." for number in range(12)]
+    try:
+        results = classifier.classify(texts)
+        shared, rest = read[0], sum(read[1:])
+    finally:
+        hook.remove()
+    tokenizer = generator.tokenizers.source
+    prompts = [len(tokenizer.encode_ids([classifier.make_prompt(text)])[0]) for text in texts]
+    assert len(results) == len(texts)
+    assert shared > 0.8 * min(prompts)  # the examples
+    assert rest < sum(length - shared + len(LABELS) * 20 for length in prompts)  # at most 20 tokens for a label
+
+
 @pytest.mark.parametrize(
     ("labels", "shots", "template", "fault"),
     [

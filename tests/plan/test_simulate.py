@@ -62,6 +62,19 @@ def test_recomputed_activations_and_ema_change_memory() -> None:
     assert averaged.peak == plain.peak + plain.weights
 
 
+def test_tuning_counts_only_what_is_trained() -> None:
+    """Frozen weights have no gradient and no optimizer state, in one process and in several."""
+    width, rank = 64, 4
+    adapters = 2 * rank * (4 * width + 2 * (width + width // 2))  # of 2 layers: query, output, key and value
+    lora = {"tuning__parent": "parent", "tuning__lora": {"rank": rank}, "tokenizer": {"kind": "parent"}}
+    full, tuned = simulate_small(Layout()), simulate_small(Layout(), **lora)
+    assert tuned.weights == full.weights + 4 * adapters
+    assert tuned.optimizer_state == 8 * adapters + 4 * 16  # 2 factors of 4 projections of 2 layers have a step each
+    assert tuned.peak < full.peak - full.optimizer_state * 0.9
+    ranks = simulate_small(Layout(replicas=2), **lora)
+    assert [call.size for call in ranks.collectives if call.size > 64] == [4 * adapters]
+
+
 def test_fsdp_shards_states_and_gathers_layers() -> None:
     whole, sharded = simulate_small(Layout()), simulate_small(Layout(shards=2))
     assert sharded.weights == pytest.approx(whole.weights / 2, rel=0.01)

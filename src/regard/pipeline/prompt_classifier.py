@@ -21,10 +21,9 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.measure.softmax import softmax
 from regard.pipeline.classifier import Classification
+from regard.pipeline.continuations import score_continuations
 from regard.pipeline.encoding import add_bos, as_list, check_length, check_list
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.teacher_forcing import Row
 
 TEMPLATE = "Text: {text}\nLabel: {label}\n\n"
 TEXT, LABEL = "{text}", "{label}"
@@ -65,7 +64,7 @@ class PromptClassifier:
         self.labels, self.examples, self.use_mean = tuple(labels), tuple(examples), use_mean
         before, after = template.split(LABEL)
         self._before, self._after = before, after or "\n"
-        self._generator, self._scorer = generator, Scorer.from_pipeline(generator)
+        self._generator = generator
 
     def __repr__(self) -> str:
         return f"PromptClassifier({', '.join(self.labels)}; {pluralize(len(self.examples), 'example')})"
@@ -101,20 +100,25 @@ class PromptClassifier:
         Raises:
             RegardError: A prompt is longer than the model's learned positions.
         """
-        rows = [row for number, text in enumerate(as_list(texts), 1) for row in self._encode(number, text)]
-        scores = [
-            sum(logprobs) / (len(logprobs) if self.use_mean else 1)
-            for logprobs in self._scorer.score_rows(rows, batch_tokens, report)
-        ]
+        encoded = [self._encode(number, text) for number, text in enumerate(as_list(texts), 1)]
+        logprobs = score_continuations(
+            self._generator.model,
+            [prompt for prompt, _ in encoded],
+            [endings for _, endings in encoded],
+            pad_id=self._generator.tokenizers.source.specials.pad,
+            batch_tokens=batch_tokens,
+            report=report,
+        )
         results = []
-        for start in range(0, len(rows), len(self.labels)):
-            probabilities = dict(zip(self.labels, softmax(scores[start : start + len(self.labels)]), strict=True))
+        for endings in logprobs:
+            scores = [sum(ending) / (len(ending) if self.use_mean else 1) for ending in endings]
+            probabilities = dict(zip(self.labels, softmax(scores), strict=True))
             label = max(probabilities, key=probabilities.__getitem__)
             results.append(Classification(label, probabilities[label], probabilities, is_truncated=False))
         return results[0] if isinstance(texts, str) else results
 
-    def _encode(self, number: int, text: str) -> list[Row]:
-        """Return a row for each label, which scores the tokens behind the beginning that all labels share.
+    def _encode(self, number: int, text: str) -> tuple[list[int], list[list[int]]]:
+        """Return the beginning that the rows of all labels share, and the rest of the row of each label.
 
         Prompt and label are encoded together: as in a text, a space before the label is part of its first token.
         """
@@ -130,4 +134,4 @@ class PromptClassifier:
         shared = max(1, min(prefix_length, min(map(len, tokens)) - 1))
         for ids in tokens:
             check_length(f"The prompt of text {number}", ids[:-1], settings.decoder.max_positions, where=text)
-        return [Row(number, [], ids[:-1], ids[1:], overlap=shared - 1) for ids in tokens]
+        return tokens[0][:shared], [ids[shared:] for ids in tokens]

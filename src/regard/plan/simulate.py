@@ -32,6 +32,7 @@ from regard.train.objective import Objective
 from regard.train.optim import make_optimizers
 from regard.train.parallel import Layout
 from regard.train.processes import SingleProcess
+from regard.train.tune import prepare_model
 
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
 SHORT_LAYERS = (3, 4, 5)
@@ -84,7 +85,8 @@ def simulate(
     """
     stacks = [name for name in ("encoder", "decoder") if hasattr(run.model, name)]
     layers = getattr(run.model, stacks[0]).layers
-    if len(stacks) == 1 and layers > max_layers:
+    has_frozen_layers = run.tuning is not None and run.tuning.layers is not None  # then layers differ
+    if len(stacks) == 1 and layers > max_layers and not has_frozen_layers:
         short = [
             _simulate(
                 RUN_FILES.change(run, {f"model.{stacks[0]}.layers": count}), layout, rows, length, batches, on_cpu
@@ -207,7 +209,7 @@ class FakeGroup(ProcessGroup):
         if self.layout.is_sharded:
             self._root = objective
             return objective
-        for parameter in objective.parameters():
+        for parameter in (each for each in objective.parameters() if each.requires_grad):
             self._buckets.append(torch.empty_like(parameter))
             parameter.register_post_accumulate_grad_hook(partial(self._receive, self._buckets[-1]))
         return objective
@@ -251,6 +253,7 @@ def _make_objective(run: Run, processes: SingleProcess) -> Objective:
     """Build the objective on the meta device and shard it as training does."""
     with torch.device("meta"):
         model = build(run.model).train()
+        prepare_model(model, run)
     apply_device_settings(model, run)
     settings = run.train
     objective = Objective(
@@ -276,7 +279,8 @@ def _allocate(objective: Objective) -> None:
                     continue
                 if id(tensor) not in tensors:
                     empty = torch.empty_like(tensor, device="cpu")
-                    tensors[id(tensor)] = nn.Parameter(empty) if isinstance(tensor, nn.Parameter) else empty
+                    is_parameter = isinstance(tensor, nn.Parameter)
+                    tensors[id(tensor)] = nn.Parameter(empty, tensor.requires_grad) if is_parameter else empty
                 group[name] = tensors[id(tensor)]  # type: ignore[assignment]
 
 
