@@ -43,6 +43,7 @@ from bench.peers import ROOT
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoder as Settings
+from regard.config.parts import attention_stack
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
 from regard.exchange.encoder_decoder import marian
@@ -145,7 +146,7 @@ def make_regard(case: DecodingCase) -> TranslateFn:
 def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     """Create Hugging Face's contestant, `MarianMTModel.generate`; return it and the model."""
     settings = case.settings
-    stack = settings.decoder
+    stack = attention_stack(settings.decoder)
     sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
     hf_model: Any = reference_models.make_marian(
         settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS

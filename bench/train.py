@@ -62,6 +62,7 @@ from bench.training_cases import (
     read_corpus,
 )
 from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
+from regard.config.parts import attention_stack
 from regard.config.run import Run
 from regard.models.build import build
 from regard.train.fit import _resolve
@@ -116,7 +117,7 @@ def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
     """Create the minimal model of the same shape with the same weights."""
     model, length = run.model, run.data.max_length
     assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
-    decoder = model.decoder
+    decoder = attention_stack(model.decoder)
     sizes = (model.width, decoder.attention.heads, decoder.feedforward.hidden, decoder.layers)
     minimal: nn.Module
     if isinstance(model, EncoderDecoder):

@@ -38,6 +38,7 @@ from bench.training_cases import (
 from regard.base.files import write_atomic
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder
+from regard.config.parts import attention_stack
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
@@ -221,7 +222,7 @@ def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dic
 
 
 def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
-    decoder = run.model.decoder  # type: ignore[union-attr]
+    decoder = attention_stack(run.model.decoder)  # type: ignore[union-attr]
     shape = {
         "layers": decoder.layers,
         "heads": decoder.attention.heads,

@@ -32,6 +32,7 @@ from transformers import (
 
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoder, Tokens
+from regard.config.parts import attention_stack
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.exchange.encoder_decoder import pegasus
@@ -164,7 +165,8 @@ class _Training:
         assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator
         assert isinstance(model.source, Tokens)  # noqa: S101
         sides: dict[str, Any] = {}
-        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+        encoder, decoder = attention_stack(model.encoder), attention_stack(model.decoder)
+        for name, stack in (("encoder", encoder), ("decoder", decoder)):
             sides[f"{name}_layers"] = stack.layers
             sides[f"{name}_attention_heads"] = stack.attention.heads
             sides[f"{name}_ffn_dim"] = stack.feedforward.hidden
@@ -173,9 +175,9 @@ class _Training:
             max_position_embeddings=self.run.data.max_length,
             d_model=model.width,
             activation_function="relu",
-            dropout=model.decoder.dropout.sublayer,
-            attention_dropout=model.decoder.dropout.attention,
-            activation_dropout=model.decoder.dropout.feedforward,
+            dropout=decoder.dropout.sublayer,
+            attention_dropout=decoder.dropout.attention,
+            activation_dropout=decoder.dropout.feedforward,
             scale_embedding=True,
             pad_token_id=self.pad,
             eos_token_id=self.eos,

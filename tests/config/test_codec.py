@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
-from regard.config.toml_file import TomlTable, parse_settings
+from regard.config.parts import CrossRecurrent, attention_stack
+from regard.config.toml_file import TomlTable, parse_settings, to_dict
 
 
 def parse_faults(table: TomlTable) -> dict[str, str]:
@@ -36,13 +37,13 @@ def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_the_presets_are_those_we_promise() -> None:
-    encoder_decoders = ["bart", "base", "big", "lecture", "mini", "small", "tiny"]
-    decoder_only = ["lm-small", "gpt2", "lm-medium", "llama"]
+    encoder_decoders = ["bart", "base", "big", "lecture", "mini", "rnnsearch", "small", "tiny"]
+    decoder_only = ["lm-small", "gpt2", "lm-medium", "llama", "lstm"]
     encoder_only = ["bert", "encoder-small", "encoder-tiny"]
     assert codec.list_presets() == sorted(encoder_decoders + decoder_only + encoder_only)
     for name in codec.list_presets():
         text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
-        assert "placement = " in text, f"{name} must state its norm placement"
+        assert "placement = " in text or "recurrent" in text, f"{name} must state its norm placement"
         assert "final_norm = " in text
 
 
@@ -73,14 +74,18 @@ def test_settings_are_toml_or_bare_words() -> None:
 def test_another_kind_starts_its_table_anew() -> None:
     config = codec.preset("tiny", {"encoder.position.kind": "rotary", "encoder.position.theta": 500.0})
     assert isinstance(config, EncoderDecoder)
-    assert config.encoder.position.model_dump() == {"kind": "rotary", "theta": 500.0, "layout": "halves"}
-    assert config.decoder.position.kind == "sinusoidal"
+    assert attention_stack(config.encoder).position.model_dump() == {
+        "kind": "rotary",
+        "theta": 500.0,
+        "layout": "halves",
+    }
+    assert attention_stack(config.decoder).position.kind == "sinusoidal"
 
 
 def test_settings_left_at_their_defaults_can_be_set_too() -> None:
     config = codec.preset("tiny", {"encoder.attention.score.scale": 1.0})
     assert isinstance(config, EncoderDecoder)
-    assert config.encoder.attention.score.model_dump() == {"kind": "scaled_dot", "scale": 1.0}
+    assert attention_stack(config.encoder).attention.score.model_dump() == {"kind": "scaled_dot", "scale": 1.0}
 
 
 def test_a_change_may_mend_a_file_that_is_wrong_by_itself(tmp_path: Path) -> None:
@@ -155,7 +160,11 @@ def test_settings_that_mean_nothing_are_refused() -> None:
 def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
     config = codec.preset("gpt2", {"decoder.position.theta": 500.0, "decoder.position.kind": "rotary"})
     assert isinstance(config, DecoderOnly)
-    assert config.decoder.position.model_dump() == {"kind": "rotary", "theta": 500.0, "layout": "halves"}
+    assert attention_stack(config.decoder).position.model_dump() == {
+        "kind": "rotary",
+        "theta": 500.0,
+        "layout": "halves",
+    }
 
 
 def test_a_missing_or_unknown_family() -> None:
@@ -207,5 +216,34 @@ def test_families_know_their_tables() -> None:
     assert isinstance(tiny, EncoderDecoder)
     assert tiny.target_tokens == tiny.source
     assert isinstance(llama, DecoderOnly)
-    assert llama.decoder.attention.groups == 8
-    assert llama.decoder.attention.dims(llama.width) == (128, 128)
+    attention = attention_stack(llama.decoder).attention
+    assert attention.groups == 8
+    assert attention.dims(llama.width) == (128, 128)
+
+
+def test_a_stack_without_a_kind_has_attention() -> None:
+    """Files of versions without recurrent stacks load, and their faults have the same paths."""
+    table = to_dict(codec.preset("tiny"))
+    for stack in ("encoder", "decoder"):
+        assert table[stack].pop("kind") == "attention"
+    assert codec.MODEL_FILES.parse(table) == codec.preset("tiny")
+    table["encoder"]["attention"]["heads"] = 0
+    table["decoder"]["layer"] = 2
+    with pytest.raises(ConfigError) as caught:
+        codec.MODEL_FILES.parse(table)
+    assert {fault.path for fault in caught.value.faults} == {"encoder.attention.heads", "decoder.layer"}
+
+
+def test_a_stack_can_become_recurrent() -> None:
+    changes = {"decoder.cross.kind": "luong", "decoder.layers": 2, "decoder.kind": "recurrent"}
+    config = codec.preset("tiny", changes | {"encoder.kind": "recurrent", "encoder.layers": 1})
+    assert isinstance(config, EncoderDecoder)
+    assert isinstance(config.decoder, CrossRecurrent)
+    assert (config.decoder.cross.kind, config.decoder.layers) == ("luong", 2)
+    assert "encoder.kind" in preset_faults("tiny", "encoder.kind=recurent")
+
+
+def test_recurrent_stacks_that_cannot_be() -> None:
+    assert "decoder.bidirectional" in preset_faults("lstm", "decoder.bidirectional=true")
+    assert "encoder.bidirectional" in preset_faults("rnnsearch", "width=255")
+    assert "decoder.cross.kind" in preset_faults("rnnsearch", "decoder.cross.kind=fixed_vector")

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.config.codec import preset
-from regard.config.exportable import exportable_to
+from regard.config.exportable import exportable_to, find_target_obstacles
 from regard.config.toml_file import parse_settings
 
 EXPORTABLE = {
@@ -159,3 +159,13 @@ def test_dot_is_a_scaled_dot_with_scale_one() -> None:
 def test_a_verdict_reads_as_a_sentence() -> None:
     verdict = exportable_to(preset("tiny", {"encoder.layers": 2, "head.tied": False}))[1]
     assert str(verdict) == "huggingface:MarianMTModel: no, head.tied is false"
+
+
+@pytest.mark.parametrize("name", ["rnnsearch", "lstm"])
+def test_no_engine_runs_recurrent_layers(name: str) -> None:
+    settings = preset(name)
+    verdicts = exportable_to(settings)
+    assert len(verdicts) > 1
+    assert not any(verdict.is_exact for verdict in verdicts)
+    assert "decoder.kind is recurrent (it runs attention layers only)" in verdicts[0].obstacles
+    assert find_target_obstacles(settings, "onnx") == verdicts[0].obstacles

@@ -7,7 +7,7 @@ import pytest
 
 from regard.config.exportable import ARCHITECTURES, ArchitectureRules, describe_bias, describe_position, exportable_to
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
-from regard.config.parts import Activation, Stack
+from regard.config.parts import Activation, Stack, attention_stack
 from tests.exchange.cases import CASES
 from tests.exchange.models import parse_settings
 
@@ -39,8 +39,8 @@ def test_every_claimed_feature_is_tested(architecture: str) -> None:
 
 def _list_stacks(model: AnyModel) -> tuple[Stack, ...]:
     if isinstance(model, EncoderDecoder):
-        return model.encoder, model.decoder
-    return (model.decoder,) if isinstance(model, DecoderOnly) else (model.encoder,)
+        return attention_stack(model.encoder), attention_stack(model.decoder)
+    return (attention_stack(model.decoder if isinstance(model, DecoderOnly) else model.encoder),)
 
 
 def _iter_tested_features(stack: Stack, width: int) -> Iterator[str]:

@@ -139,8 +139,9 @@ def test_concat_is_additive() -> None:
         additive.query_weight.copy_(first)
         additive.key_weight.copy_(second)
         additive.vector.copy_(vector)
-        scores = concat.scores(query, key)
-        torch.testing.assert_close(scores, additive.scores(query, key), rtol=0, atol=1e-6)
+        scores = concat.scores(concat.on_query(query), concat.on_key(key))
+        additive_scores = additive.scores(additive.on_query(query), additive.on_key(key))
+        torch.testing.assert_close(scores, additive_scores, rtol=0, atol=1e-6)
         for head, t, s in [(0, 0, 0), (1, 2, 4), (0, 1, 3)]:  # and both are what the slide says, pair by pair
             pair = torch.cat((query[0, head, t], key[0, head, s]))
             expected = vector[head] @ torch.tanh(concat.weight[head] @ pair)

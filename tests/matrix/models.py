@@ -24,11 +24,32 @@ OPTIONS: dict[str, list[str]] = {
     "heads": ["mha", "gqa", "mqa"],
     "feedforward": ["relu", "gelu", "swiglu"],
 }
+CELLS = ["rnn", "gru", "lstm"]
 Choice = dict[str, str]
 
 
 @cache
 def sample_choices() -> list[Choice]:
+    """Choose settings of every kind of stack."""
+    return [*sample_attention_choices(), *list_recurrent_choices()]
+
+
+def list_recurrent_choices() -> list[Choice]:
+    """List cell x fixed vector and five scores, each score in one of two forms; and the families without a memory."""
+    choices = []
+    for number, cell in enumerate(CELLS):
+        memories = [("none", "decoder_only"), ("none", "encoder_only"), ("fixed_vector", "encoder_decoder")]
+        choices += [{"family": family, "cell": cell, "memory": kind, "score": "none"} for kind, family in memories]
+        forms = [["bahdanau", "luong"][(number + index) % 2] for index in range(len(OPTIONS["score"]))]
+        choices += [
+            {"family": "encoder_decoder", "cell": cell, "memory": form, "score": score}
+            for form, score in zip(forms, OPTIONS["score"], strict=True)
+        ]
+    return choices
+
+
+@cache
+def sample_attention_choices() -> list[Choice]:
     """Choose settings that cover family x position x score and every pair of option values (greedy, fixed seed)."""
     generator = random.Random(0)
     uncovered = set().union(
@@ -60,17 +81,32 @@ def make_model(choice: Choice, **changes: Any) -> AnyModel:
 
 def make_settings(choice: Choice, **changes: Any) -> TomlTable:
     tokens = {"kind": "tokens", "vocabulary": VOCABULARY, "scale": True}
-    stack = _make_stack(choice) | changes
-    cross = {"cross": _make_attention(choice)}
     common = {"family": choice["family"], "width": WIDTH}
+    if "cell" in choice:
+        stack = encoder = {"kind": "recurrent", "cell": choice["cell"], "layers": LAYERS} | changes
+        if choice["family"] != "decoder_only" and choice["memory"] != "fixed_vector":
+            encoder = stack | {"bidirectional": True}
+        score = {"score": _make_score(choice)} if choice["score"] != "none" else {}
+        cross: TomlTable = {"cross": {"kind": choice["memory"], **score}}
+    else:
+        stack = encoder = _make_stack(choice) | changes
+        cross = {"cross": _make_attention(choice)}
     match choice["family"]:
         case "encoder_decoder":
-            return common | {"source": tokens, "target": tokens, "encoder": stack, "decoder": stack | cross}
+            return common | {"source": tokens, "target": tokens, "encoder": encoder, "decoder": stack | cross}
         case "decoder_only":
             return common | {"tokens": tokens, "decoder": stack}
         case _:
             head = {"kind": "mlm"}
-            return common | {"source": tokens, "encoder": stack, "head": head}
+            return common | {"source": tokens, "encoder": encoder, "head": head}
+
+
+def count_records(choice: Choice) -> tuple[int, int]:
+    """Return the numbers of attentions and of residuals that a pass records."""
+    stacks = 2 if choice["family"] == "encoder_decoder" else 1
+    if "cell" in choice:
+        return LAYERS if choice["score"] != "none" else 0, stacks * (1 + LAYERS)
+    return {1: 1, 2: 3}[stacks] * LAYERS, {1: 1 + 2 * LAYERS, 2: 2 + 5 * LAYERS}[stacks]
 
 
 def random_tokens(rows: int, length: int, seed: int) -> Tensor:
@@ -104,14 +140,15 @@ def _make_stack(choice: Choice) -> TomlTable:
     }
 
 
+def _make_score(choice: Choice) -> TomlTable:
+    return {"kind": choice["score"], **({"hidden": 6} if choice["score"] in ("concat", "additive") else {})}
+
+
 def _make_attention(choice: Choice) -> TomlTable:
-    score: TomlTable = {"kind": choice["score"]}
-    if choice["score"] in ("concat", "additive"):
-        score["hidden"] = 6
     attention: TomlTable = {
         "heads": 4,
         "key_value_heads": {"mha": 4, "gqa": 2, "mqa": 1}[choice["heads"]],
-        "score": score,
+        "score": _make_score(choice),
     }
     if choice["feedforward"] == "swiglu":  # this value also tests free d_k and d_v, and QK-norm
         attention |= {"key_dim": 6, "value_dim": 5, "query_key_norm": {"kind": "rms"}}

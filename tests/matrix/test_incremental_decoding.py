@@ -13,7 +13,10 @@ TOLERANCE = 3e-5
 ROWS, LENGTH, SOURCE = 3, 9, 7
 VALID = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]  # (B, S): rows of unequal length
 
-pytestmark = pytest.mark.parametrize("choice", list(decoding_choices()), ids=choice_name)
+all_choices = pytest.mark.parametrize("choice", list(decoding_choices()), ids=choice_name)
+attention_choices = pytest.mark.parametrize(
+    "choice", [c for c in decoding_choices() if "cell" not in c], ids=choice_name
+)
 
 
 class DecodingModel:
@@ -41,6 +44,7 @@ class DecodingModel:
         return torch.cat([self.model.step(part, state) for part in chunks], dim=1)
 
 
+@all_choices
 @torch.no_grad()
 def test_one_or_several_tokens_per_step_equal_one_full_pass(choice: Choice) -> None:
     model, tokens = DecodingModel(choice), random_tokens(ROWS, LENGTH, seed=4)
@@ -49,6 +53,7 @@ def test_one_or_several_tokens_per_step_equal_one_full_pass(choice: Choice) -> N
         torch.testing.assert_close(model.decode(tokens, model.start(), step_sizes), full, atol=TOLERANCE, rtol=0)
 
 
+@attention_choices
 @torch.no_grad()
 def test_within_a_window(choice: Choice) -> None:
     model, tokens = DecodingModel(choice, window=3), random_tokens(ROWS, LENGTH, seed=4)
@@ -57,6 +62,7 @@ def test_within_a_window(choice: Choice) -> None:
     torch.testing.assert_close(model.decode(tokens, model.start(), [4, 1, 3, 1]), full, atol=TOLERANCE, rtol=0)
 
 
+@all_choices
 @torch.no_grad()
 def test_reordered_beams_equal_recomputed_ones(choice: Choice) -> None:
     model, tokens = DecodingModel(choice), random_tokens(ROWS, LENGTH, seed=4)
@@ -73,6 +79,7 @@ def test_reordered_beams_equal_recomputed_ones(choice: Choice) -> None:
     torch.testing.assert_close(last, DecodingModel(choice, order).full_pass(after)[3:4, 6:7], atol=TOLERANCE, rtol=0)
 
 
+@all_choices
 @torch.no_grad()
 def test_rows_cropped_to_different_lengths_continue(choice: Choice) -> None:
     model, prompt = DecodingModel(choice), random_tokens(ROWS, 6, seed=4)
@@ -91,6 +98,7 @@ def test_rows_cropped_to_different_lengths_continue(choice: Choice) -> None:
         torch.testing.assert_close(continued[row], expected[3:], atol=TOLERANCE, rtol=0)
 
 
+@all_choices
 @torch.no_grad()
 def test_future_tokens_do_not_change_past_logits(choice: Choice) -> None:
     model, tokens = DecodingModel(choice), random_tokens(ROWS, LENGTH, seed=4)

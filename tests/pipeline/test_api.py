@@ -10,6 +10,7 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModel
+from regard.config.parts import attention_stack
 from regard.models.build import build
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import TASKS, load
@@ -134,7 +135,7 @@ def test_attention_is_recorded_with_its_tokens(models: dict[str, str]) -> None:
     assert "".join(attention.source_tokens[:-1]) == text
     assert "".join(attention.target_tokens[1:]) == "Zwei junge"
     assert attention.names == ["encoder.0.self", "decoder.0.self", "decoder.0.cross"]
-    heads = translator.settings.decoder.attention.heads
+    heads = attention_stack(translator.settings.decoder).attention.heads
     assert attention.encoder.shape == (1, heads, source, source)
     assert attention.decoder.shape == (1, heads, target, target)
     assert attention.cross.shape == (1, heads, target, source)

@@ -41,14 +41,19 @@ def presets() -> None:
     """List the model presets with their architecture and number of parameters."""
     from regard.models.cost import cost  # imports torch: only when needed
 
-    table = Table("preset", "family", "layers", "width", "norm", "position", "parameters", box=None, pad_edge=False)
+    table = Table(
+        "preset", "family", "layers", "width", "norm or cell", "position", "parameters", box=None, pad_edge=False
+    )
     for name in codec.list_presets():
         model = codec.preset(name)
         stack = model.encoder if model.family == "encoder_only" else model.decoder
         layers = f"{model.encoder.layers}+{stack.layers}" if model.family == "encoder_decoder" else str(stack.layers)
         size = cost(model, batch_size=1, source=1, target=1).parameters.total()
-        shape = (layers, str(model.width), f"{stack.placement} {stack.norm.kind}", stack.position.kind)
-        table.add_row(name, model.family, *shape, f"{size:,}")
+        if stack.kind == "recurrent":
+            kinds: tuple[str, str] = (stack.cell, "")
+        else:
+            kinds = (f"{stack.placement} {stack.norm.kind}", stack.position.kind)
+        table.add_row(name, model.family, layers, str(model.width), *kinds, f"{size:,}")
     _print_table(table)
 
 
@@ -95,6 +100,7 @@ def cost(
         ("activations stored for the backward pass", model_cost.activations, "B"),
         ("attention weights of one layer, if materialised", model_cost.attention_weights, "B"),
         ("KV cache", model_cost.kv_cache, "B"),
+        ("sequential steps of a forward pass", model_cost.sequential, ""),
     ):
         if parts.total():
             table.add_row(name, _format_quantity(parts.total(), unit), style="bold")

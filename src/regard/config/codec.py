@@ -39,12 +39,21 @@ def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
     return MODEL_FILES.parse(tomllib.loads(text), changes, where=f"preset {name}")
 
 
-def _expand_preset(table: TomlTable) -> TomlTable:
+def _fill_kinds(table: TomlTable) -> TomlTable:
+    """Return the table of a model in which stacks without a kind, the only one of earlier versions, have it."""
+    stacks = {name: table[name] for name in ("encoder", "decoder") if isinstance(table.get(name), dict)}
+    return table | {name: {"kind": "attention"} | stack for name, stack in stacks.items()}
+
+
+def _prepare_run(table: TomlTable) -> TomlTable:
+    """Return the table of a run with the settings of the preset that its model names, and the kinds of stacks."""
     model = table.get("model")
-    if not isinstance(model, dict) or not isinstance(name := model.get("preset"), str):
+    if not isinstance(model, dict):
         return table
-    changes = {key: value for key, value in _flatten(model) if key != "preset"}
-    return {**table, "model": with_changes(to_dict(preset(name)), changes)}
+    if isinstance(name := model.get("preset"), str):
+        changes = {key: value for key, value in _flatten(model) if key != "preset"}
+        model = with_changes(to_dict(preset(name)), changes)
+    return {**table, "model": _fill_kinds(model)}
 
 
 def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
@@ -60,7 +69,7 @@ def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
     return pairs
 
 
-MODEL_FILES: SettingsFile[AnyModel] = SettingsFile(ModelConfig)
+MODEL_FILES: SettingsFile[AnyModel] = SettingsFile(ModelConfig, _fill_kinds)
 """Model files (`model.toml`)."""
-RUN_FILES: SettingsFile[Run] = SettingsFile(Run, _expand_preset)
+RUN_FILES: SettingsFile[Run] = SettingsFile(Run, _prepare_run)
 """Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""

@@ -33,11 +33,14 @@ from regard.config.parts import (
     Dot,
     Learned,
     Position,
+    Recurrent,
     Relative,
     Rotary,
     ScaledDot,
     Sinusoidal,
     Stack,
+    attention_cross_stack,
+    attention_stack,
 )
 
 
@@ -136,6 +139,11 @@ ARCHITECTURES = {
 
 def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
     """Return the verdict of every engine: CTranslate2 first, then the Hugging Face architectures of the family."""
+    if recurrent := tuple(find_recurrent_obstacles(model)):
+        names = {"encoder_decoder": ENCODER_DECODERS, "decoder_only": DECODER_ONLY_MODELS}.get(model.family)
+        suffix = "" if names else ENCODER_ONLY_HEADS[type(model.head)]
+        engines = ("ctranslate2", *(f"huggingface:{name}{suffix}" for name in names or ENCODER_ONLY_MODELS))
+        return tuple(Verdict(engine, recurrent) for engine in engines)
     match model:
         case EncoderDecoder():
             obstacles_by_name = {
@@ -164,7 +172,7 @@ ExportTarget = Literal["ctranslate2", "huggingface", "onnx", "web"]
 def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, ...]:
     """Return why an export target cannot represent the model; of several architectures, those of the closest one.
 
-    Graphs (`onnx`, `web`) hold every model. What such an export may lack is found when it is made.
+    Graphs (`onnx`, `web`) hold every model of attention layers. What such an export may lack is found when it is made.
 
     >>> from regard.config.codec import preset
     >>> find_target_obstacles(preset("tiny", {"encoder.window": 8}), "ctranslate2")
@@ -172,25 +180,41 @@ def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, .
     >>> find_target_obstacles(preset("tiny"), "huggingface")
     ()
     """
+    if recurrent := tuple(find_recurrent_obstacles(model)):
+        return recurrent
     verdicts = [verdict for verdict in exportable_to(model) if verdict.target.partition(":")[0] == target]
     return min((verdict.obstacles for verdict in verdicts), key=len, default=())
 
 
+def find_recurrent_obstacles(model: AnyModel) -> Iterator[str]:
+    """Yield the stacks that no export target can hold: all of them run attention layers only.
+
+    >>> from regard.config.codec import preset
+    >>> list(find_recurrent_obstacles(preset("lstm")))
+    ['decoder.kind is recurrent (it runs attention layers only)']
+    """
+    stacks = {name: getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)}
+    for name, stack in stacks.items():
+        if isinstance(stack, Recurrent):
+            yield f"{name}.kind is recurrent (it runs attention layers only)"
+
+
 def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoder) -> Iterator[str]:
-    yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
-    yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
-    yield from _find_attention_obstacles(rules, "decoder.cross", model.decoder.cross, model.width)
+    encoder, decoder = attention_stack(model.encoder), attention_cross_stack(model.decoder)
+    yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
+    yield from _find_stack_obstacles(rules, "decoder", decoder, model.width)
+    yield from _find_attention_obstacles(rules, "decoder.cross", decoder.cross, model.width)
     if not isinstance(model.source, Tokens):
         yield f"source is {model.source.kind} (it requires tokens)"
     if not isinstance(model.target, Shared) and name != "MarianMTModel":
         yield "target has its own embeddings (it shares those of the source)"
     if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
         yield "source.scale is not target.scale"
-    if model.encoder.position != model.decoder.position:
+    if encoder.position != decoder.position:
         yield "encoder and decoder have different positions"
-    if model.encoder.feedforward.activation != model.decoder.feedforward.activation:
+    if encoder.feedforward.activation != decoder.feedforward.activation:
         yield "encoder and decoder have different activations"
-    if model.decoder.cross.heads != model.decoder.attention.heads:
+    if decoder.cross.heads != decoder.attention.heads:
         yield "decoder.cross.heads is not decoder.attention.heads"
     if name == "T5ForConditionalGeneration":
         yield from _find_t5_obstacles(model)
@@ -200,11 +224,12 @@ def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: 
 
 def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
     """Yield the obstacles of T5, whose config holds most settings once for both stacks."""
-    if model.encoder.attention != model.decoder.attention or model.encoder.attention != model.decoder.cross:
+    encoder, decoder = attention_stack(model.encoder), attention_cross_stack(model.decoder)
+    if encoder.attention != decoder.attention or encoder.attention != decoder.cross:
         yield "it requires the same attention settings everywhere"
-    if model.encoder.norm != model.decoder.norm:
+    if encoder.norm != decoder.norm:
         yield "it requires the same norm in both stacks"
-    if model.encoder.feedforward != model.decoder.feedforward:
+    if encoder.feedforward != decoder.feedforward:
         yield "it requires the same feed-forward settings in both stacks"
     if model.target_tokens.scale:
         yield "source.scale is not supported"
@@ -213,7 +238,7 @@ def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
 
 
 def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -> Iterator[str]:
-    yield from _find_stack_obstacles(rules, "decoder", model.decoder, model.width)
+    yield from _find_stack_obstacles(rules, "decoder", attention_stack(model.decoder), model.width)
     if model.prefix is not None:
         yield f"prefix of {model.prefix.kind} is not supported"
     if model.tokens.scale:
@@ -225,7 +250,8 @@ def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -
 
 
 def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
-    yield from _find_stack_obstacles(rules, "encoder", model.encoder, model.width)
+    encoder = attention_stack(model.encoder)
+    yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
     if not isinstance(model.source, Tokens):
         yield f"source is {model.source.kind} (it requires tokens)"
     elif model.source.scale:
@@ -233,7 +259,7 @@ def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: Enc
     if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
         yield "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"
     if isinstance(model.head, MLMHead):
-        if model.head.activation != model.encoder.feedforward.activation:
+        if model.head.activation != encoder.feedforward.activation:
             yield "it requires the same activation in feed-forward and head"
         if not model.head.tied:
             yield "head.tied is false"  # untied, it has a second bias that its output does not use
@@ -296,11 +322,11 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
     """Yield the obstacles of CTranslate2: every setting that no test has shown to be equal."""
     stacks: dict[str, Stack] = {}
     if isinstance(model, EncoderDecoder | EncoderOnly):
-        stacks["encoder"] = model.encoder
+        stacks["encoder"] = attention_stack(model.encoder)
         if not isinstance(model.source, Tokens):
             yield f"source is {model.source.kind}: it reads tokens"
     if isinstance(model, EncoderDecoder | DecoderOnly):
-        stacks["decoder"] = model.decoder
+        stacks["decoder"] = attention_stack(model.decoder)
     if isinstance(model, DecoderOnly) and model.prefix is not None:
         yield f"prefix is {model.prefix.kind}: it reads tokens"
     if isinstance(model.head, MLMHead | Classes | Tags):
@@ -328,8 +354,9 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
             yield f"{path}.window is not supported"
         yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
     if isinstance(model, EncoderDecoder):
-        yield from _find_ctranslate2_attention_obstacles("decoder.cross", model.decoder.cross, model.width)
-        self_attention, cross = model.decoder.attention, model.decoder.cross
+        decoder = attention_cross_stack(model.decoder)
+        yield from _find_ctranslate2_attention_obstacles("decoder.cross", decoder.cross, model.width)
+        self_attention, cross = decoder.attention, decoder.cross
         if (cross.heads, cross.groups, cross.dims(model.width)) != (
             self_attention.heads,
             self_attention.groups,

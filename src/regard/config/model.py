@@ -16,7 +16,19 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from regard.base.errors import Fault
-from regard.config.parts import Activation, Attention, CrossStack, Frozen, Positive, Size, Stack
+from regard.config.parts import (
+    Activation,
+    AnyCrossStack,
+    AnyStack,
+    Attention,
+    CrossRecurrent,
+    CrossStack,
+    Frozen,
+    Positive,
+    Recurrent,
+    Size,
+    Stack,
+)
 
 TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
 
@@ -172,8 +184,8 @@ class EncoderDecoder(Model):
     """Task of the model; `transcribe` cannot be trained yet."""
     source: Input
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
-    encoder: Stack
-    decoder: CrossStack
+    encoder: AnyStack
+    decoder: AnyCrossStack
     head: LMHead = LMHead()
     max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Maximum number of target tokens per source token, an upper bound; training computes it from the corpus."""
@@ -189,7 +201,10 @@ class EncoderDecoder(Model):
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         yield from find_stack_faults("decoder", self.decoder, self.width)
-        yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
+        if isinstance(self.decoder, CrossStack):
+            yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
+        else:
+            yield from find_memory_faults(self.encoder, self.decoder)
         yield from find_type_faults("source", self.source)
         yield from find_type_faults("target", self.target)
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
@@ -207,7 +222,7 @@ class DecoderOnly(Model):
     tokens: Tokens
     starts_with_bos: bool = True
     """Begin every text with bos; some imported models were trained without it."""
-    decoder: Stack
+    decoder: AnyStack
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 
     def find_faults(self) -> Iterator[Fault]:
@@ -229,7 +244,7 @@ class EncoderOnly(Model):
     task: Literal["fill", "classify", "tag", "embed"] = "fill"
     """Task of the model; `embed` learns from pairs of texts."""
     source: Input
-    encoder: Stack
+    encoder: AnyStack
     head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
 
     @property
@@ -250,8 +265,14 @@ ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discri
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
 
 
-def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
+def find_stack_faults(path: str, stack: Stack | Recurrent, width: int) -> Iterator[Fault]:
     """Yield the faults between the parts of a stack."""
+    if isinstance(stack, Recurrent):
+        if stack.bidirectional and path == "decoder":
+            yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read what comes next.", "Use false.")
+        elif stack.bidirectional and width % 2:
+            yield Fault(f"{path}.bidirectional", f"halves the state, but width is {width}.", "Use an even width.")
+        return
     yield from find_attention_faults(f"{path}.attention", stack.attention, width)
     position = stack.position
     if position.kind == "relative" and position.distance <= position.buckets // 2:
@@ -264,6 +285,13 @@ def find_stack_faults(path: str, stack: Stack, width: int) -> Iterator[Fault]:
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
         yield Fault(f"{path}.position", f"rotates pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
+
+
+def find_memory_faults(encoder: Stack | Recurrent, decoder: CrossRecurrent) -> Iterator[Fault]:
+    """Yield a fault if the encoder's last state has not seen the whole source, and the decoder reads nothing else."""
+    if decoder.cross.kind == "fixed_vector" and isinstance(encoder, Recurrent) and encoder.bidirectional:
+        what = "is 'fixed_vector', the encoder's last state, but its backward half has seen the last token only."
+        yield Fault("decoder.cross.kind", what, "Use encoder.bidirectional = false, or attention.")
 
 
 def find_attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:

@@ -217,8 +217,9 @@ class Dropout(Frozen):
 
 
 class Stack(Frozen):
-    """A stack of equal layers, with its positions and norms."""
+    """A stack of equal Transformer layers, with its positions and norms."""
 
+    kind: Literal["attention"] = "attention"
     layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
     placement: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
@@ -245,3 +246,79 @@ class CrossStack(Stack):
 
     cross: Attention
     """The attention from the decoder to the encoder's output."""
+
+
+class RecurrentDropout(Frozen):
+    """Dropout probabilities of a recurrent stack."""
+
+    token: Rate = 0.0
+    """Whole input embeddings."""
+    embedding: Rate = 0.0
+    """The input of the first layer."""
+    sublayer: Rate = 0.0
+    """The output of each layer; the state that runs along the text is never dropped."""
+    attention: Rate = 0.0
+    """Attention weights."""
+
+
+class Recurrent(Frozen):
+    """A stack of recurrent layers: one step per token, each with the state of the step before."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: Literal["rnn", "gru", "lstm"] = "gru"
+    """Vanilla RNN with tanh, GRU (Cho et al. 2014) or LSTM (Hochreiter and Schmidhuber 1997)."""
+    layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
+    bidirectional: bool = False
+    """Encoders only: half of each state is computed forwards, the other half backwards from the last token."""
+    dropout: RecurrentDropout = RecurrentDropout()
+
+    @property
+    def max_positions(self) -> None:
+        """No upper limit."""
+        return
+
+
+class FixedVector(Frozen):
+    """The encoder's last state is the context of every step (Cho et al. 2014): no attention."""
+
+    kind: Literal["fixed_vector"] = "fixed_vector"
+
+
+class Luong(Frozen):
+    """Attention after the cell, with the new state (Luong et al. 2015): all steps at once."""
+
+    kind: Literal["luong"] = "luong"
+    score: Score = General()
+
+
+class Bahdanau(Frozen):
+    """Attention before the cell, with the state of the step before (Bahdanau et al. 2014): step by step."""
+
+    kind: Literal["bahdanau"] = "bahdanau"
+    score: Score
+
+
+RecurrentMemory = Annotated[FixedVector | Luong | Bahdanau, Field(discriminator="kind")]
+
+
+class CrossRecurrent(Recurrent):
+    """A recurrent stack that reads a memory: the decoder of an encoder-decoder."""
+
+    cross: RecurrentMemory
+    """How each layer reads the encoder's output."""
+
+
+AnyStack = Annotated[Stack | Recurrent, Field(discriminator="kind")]
+AnyCrossStack = Annotated[CrossStack | CrossRecurrent, Field(discriminator="kind")]
+
+
+def attention_stack(stack: Stack | Recurrent) -> Stack:
+    """Return a stack of Transformer layers, where others have been refused before."""
+    assert isinstance(stack, Stack)  # noqa: S101
+    return stack
+
+
+def attention_cross_stack(stack: CrossStack | CrossRecurrent) -> CrossStack:
+    """Return a stack of Transformer layers with cross-attention, where others have been refused before."""
+    assert isinstance(stack, CrossStack)  # noqa: S101
+    return stack

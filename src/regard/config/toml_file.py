@@ -152,8 +152,13 @@ def to_dict(settings: BaseModel) -> TomlTable:
 def with_changes(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
     """Return a copy of the table with each `a.b` set; a new `kind` clears its table, whose other keys do not apply."""
     table = deepcopy(table)
-    # Kinds first: a kind clears its table, and must not clear a change to that table.
-    for path, value in sorted(changes.items(), key=lambda item: item[0].split(".")[-1] not in DISCRIMINATORS):
+
+    # Kinds first, outer ones before inner ones: a kind clears its table, and must not clear a change to that table.
+    def precedence(change: tuple[str, Any]) -> tuple[bool, int]:
+        keys = change[0].split(".")
+        return keys[-1] not in DISCRIMINATORS, len(keys) if keys[-1] in DISCRIMINATORS else 0
+
+    for path, value in sorted(changes.items(), key=precedence):
         *parents, key = path.split(".")
         node: Any = table
         for parent in parents:
@@ -197,9 +202,12 @@ def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:
     """Return the dotted path as the user wrote it, without the union tags that pydantic adds."""
     parts: list[str] = []
     node: Any = table
+    is_tagged = False  # a table has at most one tag, before its keys: a key may have the same name
     for part in location:
-        if isinstance(node, dict) and part in (node.get(tag) for tag in DISCRIMINATORS) and part not in node:
+        if not is_tagged and isinstance(node, dict) and part in (node.get(tag) for tag in DISCRIMINATORS):
+            is_tagged = True
             continue
+        is_tagged = False
         parts.append(str(part)[:80])
         if isinstance(node, list | tuple) and isinstance(part, int):
             node = node[part]
@@ -211,13 +219,15 @@ def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:
 def _list_keys(annotation: Any, location: tuple[int | str, ...]) -> list[str]:
     """List the keys of the table at this location."""
     node = annotation
+    is_tagged = False  # as in `_dotted_path`
     for part in location:
         if isinstance(part, int):
             continue  # all elements of a list have one type
         members = {member_tag: member for member in _union_members(node) for member_tag in _tag_values(member)}
-        if part in members:
-            node = members[part]
+        if part in members and not is_tagged:
+            node, is_tagged = members[part], True
             continue
+        is_tagged = False
         fields = [
             member.model_fields[part].annotation for member in _union_members(node) if part in member.model_fields
         ]

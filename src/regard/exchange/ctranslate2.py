@@ -24,6 +24,7 @@ from regard.base.extras import import_optional
 from regard.config import codec, parts
 from regard.config import model as config
 from regard.config.exportable import exportable_to
+from regard.config.parts import attention_stack
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.parity import measure_parity
 from regard.exchange.parity_runners import Tokens
@@ -144,15 +145,15 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
             spec.register_target_vocabulary(vocabulary or _list_tokens(stored.tokenizers.target.size))
             bos = stored.tokenizers.target.specials.bos
             spec.config.decoder_start_token = vocabulary[bos] if vocabulary else str(bos)
-            norm = settings.decoder.norm
+            norm = attention_stack(settings.decoder).norm
         case DecoderOnly() as model, config.DecoderOnly() as settings:
             spec = writer.decoder_only(model, settings)
             spec.register_vocabulary(_list_tokens(stored.tokenizers.target.size))
-            norm = settings.decoder.norm
+            norm = attention_stack(settings.decoder).norm
         case EncoderOnly() as model, config.EncoderOnly() as settings:
             spec = writer.encoder_only(model, settings)
             spec.register_vocabulary(_list_tokens(stored.tokenizers.source.size))
-            norm = settings.encoder.norm
+            norm = attention_stack(settings.encoder).norm
         case _:
             raise TypeError("The model and its settings are of different families.")
     specials = stored.tokenizers.target.specials
@@ -174,7 +175,7 @@ def check_exportable(settings: config.AnyModel) -> None:
     if not verdict.is_exact:
         raise RegardError(
             f"CTranslate2 cannot represent this model: {'; '.join(verdict.obstacles)}.",
-            fix="Run it with PyTorch, or train a model without these settings (`regard model export-check`).",
+            fix="Run it with PyTorch, or train a model without these settings (`regard model exports`).",
         )
 
 
@@ -182,9 +183,9 @@ def count_positions(settings: config.AnyModel, positions: int = POSITIONS) -> di
     """Return the number of positions that the exported stacks can run; None: no upper limit."""
     stacks: dict[str, parts.Stack] = {}
     if not isinstance(settings, config.DecoderOnly):
-        stacks["encoder"] = settings.encoder
+        stacks["encoder"] = attention_stack(settings.encoder)
     if not isinstance(settings, config.EncoderOnly):
-        stacks["decoder"] = settings.decoder
+        stacks["decoder"] = attention_stack(settings.decoder)
     return {name: _count_rows(stack, positions) for name, stack in stacks.items()}
 
 
@@ -210,8 +211,8 @@ class _Writer:
         self.specs, self.positions = specs, positions
 
     def encoder_decoder(self, model: EncoderDecoder, settings: config.EncoderDecoder) -> Any:
-        encoder = self._make_encoder(settings.encoder, settings.width)
-        decoder = self._make_decoder(settings.decoder, settings.width, is_cross=True)
+        encoder = self._make_encoder(attention_stack(settings.encoder), settings.width)
+        decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=True)
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
         self._fill_input(encoder, encoder.embeddings[0], model.source)
         self._fill_input(decoder, decoder.embeddings, model.target)
@@ -221,7 +222,7 @@ class _Writer:
         return self.specs.TransformerSpec(encoder, decoder)
 
     def decoder_only(self, model: DecoderOnly, settings: config.DecoderOnly) -> Any:
-        decoder = self._make_decoder(settings.decoder, settings.width, is_cross=False)
+        decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=False)
         self._fill_input(decoder, decoder.embeddings, model.tokens)
         self._fill_stack(decoder, model.decoder)
         assert isinstance(model.head, LMHead)  # noqa: S101 - `exportable_to` requires it
@@ -230,7 +231,8 @@ class _Writer:
 
     def encoder_only(self, model: EncoderOnly, settings: config.EncoderOnly) -> Any:
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
-        encoder = self._make_encoder(settings.encoder, settings.width, has_types=model.source.types is not None)
+        has_types = model.source.types is not None
+        encoder = self._make_encoder(attention_stack(settings.encoder), settings.width, has_types=has_types)
         self._fill_input(encoder, encoder.embeddings[0], model.source)
         if model.source.types is not None:
             encoder.embeddings[1].weight = _copy(model.source.types.weight)

@@ -29,6 +29,7 @@ from regard.nn.layer import Layer, Residual
 from regard.nn.masks import Mask, causal, no_mask, window
 from regard.nn.norm import make_norm
 from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal
+from regard.nn.recurrent import CELLS, Recurrent, RecurrentLayer
 from regard.nn.scores import Additive, Concat, General, Score
 from regard.nn.stack import Stack
 
@@ -91,12 +92,12 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
             prefix = None if settings.prefix is None else _make_media_input(settings.prefix, width)
             tokens = _make_token_input(settings.tokens, width)
             decoder = _make_stack("decoder", settings.decoder, width, is_decoder=True)
-            output_head = _make_head(settings.head, tokens, width, settings.decoder.norm)
+            output_head = _make_head(settings.head, tokens, width, settings.decoder)
             return DecoderOnly(prefix, tokens, decoder, output_head, _make_mask(settings.decoder, causal()))
         case config.EncoderOnly():
             source = _make_input(settings.source, width)
             encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
-            output_head = _make_head(settings.head, source, width, settings.encoder.norm)
+            output_head = _make_head(settings.head, source, width, settings.encoder)
             return EncoderOnly(source, encoder, output_head, _make_mask(settings.encoder, no_mask()))
         case _:
             assert_never(settings)
@@ -135,7 +136,7 @@ def _make_head(
     settings: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
     source: TokenInput | PatchInput | MelInput,
     width: int,
-    norm: parts.Norm,
+    stack: parts.Stack | parts.Recurrent,
 ) -> LMHead | MLMHead | ClassHead | TagHead | IdentityHead:
     match settings:
         case config.LMHead() | config.MLMHead():
@@ -143,6 +144,7 @@ def _make_head(
             lm_head = _make_lm_head(source.embedding, width, settings.tied, settings.kind == "mlm" or settings.bias)
             if isinstance(settings, config.LMHead):
                 return lm_head
+            norm = stack.norm if isinstance(stack, parts.Stack) else parts.LayerNorm()
             return MLMHead(nn.Linear(width, width), settings.activation, _make_norm(norm, width), lm_head)
         case config.Classes(labels=labels):
             dense = nn.Linear(width, width) if settings.hidden else None
@@ -155,11 +157,16 @@ def _make_head(
             assert_never(settings)
 
 
-def _make_mask(settings: parts.Stack, mask: Mask) -> Mask:
-    return mask if settings.window is None else mask & window(settings.window)
+def _make_mask(settings: parts.Stack | parts.Recurrent, mask: Mask) -> Mask:
+    if isinstance(settings, parts.Recurrent) or settings.window is None:
+        return mask
+    return mask & window(settings.window)
 
 
-def _make_stack(name: str, settings: parts.Stack, width: int, is_decoder: bool) -> Stack:
+def _make_stack(name: str, settings: parts.Stack | parts.Recurrent, width: int, is_decoder: bool) -> Stack:
+    if isinstance(settings, parts.Recurrent):
+        layers = [_make_recurrent_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)]
+        return Recurrent(name, settings.dropout.token, settings.dropout.embedding, layers)
     return Stack(
         name,
         _make_position(settings, width, is_decoder),
@@ -188,6 +195,28 @@ def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Lay
         None if cross is None else make_residual("cross"),
         _make_feedforward(settings.feedforward, width, settings.dropout.feedforward),
         make_residual("feedforward"),
+    )
+
+
+def _make_recurrent_layer(name: str, index: int, settings: parts.Recurrent, width: int) -> RecurrentLayer:
+    memory = settings.cross if isinstance(settings, parts.CrossRecurrent) else None
+    inputs = 2 * width if memory is not None and memory.kind != "luong" else width
+    state = width // 2 if settings.bidirectional else width
+    cross = None
+    if isinstance(memory, parts.Luong | parts.Bahdanau):
+        projections: list[Any] = [nn.Identity() for _ in range(4)]  # states attend to states
+        score, dropout = _make_score(memory.score, 1, width), settings.dropout.attention
+        query, key, value, output = projections
+        cross = CrossAttention(
+            f"{name}.cross", index, query, key, value, output, width, width, score, None, None, dropout
+        )
+    return RecurrentLayer(
+        name,
+        CELLS[settings.cell](inputs, state, batch_first=True, bidirectional=settings.bidirectional),
+        None if memory is None else memory.kind,
+        cross,
+        None if memory is None else nn.Linear(2 * width, width),
+        settings.dropout.sublayer,
     )
 
 

@@ -2,7 +2,8 @@
 
 With N source and M target tokens, width d and h heads the lectures count O(N^2 + M^2 + N M) d for attention and
 O((N + M) d^2) for projections, O(N^2 h) memory where attention weights are materialised, and a KV cache that makes the
-quadratic cost of a step linear. This module gives the exact numbers.
+quadratic cost of a step linear. This module gives the exact numbers. A recurrent layer costs O(N d^2) and nothing
+quadratic, but its N steps cannot start before the one before has ended: `sequential` counts such steps.
 
 >>> from regard.config.codec import preset
 >>> tiny = cost(preset("tiny"), batch_size=1, source=20, target=20)
@@ -39,7 +40,8 @@ class Cost:
     decoding_uncached: Parts  # the same without a cache
     activations: Parts  # bytes kept for the backward pass with fused attention (see `_activations`)
     attention_weights: Parts  # bytes of one layer's attention weights (N^2 h) in eager attention
-    kv_cache: Parts  # bytes of keys and values after all target tokens
+    kv_cache: Parts  # bytes of keys and values after all target tokens; of the states of a recurrent decoder
+    sequential: Parts  # layers of a pass that follow one another; a recurrent layer counts once per token
 
 
 def cost(
@@ -72,6 +74,7 @@ def cost(
         activations=_scale(_activations(settings, batch_size, source, target), element_size),
         attention_weights=_scale(_attention_weights(settings, batch_size, source, target), element_size),
         kv_cache=_scale(_kv_cache(settings, batch_size, source, target), element_size),
+        sequential=_sequential(settings, source, target),
     )
 
 
@@ -113,12 +116,13 @@ def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: i
     pairs = prefix * prefix + sum(range(prefix + 1, prefix + target + 1))
     keys = prefix + sum(range(prefix + 1, prefix + target + 1))
     stack = settings.decoder
-    steps["target x target"] = stack.layers * _attention_flops(
-        stack.attention, settings.width, batch_size, pairs, prefix + target, keys
-    )
-    if isinstance(stack, parts.CrossStack):
+    if isinstance(stack, parts.Stack):
+        steps["target x target"] = stack.layers * _attention_flops(
+            stack.attention, settings.width, batch_size, pairs, prefix + target, keys
+        )
+    if (cross := _cross_attention_settings(stack)) is not None:
         steps["target x source"] = stack.layers * _attention_flops(
-            stack.cross, settings.width, batch_size, target * source, target, target * source
+            cross, settings.width, batch_size, target * source, target, target * source
         )
     return steps
 
@@ -152,8 +156,11 @@ def _input(settings: config.Input, width: int, vectors: int) -> Parts:
             assert_never(settings)
 
 
-def _stack(settings: parts.Stack, width: int, batch_size: int, tokens: int, label: str) -> Parts:
+def _stack(settings: parts.Stack | parts.Recurrent, width: int, batch_size: int, tokens: int, label: str) -> Parts:
     """FLOPs of a stack without its cross-attention."""
+    if isinstance(settings, parts.Recurrent):
+        cells = batch_size * tokens * _cell_size(settings, width) + batch_size * tokens * _combine_size(settings, width)
+        return Parts({"cells": 2 * settings.layers * cells})
     matrices = 3 if settings.feedforward.kind == "gated" else 2
     attention = settings.attention
     layer = Parts(
@@ -166,14 +173,44 @@ def _stack(settings: parts.Stack, width: int, batch_size: int, tokens: int, labe
     return _scale(layer, settings.layers)
 
 
-def _cross_attention(settings: parts.CrossStack, width: int, batch_size: int, target: int, source: int) -> Parts:
-    layer = Parts(
-        {
-            "projections": _projections(settings.cross, width, batch_size * target, batch_size * source),
-            "target x source": _attention_flops(settings.cross, width, batch_size, target * source, target, source),
-        }
-    )
-    return _scale(layer, settings.layers)
+def _cross_attention(
+    settings: parts.CrossStack | parts.CrossRecurrent, width: int, batch_size: int, target: int, source: int
+) -> Parts:
+    attention = _cross_attention_settings(settings)
+    if attention is None:
+        return Parts()
+    queries, keys = batch_size * target, batch_size * source
+    is_projected = isinstance(settings, parts.CrossStack)  # states attend to states as they are
+    projections = _projections(attention, width, queries, keys) if is_projected else 0
+    if not is_projected and attention.score.kind == "general":
+        projections = 2 * queries * width * width
+    flops = _attention_flops(attention, width, batch_size, target * source, target, source)
+    return _scale(Parts({"projections": projections, "target x source": flops}), settings.layers)
+
+
+def _cross_attention_settings(stack: parts.Stack | parts.Recurrent) -> parts.Attention | None:
+    """Return the attention of a decoder to a memory; that of a recurrent decoder has one head as wide as a state."""
+    match stack:
+        case parts.CrossStack(cross=cross):
+            return cross
+        case parts.CrossRecurrent(cross=parts.Luong(score=score) | parts.Bahdanau(score=score)):
+            return parts.Attention(heads=1, score=score)
+        case _:
+            return None
+
+
+def _cell_size(settings: parts.Recurrent, width: int) -> int:
+    """Multiplications of one layer's cell per token."""
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[settings.cell]
+    reads_memory = isinstance(settings, parts.CrossRecurrent) and settings.cross.kind != "luong"
+    state = width // 2 if settings.bidirectional else width
+    inputs = 2 * width if reads_memory else width
+    return (1 + settings.bidirectional) * gates * state * (inputs + state)
+
+
+def _combine_size(settings: parts.Recurrent, width: int) -> int:
+    """Multiplications of the layer that joins context and state, per token."""
+    return 2 * width * width if isinstance(settings, parts.CrossRecurrent) else 0
 
 
 def _projections(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
@@ -196,6 +233,18 @@ def _attention_flops(
     else:
         scores = pairs * key_dim
     return 2 * batch_size * attention.heads * (scores + pairs * value_dim)
+
+
+def _sequential(settings: config.AnyModel, source: int, target: int) -> Parts:
+    """Count what must follow one another in a pass: layers, and the tokens of recurrent ones."""
+    lengths = {"encoder": source, "decoder": source + target if settings.family == "decoder_only" else target}
+    stacks = {name: getattr(settings, name) for name in lengths if hasattr(settings, name)}
+    return Parts(
+        {
+            name: stack.layers * (lengths[name] if isinstance(stack, parts.Recurrent) else 1)
+            for name, stack in stacks.items()
+        }
+    )
 
 
 def _head(
@@ -233,10 +282,12 @@ def _activations(settings: config.AnyModel, batch_size: int, source: int, target
         activations["encoder"] = _stack_activations(settings.encoder, width, batch_size * source)
     if isinstance(settings, config.EncoderDecoder):
         stack = settings.decoder
-        activations["decoder"] = _stack_activations(stack, width, batch_size * target) + stack.layers * (
-            _attention_activations(stack.cross, width, batch_size * target, batch_size * source)
-            + _residual_activations(stack, width, batch_size * target)
-        )
+        activations["decoder"] = _stack_activations(stack, width, batch_size * target)
+        if isinstance(stack, parts.CrossStack):
+            activations["decoder"] += stack.layers * (
+                _attention_activations(stack.cross, width, batch_size * target, batch_size * source)
+                + _residual_activations(stack, width, batch_size * target)
+            )
         activations["logits"] = batch_size * target * settings.target_tokens.vocabulary
     elif isinstance(settings, config.DecoderOnly):
         activations["decoder"] = _stack_activations(settings.decoder, width, batch_size * (source + target))
@@ -247,8 +298,12 @@ def _activations(settings: config.AnyModel, batch_size: int, source: int, target
     return activations
 
 
-def _stack_activations(settings: parts.Stack, width: int, vectors: int) -> int:
+def _stack_activations(settings: parts.Stack | parts.Recurrent, width: int, vectors: int) -> int:
     """Elements of a stack's layers (without cross-attention), its input and its output."""
+    if isinstance(settings, parts.Recurrent):
+        gates = {"rnn": 1, "gru": 5, "lstm": 6}[settings.cell]  # that torch keeps of every step
+        joined = 4 if isinstance(settings, parts.CrossRecurrent) else 0  # [x; c], [c; s]
+        return settings.layers * vectors * width * (gates + 2 + joined + bool(settings.dropout.sublayer))
     hidden = vectors * settings.feedforward.hidden
     if settings.feedforward.kind == "gated":
         feedforward = 4 * hidden  # gate, activated gate, up, their product
@@ -278,21 +333,16 @@ def _residual_activations(settings: parts.Stack, width: int, vectors: int) -> in
 
 def _attention_weights(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
     """Elements of one layer's attention weights: one per head and query-key pair."""
-    match settings:
-        case config.EncoderDecoder():
-            return Parts(
-                {
-                    "source x source": batch_size * settings.encoder.attention.heads * source * source,
-                    "target x target": batch_size * settings.decoder.attention.heads * target * target,
-                    "target x source": batch_size * settings.decoder.cross.heads * target * source,
-                }
-            )
-        case config.DecoderOnly():
-            return Parts({"target x target": batch_size * settings.decoder.attention.heads * (source + target) ** 2})
-        case config.EncoderOnly():
-            return Parts({"source x source": batch_size * settings.encoder.attention.heads * source * source})
-        case _:
-            assert_never(settings)
+    weights = Parts()
+    if isinstance(settings, config.EncoderDecoder | config.EncoderOnly) and isinstance(settings.encoder, parts.Stack):
+        weights["source x source"] = batch_size * settings.encoder.attention.heads * source * source
+    if isinstance(settings, config.EncoderDecoder | config.DecoderOnly):
+        length = target + (source if isinstance(settings, config.DecoderOnly) else 0)
+        if isinstance(settings.decoder, parts.Stack):
+            weights["target x target"] = batch_size * settings.decoder.attention.heads * length**2
+        if (cross := _cross_attention_settings(settings.decoder)) is not None:
+            weights["target x source"] = batch_size * cross.heads * target * source
+    return weights
 
 
 def _kv_cache(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
@@ -300,11 +350,15 @@ def _kv_cache(settings: config.AnyModel, batch_size: int, source: int, target: i
         return Parts()
     stack = settings.decoder
     prefix = source if isinstance(settings, config.DecoderOnly) else 0
-    elements = Parts(
-        {"self": stack.layers * batch_size * (prefix + target) * _key_value_size(stack.attention, settings.width)}
-    )
-    if isinstance(stack, parts.CrossStack):
-        elements["cross"] = stack.layers * batch_size * source * _key_value_size(stack.cross, settings.width)
+    tokens = stack.layers * batch_size * (prefix + target)
+    if isinstance(stack, parts.Recurrent):
+        elements = Parts({"states": tokens * settings.width * (2 if stack.cell == "lstm" else 1)})
+    else:
+        elements = Parts({"self": tokens * _key_value_size(stack.attention, settings.width)})
+    if (cross := _cross_attention_settings(stack)) is not None:
+        elements["cross"] = stack.layers * batch_size * source * _key_value_size(cross, settings.width)
+    elif isinstance(stack, parts.CrossRecurrent):
+        elements["cross"] = stack.layers * batch_size * source * settings.width
     return elements
 
 

@@ -5,7 +5,8 @@ weights. `CpuDecoder` therefore copies the decoder's matrices once: transposed (
 reads fastest), with query, key and value packed into one matrix, and with the scale of the scores folded into the
 query. A step is then a plain sequence of calls. It works on the cache that the model's own `step` fills, so the two
 can alternate. `CpuDecoder` calls `model.step` for what it does not support: several tokens per step, rows of unequal
-length, biases on scores, windows, scores that are not dot products, adapters, autocast, other devices.
+length, recurrent layers, biases on scores, windows, scores that are not dot products, adapters, autocast, other
+devices.
 
     decoder = CpuDecoder(model)
     state = model.start(source, valid, capacity=100)
@@ -32,6 +33,7 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.layer import Layer, Residual
 from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
+from regard.nn.recurrent import Recurrent
 from regard.nn.scores import Score
 
 TensorFn = Callable[[Tensor], Tensor]
@@ -343,6 +345,8 @@ class _PositionTable:
 def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
     """Whether the fast path is on, the model is on the CPU, and this module implements every part of its decoder."""
     decoder = model.decoder
+    if isinstance(decoder, Recurrent):
+        return False
     tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
     mask = model.decoder_mask if isinstance(model, EncoderDecoder) else model.mask
     attentions = [layer.attention for layer in decoder.layers]

@@ -92,6 +92,8 @@ def _init_modules(
                     nn.init.zeros_(module.bias)
             case nn.Embedding():
                 embedding(module.weight)
+            case nn.RNNBase():
+                _init_cell(module, matrix)
             case nn.LayerNorm() | nn.RMSNorm():
                 module.reset_parameters()
             case LMHead() if module.bias is not None:
@@ -114,6 +116,21 @@ def _init_modules(
                 pass
 
 
+def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
+    """Initialise the matrix of every gate by itself; biases are zero, but that of an LSTM's forget gate is 1.
+
+    With this bias a new LSTM remembers (Jozefowicz et al. 2015).
+    """
+    for name, parameter in cell.named_parameters():
+        if name.startswith("weight"):
+            for gate in parameter.unflatten(0, (-1, cell.hidden_size)):  # (gates, hidden, inputs)
+                matrix(gate)
+        else:
+            nn.init.zeros_(parameter)
+            if isinstance(cell, nn.LSTM) and name.startswith("bias_ih"):
+                nn.init.ones_(parameter[cell.hidden_size : 2 * cell.hidden_size])
+
+
 def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initializer]) -> None:
     """Initialise biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
     for module in model.modules():
@@ -124,10 +141,14 @@ def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initialize
 
 
 def _count_sublayers(settings: config.AnyModel) -> dict[str, int]:
-    """Count the sublayers of each stack: 2 per layer, 3 with cross-attention."""
-    stacks: dict[str, parts.Stack] = {}
+    """Count the sublayers of each stack of Transformer layers: 2 per layer, 3 with cross-attention."""
+    stacks: dict[str, parts.Stack | parts.Recurrent] = {}
     if not isinstance(settings, config.DecoderOnly):
         stacks["encoder"] = settings.encoder
     if not isinstance(settings, config.EncoderOnly):
         stacks["decoder"] = settings.decoder
-    return {name: stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2) for name, stack in stacks.items()}
+    return {
+        name: stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2)
+        for name, stack in stacks.items()
+        if isinstance(stack, parts.Stack)
+    }

@@ -102,10 +102,12 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: f
 def eager_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, score: Score, dropout: float
 ) -> tuple[Tensor, Tensor]:
-    """Attention step by step, as the lectures write it; returns output (B, H, T, V) and weights (B, H, T, S)."""
-    heads_per_group = query.size(1) // key.size(1)
-    key = key.repeat_interleave(heads_per_group, dim=1)  # (B, H, S, K)
-    value = value.repeat_interleave(heads_per_group, dim=1)  # (B, H, S, V)
+    """Attention step by step, as the lectures write it; returns output (B, H, T, V) and weights (B, H, T, S).
+
+    Queries and keys have been transformed by the score.
+    """
+    key = key.repeat_interleave(query.size(1) // key.size(1), dim=1)  # (B, H, S, K)
+    value = value.repeat_interleave(query.size(1) // value.size(1), dim=1)  # (B, H, S, V)
     scores = score.scores(query, key)  # (B, H, T, S)
     if mask.bias is not None:
         scores = scores + mask.bias

@@ -62,14 +62,15 @@ class Attention(nn.Module):
         return heads if norm is None else norm(heads)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, record: Record | None) -> Tensor:
-        """Attend with every head and project the concatenated heads: (B, T, D)."""
-        heads = self.weighted_sum(self.score.on_query(query), key, value, mask, record)  # (B, H, T, V)
+        """Attend with every head and project the concatenated heads: (B, T, D). The score transformed the keys."""
+        query = self.score.on_query(query)
+        heads = self.weighted_sum(query, key, value, mask, record)  # (B, H, T, V)
         return self.output(heads.transpose(1, 2).flatten(-2))  # (B, T, H, V) -> (B, T, H V) -> (B, T, D)
 
     def weighted_sum(
         self, query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, record: Record | None
     ) -> Tensor:
-        """Return softmax(scores) v of every head, (B, H, T, V)."""
+        """Return softmax(scores) v of every head, (B, H, T, V), of queries and keys that the score has transformed."""
         dropout = self.dropout if self.training else 0.0
         if self.score.scale is None:
             heads = eager_attention(query, key, value, mask, self.score, dropout)[0]
@@ -95,7 +96,7 @@ class SelfAttention(Attention):
             if context.record is not None:  # later steps may overwrite the cache, the record must not change
                 key, value = key.clone(), value.clone()
         mask = context.self_masks[self.layer_index % len(context.self_masks)]
-        return self.attend(query, key, value, mask, context.record)
+        return self.attend(query, self.score.on_key(key), value, mask, context.record)
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -106,14 +107,25 @@ class CrossAttention(Attention):
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """(B, T, D) and the context's memory (B, S, D) -> (B, T, D)."""
-        query = self.project_query(x)  # (B, H, T, K)
+        key, value = self.read_memory(context)
+        return self.attend_memory(x, self.score.on_key(key), value, context)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def read_memory(self, context: Context) -> tuple[Tensor, Tensor]:
+        """Return the keys (B, G, S, K) and values (B, G, S, V) of the context's memory, or those in the cache."""
         if context.memory is not None:
-            key, value = self.project_key_value(context.memory)  # (B, G, S, K), (B, G, S, V)
-        else:
-            assert context.kv_cache is not None  # noqa: S101 - without a memory, the cache holds its keys
-            key, value = context.kv_cache.memory(self.name)
-            if context.record is not None:  # as above: `reorder` overwrites rows
-                key, value = key.clone(), value.clone()
+            return self.project_key_value(context.memory)
+        assert context.kv_cache is not None  # noqa: S101 - without a memory, the cache holds its keys
+        key, value = context.kv_cache.memory(self.name)
+        if context.record is not None:  # as above: `reorder` overwrites rows
+            key, value = key.clone(), value.clone()
+        return key, value
+
+    def attend_memory(self, x: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Attend to keys, which the score has transformed, and values of a memory: (B, T, D)."""
+        query = self.project_query(x)  # (B, H, T, K)
         assert context.cross_mask is not None  # noqa: S101
         rows_per_memory = query.size(0) // key.size(0)
         if rows_per_memory == 1:
@@ -125,6 +137,3 @@ class CrossAttention(Attention):
         merged_query = query.unflatten(0, (-1, rows_per_memory)).transpose(1, 2).flatten(2, 3)
         output = self.attend(merged_query, key, value, context.cross_mask, None)  # (B, W T, D)
         return output.view(query.size(0), query.size(2), -1)  # (B W, T, D)
-
-    if TYPE_CHECKING:
-        __call__ = forward

@@ -54,6 +54,18 @@ class KVCache:
                 buffer[rows, :, self.positions(count, buffer.device)] = new.transpose(1, 2)
         return buffers[0][:, :, :end], buffers[1][:, :, :end]  # (B, G, S, ...)
 
+    def last(self, name: str) -> KeyValue | None:
+        """Return each row's last key and value, (B, G, ...); zeros for an empty row, None if all are empty."""
+        if self.length == 0:
+            return None
+        keys, values = (buffer[: self.rows] for buffer in self._buffers[name])
+        if self._device_lengths is None:
+            return keys[:, :, self.length - 1], values[:, :, self.length - 1]
+        rows = torch.arange(self.rows, device=keys.device)
+        index = (self._device_lengths - 1).clamp(min=0)
+        is_empty = (self._device_lengths == 0)[:, None, None]
+        return keys[rows, :, index].masked_fill(is_empty, 0.0), values[rows, :, index].masked_fill(is_empty, 0.0)
+
     def buffers(self, name: str, keys: Tensor, values: Tensor) -> KeyValue:
         """Return the buffers (B, G, capacity, ...) of an attention module, allocating them at first use.
 

@@ -8,7 +8,7 @@ It keeps references to the inputs of the fused kernel, which returns no weights;
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ class AttentionRecord:
     """Inputs and output of one attention module."""
 
     query: Tensor  # (B, H, T, K) after `position.on_heads` and `score.on_query`
-    key: Tensor  # (B, G, S, K)
+    key: Tensor  # (B, G, S, K) after `position.on_heads` and `score.on_key`
     value: Tensor  # (B, G, S, V)
     mask: ResolvedMask
     score: Score
@@ -41,11 +41,10 @@ class AttentionRecord:
 
     def select(self, heads: Tensor, rows: Tensor) -> "AttentionRecord":
         """Return the record of some heads (h) and some query rows (t); every head gets its own keys and values."""
-        groups = heads // (self.query.size(1) // self.key.size(1))  # the group of keys that each head reads
         return AttentionRecord(
             query=self.query[:, heads][:, :, rows],  # (B, h, t, K)
-            key=self.key[:, groups],  # (B, h, S, K)
-            value=self.value[:, groups],  # (B, h, S, V)
+            key=self.key[:, heads // (self.query.size(1) // self.key.size(1))],  # (B, h, S, K)
+            value=self.value[:, heads // (self.query.size(1) // self.value.size(1))],  # (B, h, S, V)
             mask=self.mask.select(heads, rows, self.key.size(2)),
             score=self.score.select_heads(heads),
             output=self.output[:, heads][:, :, rows],  # (B, h, t, V)
@@ -73,6 +72,11 @@ class Record:
         self.attention[name] = attention
         replacement = self._replacements.get(name)
         return attention.output if replacement is None else replacement(attention.output)
+
+    def join_steps(self, name: str, steps: Sequence[AttentionRecord]) -> None:
+        """Record the attention of a loop, whose steps had one query each, as one with all queries."""
+        query, output = (torch.cat([getattr(step, part) for step in steps], dim=2) for part in ("query", "output"))
+        self.attention[name] = replace(steps[0], query=query, output=output)
 
     def weights(self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None) -> Tensor:
         """Return the attention weights (B, H, T, S), recomputed without dropout.

@@ -7,7 +7,8 @@
     additive     v.tanh(W1 q + W2 k)
 
 The first three are a dot product after a transformation of the query (`on_query`) and have a `scale`, so the fused
-kernel can compute them. The last two apply a layer to each pair of query and key and have no `scale`.
+kernel can compute them. The last two apply a layer to each pair of query and key and have no `scale`; the parts of it
+that need the query or the key alone are `on_query` and `on_key`.
 """
 
 import copy
@@ -27,13 +28,17 @@ class Score(nn.Module):
         """Transform the query (B, H, T, K) so that only a dot product remains."""
         return query
 
+    def on_key(self, key: Tensor) -> Tensor:
+        """Transform the keys (B, G, S, K): once for all queries."""
+        return key
+
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Return the scores (B, H, T, S) of a transformed query (B, H, T, K) and the keys of each head (B, H, S, K)."""
+        """Return the scores (B, H, T, S) of transformed queries (B, H, T, K) and keys of each head (B, H, S, K)."""
         assert self.scale is not None  # noqa: S101 - subclasses without a scale override this
         return (query @ key.transpose(-2, -1)) * self.scale  # (B, H, T, S)
 
     def select_heads(self, heads: Tensor) -> "Score":
-        """Return the score of some heads (h) only, for queries that were transformed already."""
+        """Return the score of some heads (h) only, for queries and keys that were transformed already."""
         selected = copy.copy(self)
         selected._parameters = {
             name: None if parameter is None else nn.Parameter(parameter[heads], requires_grad=False)
@@ -54,36 +59,55 @@ class General(Score):
         return query @ self.weight  # (B, H, T, K)
 
 
-class Concat(Score):
-    """v.tanh(W [q; k]), with one layer per head."""
+class TanhScore(Score):
+    """v.tanh(W1 q + W2 k), with one layer per head: the sum of a transformed query and a transformed key."""
+
+    vector: Tensor  # (H, hidden)
+
+    def __init__(self) -> None:
+        super().__init__(scale=None)
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """Return v.tanh(q + k) of every transformed query and key."""
+        hidden = torch.tanh(query[:, :, :, None] + key[:, :, None])  # (B, H, T, S, hidden)
+        return torch.einsum("bhtsa,ha->bhts", hidden, self.vector)  # (B, H, T, S)
+
+
+class Concat(TanhScore):
+    """v.tanh(W [q; k]): the left half of W times q plus the right half times k, without concatenating pairs."""
 
     def __init__(self, heads: int, key_dim: int, hidden: int) -> None:
-        super().__init__(scale=None)
+        super().__init__()
         self.weight = nn.Parameter(torch.empty(heads, hidden, 2 * key_dim))
         self.vector = nn.Parameter(torch.empty(heads, hidden))
 
-    def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Compute W [q; k] as the left half of W times q plus the right half times k, without concatenating pairs."""
-        left, right = self.weight.chunk(2, dim=-1)  # (H, hidden, K) each
-        return _tanh_scores(query @ left.transpose(1, 2), key @ right.transpose(1, 2), self.vector)
+    def on_query(self, query: Tensor) -> Tensor:
+        """Multiply by the left half of W."""
+        return _multiply(query, self.weight.chunk(2, dim=-1)[0])
+
+    def on_key(self, key: Tensor) -> Tensor:
+        """Multiply by the right half of W."""
+        return _multiply(key, self.weight.chunk(2, dim=-1)[1])
 
 
-class Additive(Score):
-    """v.tanh(W1 q + W2 k), with one layer per head."""
+class Additive(TanhScore):
+    """v.tanh(W1 q + W2 k)."""
 
     def __init__(self, heads: int, key_dim: int, hidden: int) -> None:
-        super().__init__(scale=None)
+        super().__init__()
         self.query_weight = nn.Parameter(torch.empty(heads, hidden, key_dim))
         self.key_weight = nn.Parameter(torch.empty(heads, hidden, key_dim))
         self.vector = nn.Parameter(torch.empty(heads, hidden))
 
-    def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Apply the layer to every query and every key."""
-        left = query @ self.query_weight.transpose(1, 2)  # (B, H, T, hidden)
-        right = key @ self.key_weight.transpose(1, 2)  # (B, H, S, hidden)
-        return _tanh_scores(left, right, self.vector)
+    def on_query(self, query: Tensor) -> Tensor:
+        """Return W1 q."""
+        return _multiply(query, self.query_weight)
+
+    def on_key(self, key: Tensor) -> Tensor:
+        """Return W2 k."""
+        return _multiply(key, self.key_weight)
 
 
-def _tanh_scores(left: Tensor, right: Tensor, vector: Tensor) -> Tensor:
-    hidden = torch.tanh(left[:, :, :, None] + right[:, :, None])  # (B, H, T, S, hidden)
-    return torch.einsum("bhtsa,ha->bhts", hidden, vector)  # (B, H, T, S)
+def _multiply(heads: Tensor, weight: Tensor) -> Tensor:
+    """Multiply every head by its matrix (H, hidden, K); fewer heads (B, G, S, K) are repeated: (B, H, S, hidden)."""
+    return heads.repeat_interleave(weight.size(0) // heads.size(1), dim=1) @ weight.transpose(1, 2)

@@ -81,7 +81,7 @@ class Stack(nn.Module):
             position=self.position,
             rotary=self.position.angles(positions),
             self_masks=self._resolve_self_masks(x, mask, positions, kv_cache),
-            cross_mask=None if memory_mask is None else _resolve_cross_mask(x, memory_mask),
+            cross_mask=None if memory_mask is None else resolve_cross_mask(x, memory_mask),
             memory=memory,
             kv_cache=kv_cache,
             record=record,
@@ -147,6 +147,7 @@ class Stack(nn.Module):
             )
 
 
-def _resolve_cross_mask(x: Tensor, memory_mask: Mask) -> ResolvedMask:
+def resolve_cross_mask(x: Tensor, memory_mask: Mask) -> ResolvedMask:
+    """Resolve the mask of cross-attention."""
     index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # padding is the only mask of a memory
     return resolve_mask(memory_mask, index, index, is_square=False)[0]

@@ -115,6 +115,7 @@ def _raise_first(faults: Iterator[Fault]) -> None:
 
 def _find_sharding_faults(run: Run) -> Iterator[Fault]:
     ddp = "or parallel.mode = 'ddp', where every optimizer and precision works."
+    yield from _find_recurrent_faults(run, "Use parallel.mode = 'ddp'.")
     match run.train.optimizer.kind:
         case "adafactor":
             what = "Adafactor does not train sharded weights: torch's implementation fails on DTensors (in-place pow)."
@@ -135,8 +136,16 @@ def _find_sharding_faults(run: Run) -> Iterator[Fault]:
         yield "train.compile", what, f"Set train.compile = false, {ddp}"
 
 
+def _find_recurrent_faults(run: Run, fix: str) -> Iterator[Fault]:
+    for name in ("encoder", "decoder"):
+        if hasattr(run.model, name) and getattr(run.model, name).kind == "recurrent":
+            what = "The weights of recurrent layers are not split: torch's kernels take the matrix of all gates."
+            yield f"model.{name}.kind", what, fix
+
+
 def _find_tensor_faults(run: Run, ranks: int) -> Iterator[Fault]:
     off = "or set parallel.tensor = 1."
+    yield from _find_recurrent_faults(run, "Set parallel.tensor = 1 and parallel.mode = 'ddp'.")
     stacks: dict[str, Any] = {
         name: getattr(run.model, name) for name in ("encoder", "decoder") if hasattr(run.model, name)
     }

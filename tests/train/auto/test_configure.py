@@ -11,6 +11,7 @@ import pytest
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import EncoderDecoder
+from regard.config.parts import attention_stack
 from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
 from regard.config.toml_file import to_dict
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
@@ -224,7 +225,7 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     assert auto_run.run.train.schedule.peak == 7e-4
     assert auto_run.run.train.update_tokens == 24576
     assert auto_run.run.tokenizer == ByteBpe(vocabulary=1000)
-    for stack in (translation_model(auto_run).encoder, translation_model(auto_run).decoder):
+    for stack in map(attention_stack, (translation_model(auto_run).encoder, translation_model(auto_run).decoder)):
         assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset has 0.1
         assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset has post-norm, as in 2017
     assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.config.model import DecoderOnly, LMHead
-from regard.config.parts import Rotary
+from regard.config.parts import Rotary, attention_stack
 from regard.exchange import decoder_only as maps
 from regard.exchange.huggingface.architecture import (
     Architecture,
@@ -32,7 +32,7 @@ def is_tied(settings: DecoderOnly) -> bool:
 
 
 def _write_gpt2(settings: DecoderOnly, max_positions: int) -> Config:
-    stack = settings.decoder
+    stack = attention_stack(settings.decoder)
     return {
         "vocab_size": settings.tokens.vocabulary,
         "n_embd": settings.width,
@@ -78,14 +78,16 @@ def _read_gpt2(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsT
 
 
 def _map_gpt2(settings: DecoderOnly, max_positions: int) -> WeightMap:
-    return maps.gpt2(tied=is_tied(settings), sinusoid=stored_sinusoid(settings.decoder.position, max_positions))
+    sinusoid = stored_sinusoid(attention_stack(settings.decoder).position, max_positions)
+    return maps.gpt2(tied=is_tied(settings), sinusoid=sinusoid)
 
 
 # The Llama family.
 
 
 def _write_llama_family(settings: DecoderOnly, max_positions: int) -> Config:
-    stack, attention = settings.decoder, settings.decoder.attention
+    stack = attention_stack(settings.decoder)
+    attention = stack.attention
     assert isinstance(stack.position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
     theta = stack.position.theta
     return {
@@ -109,8 +111,8 @@ def _write_llama_family(settings: DecoderOnly, max_positions: int) -> Config:
 def _write_llama(settings: DecoderOnly, max_positions: int) -> Config:
     return {
         **_write_llama_family(settings, max_positions),
-        "attention_bias": settings.decoder.attention.bias.query,
-        "mlp_bias": settings.decoder.feedforward.bias,
+        "attention_bias": attention_stack(settings.decoder).attention.bias.query,
+        "mlp_bias": attention_stack(settings.decoder).feedforward.bias,
     }
 
 
@@ -123,7 +125,7 @@ def _write_qwen2(settings: DecoderOnly, max_positions: int) -> Config:
 def _write_qwen3(settings: DecoderOnly, max_positions: int) -> Config:
     return {
         **_write_llama_family(settings, max_positions),
-        "attention_bias": settings.decoder.attention.bias.query,
+        "attention_bias": attention_stack(settings.decoder).attention.bias.query,
         "use_sliding_window": False,
     }
 
@@ -189,8 +191,9 @@ def _read_qwen3(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settings
 
 
 def _map_llama(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
-    bias = settings.decoder.attention.bias.query
-    return maps.llama(tied=is_tied(settings), bias=bias, feedforward_bias=settings.decoder.feedforward.bias)
+    stack = attention_stack(settings.decoder)
+    bias, feedforward_bias = stack.attention.bias.query, stack.feedforward.bias
+    return maps.llama(tied=is_tied(settings), bias=bias, feedforward_bias=feedforward_bias)
 
 
 def _map_qwen2(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
@@ -198,7 +201,7 @@ def _map_qwen2(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa:
 
 
 def _map_qwen3(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
-    return maps.qwen3(tied=is_tied(settings), bias=settings.decoder.attention.bias.query)
+    return maps.qwen3(tied=is_tied(settings), bias=attention_stack(settings.decoder).attention.bias.query)
 
 
 Reader = Callable[[ConfigReader, Mapping[str, Tensor]], SettingsTable]

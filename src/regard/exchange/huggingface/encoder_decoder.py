@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.config.model import EncoderDecoder, Shared, Tokens
+from regard.config.parts import attention_stack
 from regard.exchange import encoder_decoder as maps
 from regard.exchange.huggingface.architecture import (
     Architecture,
@@ -26,21 +27,21 @@ NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 
 
 def _write_bart_family(settings: EncoderDecoder, max_positions: int) -> Config:
-    source = settings.source
+    source, encoder = settings.source, attention_stack(settings.encoder)
     assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
     config: Config = {
         "is_encoder_decoder": True,
         "vocab_size": source.vocabulary,
         "d_model": settings.width,
         "scale_embedding": source.scale,
-        "activation_function": ACTIVATIONS[settings.encoder.feedforward.activation],
-        "max_position_embeddings": count_positions(settings.encoder.position, max_positions),
-        "dropout": settings.encoder.dropout.sublayer,
-        "attention_dropout": settings.encoder.dropout.attention,
-        "activation_dropout": settings.encoder.dropout.feedforward,
+        "activation_function": ACTIVATIONS[encoder.feedforward.activation],
+        "max_position_embeddings": count_positions(encoder.position, max_positions),
+        "dropout": encoder.dropout.sublayer,
+        "attention_dropout": encoder.dropout.attention,
+        "activation_dropout": encoder.dropout.feedforward,
         "tie_word_embeddings": True,
     }
-    for name, stack in (("encoder", settings.encoder), ("decoder", settings.decoder)):
+    for name, stack in (("encoder", encoder), ("decoder", attention_stack(settings.decoder))):
         config |= {
             f"{name}_layers": stack.layers,
             f"{name}_attention_heads": stack.attention.heads,
@@ -133,18 +134,20 @@ def _map_pegasus(settings: EncoderDecoder, max_positions: int) -> WeightMap:
 
 
 def _map_bart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
-    return maps.bart(bias=settings.head.bias, sinusoid=stored_sinusoid(settings.encoder.position, max_positions))
+    sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
+    return maps.bart(bias=settings.head.bias, sinusoid=sinusoid)
 
 
 def _map_mbart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
-    return maps.mbart(bias=settings.head.bias, sinusoid=stored_sinusoid(settings.encoder.position, max_positions))
+    sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
+    return maps.mbart(bias=settings.head.bias, sinusoid=sinusoid)
 
 
 # T5.
 
 
 def _write_t5(settings: EncoderDecoder, max_positions: int) -> Config:
-    stack, source = settings.encoder, settings.source
+    stack, source = attention_stack(settings.encoder), settings.source
     assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
     position: Any = stack.position
     return {
@@ -223,7 +226,7 @@ def _is_equal(tensor: Tensor, other: Tensor | None) -> bool:
 
 
 def _map_t5(settings: EncoderDecoder, max_positions: int) -> WeightMap:  # noqa: ARG001 - it has no position table
-    return maps.t5(tied=settings.head.tied, gated=settings.encoder.feedforward.kind == "gated")
+    return maps.t5(tied=settings.head.tied, gated=attention_stack(settings.encoder).feedforward.kind == "gated")
 
 
 def _make(name: str, model_type: str, write: Any, read: Any, weight_map: Any) -> Architecture[EncoderDecoder]:

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.config.model import Classes, EncoderOnly, Tags, Tokens
-from regard.config.parts import Rotary
+from regard.config.parts import Rotary, attention_stack
 from regard.exchange import encoder_only as maps
 from regard.exchange.encoder_only import Head
 from regard.exchange.huggingface.architecture import (
@@ -31,7 +31,7 @@ MAX_LABELS = 100_000
 
 
 def _write_stack(settings: EncoderOnly, max_positions: int) -> Config:
-    stack, source = settings.encoder, settings.source
+    stack, source = attention_stack(settings.encoder), settings.source
     assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
     config: Config = {
         "vocab_size": source.vocabulary,
@@ -55,14 +55,14 @@ def _write_bert(settings: EncoderOnly, max_positions: int) -> Config:
     source: Any = settings.source
     return {
         **_write_stack(settings, max_positions),
-        "hidden_act": ACTIVATIONS[settings.encoder.feedforward.activation],
+        "hidden_act": ACTIVATIONS[attention_stack(settings.encoder).feedforward.activation],
         "type_vocab_size": max(1, source.types),
         "position_embedding_type": "absolute",
     }
 
 
 def _write_esm(settings: EncoderOnly, max_positions: int) -> Config:
-    position = settings.encoder.position
+    position = attention_stack(settings.encoder).position
     assert isinstance(position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
     return {
         **_write_stack(settings, max_positions),
@@ -158,12 +158,13 @@ def _read_esm(head: Head, config: ConfigReader, tensors: Mapping[str, Tensor]) -
 
 def _map_bert(head: Head, settings: EncoderOnly, max_positions: int) -> WeightMap:
     source: Any = settings.source
-    sinusoid = stored_sinusoid(settings.encoder.position, max_positions)
+    sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
     return maps.bert(head, has_token_types=source.types > 0, sinusoid=sinusoid)
 
 
 def _map_esm(head: Head, settings: EncoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
-    position, stack = settings.encoder.position, settings.encoder
+    stack = attention_stack(settings.encoder)
+    position = stack.position
     assert isinstance(position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
     return maps.esm(
         head,

@@ -13,6 +13,7 @@ import json
 from typing import Any
 
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, EncoderOnly
+from regard.config.parts import attention_stack
 from regard.text.specials import LANGUAGE_PREFIX, ROLES
 from regard.text.tokenizer import Tokenizer
 
@@ -68,7 +69,9 @@ def _fill_template(post_processor: Document, settings: AnyModel) -> None:
 def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> Document:
     """Return `tokenizer_config.json`: the class, the special tokens by role, and the maximum length."""
     names = tokenizer.vocabulary
-    is_esm = isinstance(settings, EncoderOnly) and settings.encoder.position.kind == "rotary"  # without token types
+    is_esm = (
+        isinstance(settings, EncoderOnly) and attention_stack(settings.encoder).position.kind == "rotary"
+    )  # without token types
     reads_types = isinstance(settings, EncoderOnly) and settings.has_pair_types and not is_esm
     roles = {f"{role}_token": names[getattr(tokenizer.specials, role)] for role in ROLES}
     return {

@@ -289,8 +289,6 @@ class CorpusPlan:
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
         reasons.append(_explain_dropout(recipe))
-        if self.task == "translate":
-            reasons.append(NORM_REASON)
         task, model = model_for(self.task, recipe.preset)
         changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
         for stack in ("encoder", "decoder"):
@@ -298,8 +296,9 @@ class CorpusPlan:
                 changes |= {
                     f"{stack}.dropout.{dropout_site}": recipe.dropout for dropout_site in ("embedding", "sublayer")
                 }
-                if task == "translate":
+                if task == "translate" and getattr(model, stack).kind == "attention":
                     changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
+                    reasons += [] if NORM_REASON in reasons else [NORM_REASON]
         for table in ("source", "target", "tokens"):
             if getattr(getattr(model, table, None), "kind", "") == "tokens":
                 changes[f"{table}.vocabulary"] = vocabulary_size
@@ -422,7 +421,7 @@ def _choose_max_length(task: TaskKind, model: AnyModel) -> int:
     stack = model.encoder if model.family == "encoder_only" else model.decoder
     context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024
     max_length = context_length if task == "continue" else 512
-    return min(max_length, stack.position.length) if stack.position.kind == "learned" else max_length
+    return max_length if stack.max_positions is None else min(max_length, stack.max_positions)
 
 
 def _estimate_tokens(side: SideStats, vocabulary_size: int) -> float:
