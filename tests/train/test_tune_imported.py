@@ -72,7 +72,7 @@ def test_a_language_model_without_bos_stays_one(tmp_path: Path) -> None:
     stored = read_model(tmp_path / "trained")
     settings = stored.settings.model_copy(update={"starts_with_bos": False})
     write_model(tmp_path / "parent", settings, stored.tokenizers, get_weights(stored.model), "# Parent\n")
-    pairs = {"source": files["all.en"], "target": files["all.de"]}
+    pairs: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"]}
     for name, texts in (("answers", pairs), ("text", {"text": files["book.txt"]})):
         finished = regard.tune(tmp_path / "parent", **texts, out=tmp_path / name, **FEW)
         generator = regard.load_generator(finished.folder)

@@ -16,6 +16,7 @@ EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "language": (("lingua",), "language detection in `regard check`"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
     "huggingface": (("transformers",), "the proof of `regard export --to huggingface`"),
+    "peft": (("peft", "transformers"), "the proof of `regard export --to peft`"),
     "cluster": (("datatrove",), "corpus preparation on a cluster"),
     "ctranslate2": (("ctranslate2",), '`regard export --to ctranslate2`, `regard.load(..., engine="ctranslate2")`'),
     "serve": (

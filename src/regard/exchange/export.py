@@ -65,6 +65,9 @@ TARGETS = {
         "a folder for `transformers`, vLLM, llama.cpp and others",
         ("float32", "bfloat16", "float16"),
     ),
+    "peft": Target(
+        "peft", "the LoRA adapter of a run for `peft`, beside the Hugging Face export of its parent", ("float32",)
+    ),
     "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8"), "onnx"),
     "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32"), "onnx"),
     "argos": Target(

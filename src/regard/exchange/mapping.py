@@ -170,6 +170,18 @@ def find_ignored(weight_map: WeightMap, theirs: Tensors) -> dict[str, str]:
     return {name: constant.reason for name, constant in _match_constants(weight_map, theirs).items()}
 
 
+def find_rule(weight_map: WeightMap, ours: str) -> Rule:
+    """Return the rule of one of our tensors, with the index of its layer.
+
+    Raises:
+        RegardError: The architecture has no such tensor, or shares it with an embedding.
+    """
+    for rule in weight_map.rules:
+        if match := re.fullmatch(re.escape(rule.ours).replace(r"\{i\}", r"(\d+)"), ours):
+            return replace(rule, ours=ours, theirs=rule.theirs.replace("{i}", "".join(match.groups())))
+    raise RegardError(f"{weight_map.architecture} has no tensor of its own for {ours}.", where=weight_map.architecture)
+
+
 def add_prefix(ours: str, theirs: str, names: NameMap) -> dict[str, str]:
     """Put a module prefix before the names on both sides.
 

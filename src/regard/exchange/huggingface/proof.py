@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,20 @@ def prove(
         RegardError: A float32 export differs from the model.
     """
     if list_missing(EXTRA):
-        note = f"parity: not checked, because transformers is not installed: {install_command(EXTRA)}."
-        document = {"format": 1, "engine": ENGINE, "passed": None, "not_checked": note}
-        (folder / PARITY_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        return (note,)
-    with _without_notes():
+        return (write_not_checked(folder, ENGINE, f"transformers is not installed: {install_command(EXTRA)}"),)
+    with hide_notes():
         runner = HuggingFaceRunner(folder, stored, architecture, dtype)
         parity = measure_parity(stored, runner, must_match=dtype == "float32", max_positions=max_positions)
     parity.write(folder)
     return parity.describe()
+
+
+def write_not_checked(folder: Path, engine: str, reason: str) -> str:
+    """Write a `parity.json` that says why nothing was compared; return it as a sentence."""
+    note = f"parity: not checked, because {reason}."
+    document = {"format": 1, "engine": engine, "passed": None, "not_checked": note}
+    (folder / PARITY_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return note
 
 
 class HuggingFaceRunner:
@@ -48,13 +53,21 @@ class HuggingFaceRunner:
 
     engine, stops_early = ENGINE, False
 
-    def __init__(self, folder: Path, stored: StoredModel, architecture: AnyArchitecture, dtype: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        stored: StoredModel,
+        architecture: AnyArchitecture,
+        dtype: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
         import transformers
 
         self.version, self.compute_type = str(transformers.__version__), dtype
-        arguments = {"add_pooling_layer": False} if architecture.auto_class == "AutoModel" else {}
+        if arguments is None:
+            arguments = {"add_pooling_layer": False} if architecture.auto_class == "AutoModel" else {}
         auto_class: Any = getattr(transformers, architecture.auto_class)
-        self._model: Any = auto_class.from_pretrained(folder, local_files_only=True, dtype="auto", **arguments).eval()
+        self.model: Any = auto_class.from_pretrained(folder, local_files_only=True, dtype="auto", **arguments).eval()
         self._specials = stored.tokenizers.target.specials
         self._is_translator = isinstance(stored.settings, EncoderDecoder)
         self._generates = isinstance(stored.settings, EncoderDecoder | DecoderOnly)
@@ -81,7 +94,7 @@ class HuggingFaceRunner:
                 if (len(sample.source), sample.max_length) == (length, limit)
             ]
             rows = torch.tensor([samples[number].source for number in group])
-            generated = self._model.generate(
+            generated = self.model.generate(
                 input_ids=rows,
                 attention_mask=torch.ones_like(rows),
                 max_new_tokens=limit,
@@ -102,24 +115,24 @@ class HuggingFaceRunner:
     def _score(self, sample: Sample) -> list[float]:
         source = torch.tensor([sample.source])
         if not self._generates:
-            outputs = self._model(input_ids=source, attention_mask=torch.ones_like(source))
+            outputs = self.model(input_ids=source, attention_mask=torch.ones_like(source))
             has_head = "logits" in outputs
             values = outputs.logits.float().log_softmax(-1) if has_head else outputs.last_hidden_state.float()
             flat: list[float] = values.flatten().tolist()
             return flat
         if self._is_translator:
             inputs = torch.tensor([[self._specials.bos, *sample.target[:-1]]])
-            logits = self._model(input_ids=source, decoder_input_ids=inputs).logits[0]
+            logits = self.model(input_ids=source, decoder_input_ids=inputs).logits[0]
         else:
             inputs = torch.tensor([[*sample.source, *sample.target[:-1]]])
-            logits = self._model(input_ids=inputs).logits[0, len(sample.source) - 1 :]
+            logits = self.model(input_ids=inputs).logits[0, len(sample.source) - 1 :]
         targets = torch.tensor(sample.target)[:, None]  # (T, 1)
         scores: list[float] = logits.float().log_softmax(-1).gather(1, targets)[:, 0].tolist()
         return scores
 
 
 @contextmanager
-def _without_notes() -> Iterator[None]:
+def hide_notes() -> Iterator[None]:
     """Hide the progress bars and advice of `transformers`."""
     from transformers.utils import logging
 
