@@ -11,6 +11,7 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 
 TASKS = ("translate", "continue", "fill")
+RECURRENT = "recurrent"  # translation by recurrent stacks
 _PAIRS = {
     "the": "der", "a": "ein", "red": "rot", "blue": "blau", "old": "alt", "new": "neu", "dog": "Hund", "cat": "Katze",
     "house": "Haus", "tree": "Baum", "sees": "sieht", "likes": "mag", "finds": "findet", "under": "unter",
@@ -54,6 +55,11 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "continue": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
         "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
     }  # fmt: skip
+    if task == RECURRENT:
+        task = "translate"
+        layers = {"kind": "recurrent", "layers": 1, "dropout": {"embedding": 0.1, "sublayer": 0.1}}
+        memory = {"kind": "bahdanau", "score": {"kind": "additive", "hidden": 8}}
+        models[task] |= {"encoder": {**layers, "bidirectional": True}, "decoder": {**layers, "cross": memory}}
     sources: dict[str, dict[str, str]] = {
         "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
         "continue": {"kind": "documents", "path": files["book.txt"]},

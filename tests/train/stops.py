@@ -19,7 +19,7 @@ from pathlib import Path
 
 from regard.train.events import Event, Listener, Saved, Updated, Validated
 from regard.train.fit import fit, resume
-from tests.train.runs import EARLY_STOP, PATIENCE, TASKS, compute_fingerprints, make_small_run, write_corpus
+from tests.train.runs import EARLY_STOP, PATIENCE, RECURRENT, TASKS, compute_fingerprints, make_small_run, write_corpus
 
 EARLY = "early"  # a run that stops before its last update
 METHODS = ("terminate", "pause", "kill")
@@ -94,7 +94,7 @@ def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY))
+    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY, RECURRENT))
     parser.add_argument("--stops", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

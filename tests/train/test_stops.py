@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.runs import TASKS
+from tests.train.runs import RECURRENT, TASKS
 from tests.train.stops import EARLY
 
 ROOT = Path(__file__).parents[2]
 STOPS = 8  # of each kind of run, in two runs; `python -m tests.train.stops` makes more
 
 
-@pytest.mark.parametrize("task", [*TASKS, EARLY])
+@pytest.mark.parametrize("task", [*TASKS, EARLY, RECURRENT])
 def test_stops_leave_no_trace(task: str) -> None:
     command = [sys.executable, "-m", "tests.train.stops", task, "--stops", str(STOPS)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

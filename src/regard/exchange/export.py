@@ -14,6 +14,8 @@ from pathlib import Path
 
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, create_folder, explain_full_disk
+from regard.config import codec
+from regard.config.exportable import find_recurrent_obstacles
 from regard.store.export_folder import default_folder
 
 
@@ -105,7 +107,7 @@ def export_model(
     Raises:
         RegardError: The target cannot represent the model, or the folder exists.
     """
-    from regard.store.model_folder import find_model  # imports torch: only when needed
+    from regard.store.model_folder import MODEL, find_model  # imports torch: only when needed
 
     options = options or ExportOptions()
     exporter = find_exporter(target, options)
@@ -119,6 +121,10 @@ def export_model(
         raise RegardError(
             "The folder exists already.", where=str(folder), fix="Choose another name (--out), or add --replace."
         )
+    settings = codec.MODEL_FILES.load(path / MODEL)
+    if recurrent := tuple(find_recurrent_obstacles(settings)):
+        fix = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
+        raise RegardError(f"{target} cannot represent the model: {'; '.join(recurrent)}.", where=str(path), fix=fix)
     with explain_full_disk(folder), create_folder(folder, replace=replace) as temporary_folder:
         report = exporter(path, temporary_folder, options)
     return folder, report
