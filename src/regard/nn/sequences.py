@@ -40,6 +40,7 @@ class Sequences:
 def find_sequences(mask: Mask, rows: int, length: int, device: torch.device) -> Sequences | None:
     """Return the sequences of a batch under a mask; None if every row is one sequence of full length.
 
+    >>> from regard.nn.masks import padding, same_document
     >>> documents = torch.tensor([[0, 0, 1, 1, 1], [2, 2, 2, 2, 2]])
     >>> valid = torch.tensor([[True] * 5, [True, True, False, False, False]])
     >>> sequences = find_sequences(same_document(documents) & padding(valid), 2, 5, torch.device("cpu"))

@@ -1,0 +1,65 @@
+"""The bottleneck of one vector: copies of 2 to 20 symbols, with and without attention."""
+
+import random
+import tempfile
+from pathlib import Path
+
+from examples.before.models import recurrent_translator
+from examples.before.options import Options
+from examples.before.report import Chart, Report
+from examples.before.training import Pairs, Trained, Training, train_translator
+
+SYMBOLS = [f"s{number}" for number in range(20)]
+LENGTHS = range(2, 21)
+
+
+def sample_pairs(count: int, lengths: range, seed: int) -> Pairs:
+    """Sample texts to copy; all lengths are equally frequent."""
+    rng = random.Random(seed)  # noqa: S311 - symbols, not secrets
+    texts = [" ".join(rng.choices(SYMBOLS, k=rng.choice(lengths))) for _ in range(count)]
+    return [(text, text) for text in texts]
+
+
+def count_copies(trained: Trained, length: int, count: int) -> float:
+    """Return the share of new texts of this length that the model copies exactly."""
+    texts = [source for source, _ in sample_pairs(count, range(length, length + 1), seed=1000 + length)]
+    copies = trained.translate(texts)
+    return sum(copy == text for copy, text in zip(copies, texts, strict=True)) / count
+
+
+def compare(options: Options) -> dict[str, tuple[Trained, list[float]]]:
+    """Train both models on the same texts; return them with their share of exact copies by length."""
+    lengths = range(2, 9) if options.small else LENGTHS
+    updates, width, pairs, tests = (200, 32, 3000, 30) if options.small else (1000, 64, 12_000, 100)
+    training = Training(updates, 512, peak=0.01, vocabulary=60, tokenizer="word", max_length=24)
+    results = {}
+    for name, score in (("fixed vector", None), ("attention", "additive")):
+        model = recurrent_translator(width, score)
+        train, held_out = sample_pairs(pairs, lengths, seed=1), sample_pairs(50, lengths, seed=2)
+        with tempfile.TemporaryDirectory() as folder:
+            trained = train_translator(Path(folder), train, held_out, model, training)
+        results[name] = trained, [count_copies(trained, length, tests) for length in lengths]
+    return results
+
+
+def run(options: Options) -> Report:
+    """Compare exact copies by length."""
+    results = compare(options)
+    lengths = list(range(2, 9) if options.small else LENGTHS)
+    lines = {name: shares for name, (_, shares) in results.items()}
+    costs = "; ".join(
+        f"{name} {trained.parameters:,} parameters, {trained.seconds:.0f} CPU-seconds"
+        for name, (trained, _) in results.items()
+    )
+    return Report(
+        "Length: a vector holds so many symbols",
+        f"A GRU encoder-decoder learns to copy {lengths[0]} to {lengths[-1]} of 20 symbols. One model gives its "
+        f"decoder the encoder's last state, the other lets it attend to all states ({costs}). The table is the share "
+        "of new texts that greedy search copies exactly.",
+        ["symbols", *lines],
+        [
+            [str(length), *(f"{shares[number]:.0%}" for shares in lines.values())]
+            for number, length in enumerate(lengths)
+        ],
+        Chart("symbols", "exact copies", lengths, lines),
+    )

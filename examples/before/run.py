@@ -1,0 +1,51 @@
+"""Compare the Transformer with what came before it, part by part.
+
+    python examples/before/run.py length                       # writes its section of RESULTS.md and length.svg
+    python examples/before/run.py scores --data path/to/data   # parts on real text need the folder of the corpora
+    python examples/before/run.py length --small --out /tmp    # a few seconds: to try the script
+
+Every part is a module of this folder with a function `run(options) -> Report`. All parts train with Regard's own
+trainer, data order, searches and metrics; only the models differ. `--data` has one folder per corpus, as their
+archives do: `multi30k`, `tatoeba_deen`, `tinyshakespeare`, `wikitext2`, `books_en`.
+"""
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).parent.resolve()
+sys.path.insert(0, str(HERE.parents[1]))  # started as a script, Python looks for modules in this folder only
+
+from examples.before.options import Options  # noqa: E402
+from examples.before.report import Report, format_table, write_report  # noqa: E402
+
+PARTS = {
+    "length": "copies of 2 to 20 symbols, with and without attention",
+    "gradients": "how far back the gradient of a loss reaches",
+    "speed": "seconds of a training step and of a decoding step, by length",
+}
+"""A part of this name is the module of the same name; a new part is a module and a line here."""
+
+
+def run_part(name: str, options: Options) -> Report:
+    """Run one part and write its section."""
+    report: Report = import_module(f"examples.before.{name}").run(options)
+    write_report(report, name, options.out)
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("part", choices=PARTS, metavar="PART", help="; ".join(f"{k}: {v}" for k, v in PARTS.items()))
+    parser.add_argument("--data", type=Path, help="Folder of the corpora.")
+    parser.add_argument("--out", type=Path, default=HERE, help="Folder of RESULTS.md and the charts.")
+    parser.add_argument("--small", action="store_true", help="A few seconds, on generated text: to try the script.")
+    parser.add_argument("--seeds", type=int, default=1, help="Random seeds per model, where a part trains several.")
+    options = parser.parse_args()
+    report = run_part(options.part, Options(options.data, options.out, options.small, options.seeds))
+    print("\n".join([f"# {report.title}", "", report.text, "", *format_table(report.header, report.rows)]))
+
+
+if __name__ == "__main__":
+    main()
