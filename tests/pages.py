@@ -17,10 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
-from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.codec import MODEL_FILES, RUN_FILES, preset
+from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
 from regard.train.event_lines import LineLogger
 from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
@@ -87,7 +91,20 @@ def make_fixtures(folder: Path) -> None:
     for name, original in COPIES.items():
         copy = shutil.copytree if (folder / original).is_dir() else shutil.copyfile
         copy(folder / original, folder / name)
+    write_photos(folder / "photos")
+    changes = {"width": 16, "encoder.layers": 1, "source.size": [8, 8], "head.labels": ["left", "right"]}
+    settings = preset("vit", changes)
+    weights = get_weights(build(settings, seed=1))
+    write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
+
+
+def write_photos(folder: Path) -> None:
+    """Write the images of docs/images.md."""
+    for side in ("left", "right"):
+        (folder / side).mkdir(parents=True)
+        for number in range(2):
+            Image.new("L", (8, 8), 60 * number).save(folder / side / f"{2 * number + (side == 'right')}.png")
 
 
 def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

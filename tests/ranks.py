@@ -79,6 +79,7 @@ FAMILY_CHANGES: dict[str, dict[str, Any]] = {
     | {"model.decoder.position": {"kind": "rotary"}, "model.decoder.feedforward": {"kind": "gated", "hidden": 24}},
     "fill": {f"model.encoder.{name}": value for name, value in _STACK.items()}
     | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.placement": "post"},
+    "images": {f"model.encoder.{name}": value for name, value in _STACK.items()},
 }
 
 

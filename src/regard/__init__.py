@@ -29,6 +29,7 @@ if _TYPE_CHECKING:
         load_embedder,
         load_fill_mask,
         load_generator,
+        load_image_classifier,
         load_translator,
     )
     from regard.pipeline.prompt_classifier import PromptClassifier
@@ -55,6 +56,7 @@ __all__ = [
     "load_embedder",
     "load_fill_mask",
     "load_generator",
+    "load_image_classifier",
     "load_token_vectors",
     "load_translator",
     "look_into",
@@ -80,6 +82,7 @@ _MODULES = {
     "load": "pipeline.load",
     "load_classifier": "pipeline.load",
     "load_embedder": "pipeline.load",
+    "load_image_classifier": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",

@@ -18,8 +18,7 @@ NOWHERE = Lines(source="nowhere.en", target="nowhere.de")
 @pytest.mark.parametrize(
     ("task", "changes", "fault"),
     [
-        ("translate", {"model.source": PATCHES}, "model.source.kind: is 'patches'"),
-        ("translate", {"model.source.kind": "patches"}, "model.source.kind: is 'patches'"),
+        ("translate", {"model.source.kind": "mel"}, "model.source.kind: is 'mel'"),
         ("fill", {"model.source": {"kind": "mel", "bins": 80}}, "model.source.kind: is 'mel'"),
         ("continue", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
         ("translate", {"model.task": "transcribe"}, "model.task: is 'transcribe'"),
@@ -32,6 +31,11 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
         make_small_run(task, write_corpus(tmp_path, 10), changes)
     with pytest.raises(ConfigError, match=fault):
         configure(NOWHERE, changes=changes)  # an error about the corpus would mean that it was read first
+
+
+def test_only_encoders_are_trained_on_images(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.source\.kind: is 'patches', but Regard trains on text"):
+        make_small_run("translate", write_corpus(tmp_path, 10), {"model.source": PATCHES})
 
 
 def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
@@ -52,7 +56,7 @@ def test_the_command_says_what_to_do() -> None:
         "--out",
         "model",
         "--set",
-        "model.source.kind=patches",
+        "model.source.kind=mel",
     )
     assert result.code == 1
     assert "model.source.kind" in result.output + result.errors

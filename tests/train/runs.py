@@ -3,9 +3,12 @@
 import hashlib
 import json
 import random
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
@@ -36,7 +39,20 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
     (folder / "all.en").write_text("".join(f"{line}\n" for line in lines))
     (folder / "all.de").write_text("".join(f"{translate_sentence(line)}\n" for line in lines))
     (folder / "book.txt").write_text("\n".join(lines) + "\n")
-    return {name: str(folder / name) for name in ("all.en", "all.de", "book.txt")}
+    write_images(folder / "images-idx3-ubyte", count)
+    return {name: str(folder / name) for name in ("all.en", "all.de", "book.txt", "images-idx3-ubyte")}
+
+
+def write_images(path: Path, count: int) -> None:
+    """Write grey images of 8 x 8 pixels as idx files: class 0 is bright above, class 1 is bright below."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, count)
+    images = rng.integers(0, 120, (count, 8, 8))
+    for image, label in zip(images, labels, strict=True):
+        image[4 * label : 4 * label + 4] += 120
+    path.write_bytes(struct.pack(">HBBIII", 0, 8, 3, count, 8, 8) + images.astype(np.uint8).tobytes())
+    content = struct.pack(">HBBI", 0, 8, 1, count) + labels.astype(np.uint8).tobytes()
+    Path(str(path).replace("images-idx3", "labels-idx1")).write_bytes(content)
 
 
 def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
@@ -54,18 +70,25 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         },
         "continue": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
         "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
+        "images": {
+            "family": "encoder_only", "source": {"kind": "patches", "patch": 4, "class_token": True},
+            "encoder": {**stack, "position": {"kind": "learned", "length": 32}}, "task": "classify",
+            "head": {"kind": "classes", "labels": ["0", "1"], "hidden": False},
+        },
     }  # fmt: skip
     if task == RECURRENT:
         task = "translate"
         layers = {"kind": "recurrent", "layers": 1, "dropout": {"embedding": 0.1, "sublayer": 0.1}}
         memory = {"kind": "bahdanau", "score": {"kind": "additive", "hidden": 8}}
         models[task] |= {"encoder": {**layers, "bidirectional": True}, "decoder": {**layers, "cross": memory}}
+    images = files.get("images-idx3-ubyte", "images-idx3-ubyte")
     sources: dict[str, dict[str, str]] = {
         "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
         "continue": {"kind": "documents", "path": files["book.txt"]},
         "fill": {"kind": "lines", "source": files["all.en"]},
+        "images": {"kind": "images", "path": images, "labels": images.replace("images-idx3", "labels-idx1")},
     }
-    table = {
+    table: dict[str, Any] = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
         "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
         "model": {"width": 16, "task": task, **models[task]},
@@ -76,6 +99,8 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "validation": {"every": 6, "sentences": 4, "samples": 1},
         "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 16},
     }  # fmt: skip
+    if task == "images":
+        table["tokenizer"], table["data"]["augmentation"] = {"kind": "none"}, {"shift": 1, "flip": True}
     return RUN_FILES.parse(table, changes)
 
 

@@ -20,6 +20,7 @@ from regard.config import codec
 if TYPE_CHECKING:
     from regard.config.model import AnyModel
     from regard.pipeline.classifier import Classifier
+    from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.scorer import Scorer
     from regard.pipeline.translator import Translator
 
@@ -29,6 +30,7 @@ regard evaluate my-model --source test.en --reference test.de --other another-mo
 regard evaluate my-classifier --data test.tsv
 regard evaluate my-tagger --data test.conllu
 regard evaluate my-book --text another-book.txt
+regard evaluate my-vit --images test
 """
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
@@ -37,10 +39,10 @@ Evaluation = dict[str, Any]  # results by name: the object that --json prints
 def evaluate(options: EvaluateOptions) -> None:
     """Evaluate a model, or a file of its output, on test data.
 
-    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification: accuracy,
-    macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1. Language models:
-    perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. With --other or --other-output a
-    paired bootstrap test.
+    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts and
+    images: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1.
+    Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. With --other or
+    --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
@@ -70,16 +72,19 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     """Score the labels or tags of a model or of a file."""
     from regard.measure.label_scores import compare_labels, score_labels
     from regard.pipeline.classifier import Classifier  # imports torch: only when needed
+    from regard.pipeline.image_classifier import ImageClassifier
 
     options.check_labels()
     expected = data.labels or []
+    kind: type[Classifier | ImageClassifier] = Classifier if data.images is None else ImageClassifier
     classifier, other_classifier = (
-        None if path is None else load_as(path, Classifier) for path in (options.folder, options.other_model)
+        None if path is None else load_as(path, kind) for path in (options.folder, options.other_model)
     )
     for system in (classifier, other_classifier):
         if system is not None:
-            _check_labels(system, expected, str(options.data))
-            check_unconstrained(system, options.unconstrained)
+            _check_labels(system, expected, str(options.data or options.images))
+            if isinstance(system, Classifier):
+                check_unconstrained(system, options.unconstrained)
     predicted = (
         split_labels(data.hypotheses or [], expected, "--hypotheses")
         if classifier is None
@@ -98,7 +103,7 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
         evaluation["comparisons"] = [asdict(comparison) for comparison in comparisons]
 
 
-def _check_labels(classifier: "Classifier", expected: Sequence[Labels], where: str) -> None:
+def _check_labels(classifier: "Classifier | ImageClassifier", expected: Sequence[Labels], where: str) -> None:
     """Warn of labels that the model does not know; raise an error if it knows none of them."""
     labels = {label for text_labels in expected for label in text_labels}
     unknown = sorted(labels.difference(classifier.labels))
@@ -113,9 +118,14 @@ def _check_labels(classifier: "Classifier", expected: Sequence[Labels], where: s
         typer.echo(f"{pluralize(len(unknown), 'label')} of the data unknown to the model: {names}.", err=True)
 
 
-def _label(classifier: "Classifier", data: EvaluationData, options: EvaluateOptions) -> list[Labels]:
+def _label(classifier: "Classifier | ImageClassifier", data: EvaluationData, options: EvaluateOptions) -> list[Labels]:
     from regard.pipeline.evaluate import predict_labels
+    from regard.pipeline.image_classifier import ImageClassifier
 
+    if isinstance(classifier, ImageClassifier):
+        images = data.images or []
+        with show_progress("labelling", len(images), is_hidden=False) as advance:
+            return [(label.label,) for label in classifier.classify(images, advance)]
     sources = data.sources or []
     with show_progress("labelling", len(sources), is_hidden=False) as advance:
         return predict_labels(

@@ -35,6 +35,14 @@ class EvaluateOptions:
             panel=INPUT_PANEL,
         ),
     ] = None
+    images: Annotated[
+        Path | None,
+        option(
+            "Test images for a model that labels them: a folder with one folder per label, an idx or a Parquet file.",
+            metavar="FOLDER",
+            panel=INPUT_PANEL,
+        ),
+    ] = None
     source: Annotated[Path | None, file_option("Source texts, one per line.", panel=INPUT_PANEL)] = None
     reference: Annotated[
         list[Path] | None,
@@ -123,7 +131,7 @@ class EvaluateOptions:
         has_hypotheses, has_text, has_data = (
             self.hypotheses is not None,
             self.text is not None,
-            self.data is not None,
+            self.data is not None or self.images is not None,
         )
         has_pairs = self.source is not None or bool(self.reference)
         needs_references = has_hypotheses or self._has_other or self.fit_temperature is not None or not self.probes
@@ -140,9 +148,10 @@ class EvaluateOptions:
             ),
             (
                 has_data and (has_text or has_pairs),
-                "--data cannot be combined with --source, --reference or --text.",
+                "--data and --images cannot be combined with --source, --reference or --text.",
                 "Give the test data as one file (--data), or as --source and --reference, or as --text.",
             ),
+            (self.data is not None and self.images is not None, "--data and --images were both given.", "Give one."),
             (
                 has_text and (has_pairs or has_hypotheses or self.probes or self._has_other or self.output is not None),
                 "--text cannot be combined with options for translation models.",

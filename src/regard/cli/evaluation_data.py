@@ -17,7 +17,7 @@ from regard.config import codec
 if TYPE_CHECKING:
     from regard.config.model import AnyModel
     from regard.config.run import AnySource, Table
-    from regard.data.example import Example
+    from regard.data.example import Example, Image
 
 MAX_ROWS = 1000  # rows of a table to inspect
 Labels = tuple[str, ...]  # of one text: one, or one per word
@@ -34,12 +34,14 @@ _CONTENT_NAMES = {
     "labels": "labelled texts",
     "tags": "tagged words",
     "text": "texts without labels",
+    "images": "labelled images",
 }
 _FORMATS = {
     "pairs": "a table, .jsonl or .tmx file with source and target",
     "labels": "a table or .jsonl file with a text and a label column",
     "tags": "a .conll or .conllu file",
     "text": "a text file",
+    "images": "a folder with one folder per label (--images)",
 }
 
 
@@ -52,6 +54,7 @@ class EvaluationData:
     """The second text of each labelled pair."""
     references: list[tuple[str, ...]] | None = None
     labels: list[Labels] | None = None
+    images: "list[Image] | None" = None
     hypotheses: list[str] | None = None
     other_output: list[str] | None = None
     train: list[str] | None = None
@@ -71,9 +74,9 @@ def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> Evaluati
         other_output=_read_lines(options.other_output),
         train=_read_lines(options.train),
     )
-    if options.data is not None:
-        data = _add_examples(data, _read_examples(options.data, options.folder, settings))
-        expected, expected_name = len(data.sources or data.texts or ()), "--data"
+    if (path := options.data or options.images) is not None:
+        data = _add_examples(data, _read_examples(path, options, settings))
+        expected, expected_name = len(data.images or data.sources or data.texts or ()), "--data"
     else:
         texts = _read_lines(options.text)
         data = replace(
@@ -91,7 +94,7 @@ def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> Evaluati
         ("--other-output", data.other_output),
     ):
         if lines is not None and len(lines) != expected:
-            what = "texts" if options.data is not None else "lines"
+            what = "lines" if options.data is None and options.images is None else "examples"
             raise RegardError(
                 f"{name} has {pluralize(len(lines), 'line')}, {expected_name} has {expected:,}"
                 f"{'' if what == 'lines' else ' ' + what}.",
@@ -113,18 +116,21 @@ def split_labels(lines: Sequence[str], expected: Sequence[Labels], option: str) 
     return predicted
 
 
-def _read_examples(path: Path, model_folder: Path | None, settings: "AnyModel | None") -> "list[Example]":
+def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | None") -> "list[Example]":
     """Read test data, and check that it suits the model's task."""
     from regard.data.corpus import Corpus
     from regard.data.example import Defects  # numpy and pydantic: only when needed
+    from regard.data.readers.detect import make_image_source
 
     defects, task = Defects(), None if settings is None else settings.task
-    source = _detect(path, model_folder, settings)
+    source = make_image_source(str(path)) if options.images else _detect(path, options.folder, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
     if not examples:
         raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
     contents = {_detect_content(example) for example in examples}
     expected = _TASK_CONTENT.get(task or "", min(contents))
+    if settings is not None and getattr(getattr(settings, "source", None), "kind", "") == "patches":
+        expected = "images"
     if len(contents) > 1 or contents != {expected}:
         names = " and ".join(sorted(_CONTENT_NAMES[content] for content in contents))
         what = f"The file holds {names}" + (f", and this model's task is '{task}'." if task else ".")
@@ -168,6 +174,8 @@ def _find_label_column(source: "Table", labels: Sequence[str]) -> "Table":
 
 
 def _detect_content(example: "Example") -> str:
+    if example.image is not None:
+        return "images"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -178,6 +186,12 @@ def _detect_content(example: "Example") -> str:
 def _add_examples(data: EvaluationData, examples: "list[Example]") -> EvaluationData:
     sources = [example.source for example in examples]
     content = _detect_content(examples[0])
+    if content == "images":
+        if unlabelled := [example for example in examples if example.label is None]:
+            what = f"{pluralize(len(unlabelled), 'image')} without a label."
+            raise RegardError(what, where=str(unlabelled[0].where), fix="Give one folder of images per label.")
+        images = [example.image for example in examples if example.image is not None]
+        return replace(data, images=images, labels=[(example.label or "",) for example in examples])
     if content == "text":
         return replace(data, texts=sources)
     if content == "pairs":

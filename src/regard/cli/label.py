@@ -1,4 +1,4 @@
-"""`regard label`: classify texts, or tag each of their words."""
+"""`regard label`: classify texts or images, or tag each word of a text."""
 
 import json
 import sys
@@ -15,21 +15,23 @@ from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgume
 from regard.cli.text_input import check_paths, check_unconstrained, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
-    from regard.pipeline.classifier import Classification, TaggedText
+    from regard.pipeline.classifier import Label, TaggedText
+    from regard.pipeline.image_classifier import ImageClassifier
 
 PROMPT_PANEL = "Prompt of a language model"
-Predict = Callable[[list[str], list[str] | None], "Sequence[Classification | TaggedText]"]
+Predict = Callable[[list[str], list[str] | None], "Sequence[Label | TaggedText]"]
 EXAMPLES = """
 regard label my-classifier "A fine film."
 regard label my-classifier --input reviews.txt --json
 regard label my-pair-model "A man sleeps." --pair-text "He is awake."
 regard label my-lm "A fine film." --labels good,bad --examples shots.tsv
+regard label my-vit shoe.png shirt.jpg
 """
 
 
 def label(
     folder: ModelArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label.")] = None,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label, or image files.")] = None,
     input_file: InputFile = None,
     pair: Annotated[
         Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.", panel=INPUT_PANEL)
@@ -63,12 +65,12 @@ def label(
         bool, option("Print one JSON object per text, with all probabilities.", "--json", panel=OUTPUT_PANEL)
     ] = False,
 ) -> None:
-    """Classify texts, or tag their words, depending on the model.
+    """Classify texts or images, or tag words, depending on the model.
 
-    A classifier prints label, probability and text; a tagger prints word/tag for every word. A language model
-    classifies with a prompt: give it --examples, --labels or both.
+    A classifier prints label, probability and text, or the file of an image; a tagger prints word/tag for every word. A
+    language model classifies with a prompt: give it --examples, --labels or both.
     """
-    from regard.pipeline.classifier import Classification, TaggedText
+    from regard.pipeline.classifier import Classification
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
 
     check_paths(texts, input_file, None)
@@ -87,7 +89,7 @@ def label(
     truncated_count = 0
     try:
         for chunk, pair_texts in zip_file(chunks(lines, chunk_size), pair, pair_text):
-            predictions: Sequence[Classification | TaggedText] = predict(chunk, pair_texts)
+            predictions: Sequence[Label | TaggedText] = predict(chunk, pair_texts)
             for text, prediction in zip(chunk, predictions, strict=True):
                 truncated_count += isinstance(prediction, Classification) and prediction.is_truncated
                 _write(text, prediction, as_json)
@@ -109,8 +111,14 @@ class LabelOptions:
 
 def _load_classifier(folder: Path, options: LabelOptions) -> Predict:
     from regard.pipeline.classifier import Classifier
+    from regard.pipeline.image_classifier import ImageClassifier
+    from regard.pipeline.load import load
 
-    classifier = load_as(folder, Classifier)
+    classifier = load(folder)
+    if isinstance(classifier, ImageClassifier):
+        return _label_images(classifier, options)
+    if not isinstance(classifier, Classifier):
+        classifier = load_as(folder, Classifier)  # raises the error that names the command for it
     is_tagger = classifier.settings.task != "classify"
     if is_tagger and options.has_pairs:
         raise RegardError("This model tags words and takes no second text.", fix="Leave out --pair and --pair-text.")
@@ -118,6 +126,13 @@ def _load_classifier(folder: Path, options: LabelOptions) -> Predict:
     if is_tagger:
         return lambda texts, _: classifier.tag(texts, constrained=not options.unconstrained)
     return classifier.classify
+
+
+def _label_images(classifier: "ImageClassifier", options: LabelOptions) -> Predict:
+    if options.has_pairs or options.unconstrained:
+        fix = "Leave out --pair, --pair-text and --unconstrained."
+        raise RegardError("This model labels images: it has no second text and no tags.", fix=fix)
+    return lambda files, _: classifier.classify(files)
 
 
 def _load_prompt(
@@ -164,7 +179,7 @@ def read_shots(path: Path) -> list[tuple[str, str]]:
     return labelled
 
 
-def _write(text: str, prediction: "Classification | TaggedText", as_json: bool) -> None:
+def _write(text: str, prediction: "Label | TaggedText", as_json: bool) -> None:
     from regard.pipeline.classifier import TaggedText  # imports torch: only when needed
 
     if as_json:

@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.options import option
 from regard.config.parts import Frozen
-from regard.config.run import Data
+from regard.config.run import Data, Images
 from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:
@@ -28,18 +28,24 @@ regard prepare run.toml shards --tokenizer . --workers 2
 def prepare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run file (TOML) with a `data` table.")],
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; its undamaged shards are reused.")],
-    tokenizer: Annotated[Path, option("Folder with tokenizer.json, or source.json and target.json.", metavar="FOLDER")],
+    tokenizer: Annotated[
+        Path | None,
+        option("Folder with tokenizer.json, or source.json and target.json; images need none.", metavar="FOLDER"),
+    ] = None,
     workers: Annotated[int, option("Number of processes that tokenize.", min=1)] = 1,
     size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
-    """Tokenize a corpus into shards, in parallel. A killed command continues where it stopped."""
+    """Tokenize a corpus, or store its images, as shards, in parallel. A killed command continues where it stopped."""
     from regard.text.tokenizer_pair import TokenizerPair  # slow import: tokenizers, numpy
 
     data = _load_data(run)
-    tokenizers = TokenizerPair.load(tokenizer)
+    if tokenizer is None and not all(isinstance(source, Images) for source in (*data.train, *data.validation)):
+        raise RegardError("--tokenizer is missing: the corpus holds text.", fix="Give the folder of tokenizer.json.")
+    tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
         _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
-    tokenizers.save(out)
+    if tokenizers is not None:
+        tokenizers.save(out)
 
 
 def _make_corpora(data: Data) -> "dict[str, Corpus]":
@@ -58,7 +64,7 @@ def _make_corpora(data: Data) -> "dict[str, Corpus]":
 
 
 def _prepare_split(
-    name: str, corpus: "Corpus", tokenizers: "TokenizerPair", folder: Path, workers: int, size: int
+    name: str, corpus: "Corpus", tokenizers: "TokenizerPair | None", folder: Path, workers: int, size: int
 ) -> None:
     from regard.data.example import Defects
     from regard.data.shards import prepare as data_prepare

@@ -25,6 +25,7 @@ COMMANDS = {
     "FillMask": "fill",
     "Classifier": "label",
     "Embedder": "embed",
+    "ImageClassifier": "label",
 }
 
 

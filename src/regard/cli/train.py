@@ -33,6 +33,7 @@ regard train --source train.en --target train.de --out my-model
 regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
+regard train --images photos --out my-vit
 regard train --resume my-model
 regard train --source train.en --target train.de --out my-model --ranks 4
 regard train --source train.en --target train.de --dry-run
@@ -44,12 +45,13 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "classify": ("label", "...", "--data TEST"),
     "tag": ("label", "...", "--data TEST"),
     "embed": ("embed", "...", "--data TEST"),
+    "images": ("label", "IMAGE", "--images TEST"),
 }
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
 def train(options: TrainCommandOptions) -> None:
-    """Train a model from text. Settings that you do not give are chosen from the corpus, each with its reason.
+    """Train a model from text or images. Settings that you do not give are chosen from the corpus, each with a reason.
 
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
@@ -184,7 +186,9 @@ def _print_next_steps(finished: "Finished") -> None:
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
     else:
         typer.echo(f"Best model: {folder / 'best'}")
-        task = codec.MODEL_FILES.load(folder / "best" / "model.toml").task
+        model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
+        is_image = model.family == "encoder_only" and model.source.kind == "patches"
+        task = "images" if is_image else model.task
         if task in USES:
             command, text, test_data = USES[task]
             typer.echo(f'Use it: regard {command} {folder} "{text}"')

@@ -67,7 +67,7 @@ class TrainCommandOptions(TrainOptions):
             raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data"):
+        if corpus_options := self._list_given("source", "target", "text", "data", "images"):
             fix = "Give the corpus either as files or with options."
             raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
         if len(self.files) == 2:
@@ -95,9 +95,10 @@ TRAIN_PARAMETERS = {
     "target": file_option("Target side: line n translates line n of --source."),
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
+    "images": file_option("Images: a folder with one folder per label, an idx or a Parquet file. Repeatable."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
     "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
-    "validation": file_option("Validation corpus, in the format of --data or --text. Repeatable."),
+    "validation": file_option("Validation corpus, in the format of --data, --text or --images. Repeatable."),
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
     "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size.", metavar="NAME"),
@@ -126,7 +127,7 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "images", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),

@@ -24,12 +24,14 @@ from regard.config.parts import (
     CrossRecurrent,
     CrossStack,
     Frozen,
+    PixelSize,
     Positive,
     Recurrent,
     Size,
     Stack,
 )
 
+ChannelValues = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False)]
 TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
 
 
@@ -66,8 +68,29 @@ class Patches(Frozen):
     patch: Size
     """Side of a patch in pixels."""
     channels: Size = 1
+    """1 for grey images, 3 for coloured ones."""
     class_token: bool = False
     """Prepend a learned class token for a classifier."""
+    size: PixelSize | None = None
+    """Height and width of the images in pixels; training fills it in."""
+    mean: ChannelValues = ()
+    """Mean of each channel, of pixels from 0 to 1; training computes it from the training part."""
+    deviation: ChannelValues = ()
+    """Standard deviation of each channel; pixels minus the mean are divided by it."""
+
+    def count_vectors(self, height: int, width: int) -> int:
+        """Return the number of vectors that an image becomes, class token included."""
+        return (height // self.patch) * (width // self.patch) + self.class_token
+
+    def find_faults(self, path: str) -> Iterator[Fault]:
+        """Yield inconsistencies between fields."""
+        for name in ("mean", "deviation"):
+            if (count := len(getattr(self, name))) not in (0, self.channels):
+                yield Fault(f"{path}.{name}", f"has {count} values for {self.channels} channels.", "Give one for each.")
+        if self.size is not None and any(side % self.patch for side in self.size):
+            height, width = self.size
+            what = f"is {height} x {width}, which does not divide into patches of {self.patch} x {self.patch}."
+            yield Fault(f"{path}.size", what, "Change the size of the images, or of the patches.")
 
 
 class Mel(Frozen):
@@ -255,10 +278,19 @@ class EncoderOnly(Model):
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
+        if isinstance(self.source, Patches):
+            yield from self._find_image_faults(self.source)
         if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")
         heads_by_task: TaskHeads = {"fill": MLMHead, "classify": Classes, "tag": Tags, "embed": NoHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
+
+    def _find_image_faults(self, source: Patches) -> Iterator[Fault]:
+        yield from source.find_faults("source")
+        limit = self.encoder.max_positions
+        if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
+            what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
+            yield Fault("encoder.position.length", what, f"Set it to {count}.")
 
 
 ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discriminator="family")]

@@ -14,6 +14,7 @@ Size = Annotated[int, Field(gt=0, le=limits.SIZE)]
 Heads = Annotated[int, Field(gt=0, le=limits.HEADS)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PixelSize = Annotated[tuple[Size, Size], Field(strict=False)]  # height and width
 
 
 class Frozen(BaseModel):

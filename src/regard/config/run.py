@@ -23,113 +23,38 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
-from regard.config.model import Consistent, ModelConfig
+from regard.config.model import Consistent, ModelConfig, Patches
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
+from regard.config.sources import (
+    AnySource,
+    Conll,
+    Documents,
+    Gettext,
+    Images,
+    Jsonl,
+    Lines,
+    Parquet,
+    Sources,
+    Table,
+    Tmx,
+)
 from regard.config.training import Contrastive, Device, Parallel, Training, Validation
 from regard.config.tuning import Tuning
 
-Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
+__all__ = [  # the sources belong to the settings of a run
+    "AnySource",
+    "Conll",
+    "Documents",
+    "Gettext",
+    "Images",
+    "Jsonl",
+    "Lines",
+    "Parquet",
+    "Table",
+    "Tmx",
+]
+
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
-
-
-class Source(Frozen):
-    """Settings common to all sources of a corpus. Paths are local or URLs; .gz, .xz and .zst files are decompressed."""
-
-    name: str = ""
-    """Name of the source in messages; its path if empty."""
-    weight: Positive = 1.0
-    """How often each example is sampled per epoch: 2 is twice, 0.5 every second epoch."""
-    languages: Languages = ()
-    """The languages of source and target."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Every file, folder or URL that this source reads."""
-        return (vars(self)["path"],)
-
-
-class Lines(Source):
-    """One sentence per line; with a target file, line n of both files is a pair."""
-
-    kind: Literal["lines"] = "lines"
-    source: str
-    target: str | None = None
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The source file and, if there is one, the target file."""
-        return (self.source,) if self.target is None else (self.source, self.target)
-
-
-class Table(Source):
-    """Tab- or comma-separated columns, by number (from 1) or by the name in the first line."""
-
-    kind: Literal["table"] = "table"
-    path: str
-    delimiter: Literal["tab", "comma"] = "tab"
-    header: bool = False
-    source: int | str = 1
-    target: int | str | None = None
-    label: int | str | None = None
-
-
-class Fields(Source):
-    """Records with named fields."""
-
-    path: str
-    source: str = "source"
-    target: str | None = None
-    label: str | None = None
-
-
-class Jsonl(Fields):
-    """One JSON object per line."""
-
-    kind: Literal["jsonl"] = "jsonl"
-
-
-class Parquet(Fields):
-    """Columns of a Parquet file."""
-
-    kind: Literal["parquet"] = "parquet"
-
-
-class Tmx(Source):
-    """A translation memory; `languages` selects the source and the target language."""
-
-    kind: Literal["tmx"] = "tmx"
-    path: str
-
-
-class Gettext(Source):
-    """Messages and translations of a .po or .mo file."""
-
-    kind: Literal["gettext"] = "gettext"
-    path: str
-
-
-class Conll(Source):
-    """One word per line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
-
-    kind: Literal["conll"] = "conll"
-    path: str
-    word: Size = 1
-    """The column of the word, from 1; 2 in CoNLL-U."""
-    tag: Size = 2
-    """The column of the tag; 4 for universal parts of speech in CoNLL-U."""
-
-
-class Documents(Source):
-    """Running text: every file is a document, or every part between lines equal to `separator`."""
-
-    kind: Literal["documents"] = "documents"
-    path: str
-    """A file, or a folder whose files are read in alphabetical order."""
-    separator: str | None = None
-
-
-AnySource = Annotated[Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents, Field(discriminator="kind")]
-Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]
 
 
 class Masking(Frozen):
@@ -146,6 +71,15 @@ class Masking(Frozen):
     words: not for text without spaces."""
 
 
+class Augmentation(Frozen):
+    """Random changes of training images; another one every time an image is drawn. Validation images stay unchanged."""
+
+    shift: Annotated[int, Field(ge=0)] = 0
+    """Shift by up to this many pixels, horizontally and vertically; the pixels at the edge are repeated."""
+    flip: bool = False
+    """Mirror every second image, left to right; not for images of letters or digits."""
+
+
 class Data(Frozen):
     """Settings of the corpora and of the batches."""
 
@@ -154,20 +88,22 @@ class Data(Frozen):
     test: Sources = ()
     """Not used in training; `regard prepare` tokenizes it, too."""
     batch_tokens: Size = 4096
-    """Maximum tokens per batch, padding included: rows times the longer side."""
+    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count."""
     max_length: Size = 1024
     """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
     this length; labelled texts are truncated."""
     held_out: Rate = 0.0
     """Share of `train` to hold out for validation if there is no validation corpus. A hash of the source selects whole
-    examples, so that equal sentences are on one side; of running text the end is held out, or, of many short
-    documents, whole documents."""
+    examples, so that equal sentences, or images, are on one side; of running text the end is held out, or, of many
+    short documents, whole documents."""
     prepared: str | None = None
     """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
     masking: Masking | None = None
     """Masking of the task `fill` (masked language modelling); other tasks mask nothing."""
+    augmentation: Augmentation | None = None
+    """Random changes of training images; none by default."""
     seed: int = 1
-    """Random seed of the order of batches, of noise on text, and of the validation split."""
+    """Random seed of the order of batches, of noise on text or images, and of the validation split."""
 
 
 class Distillation(Frozen):
@@ -291,12 +227,20 @@ class ParentTokenizer(TokenizerSettings):
     kind: Literal["parent"] = "parent"
 
 
+class NoTokenizer(TokenizerSettings):
+    """No tokenizer: the model reads images."""
+
+    kind: Literal["none"] = "none"
+
+
 AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
 RunTokenizer = Annotated[
-    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | ParentTokenizer, Field(discriminator="kind")
+    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | ParentTokenizer | NoTokenizer,
+    Field(discriminator="kind"),
 ]
 
 LABEL_TASKS = ("classify", "tag")
+IMAGE_TASKS = ("classify",)
 METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),
@@ -307,17 +251,18 @@ METRIC_TASKS = {
 }
 
 
-UNTRAINABLE_INPUTS = ("patches", "mel")
+UNTRAINABLE_INPUTS = ("mel",)
 UNTRAINABLE_TASKS = ("transcribe", "caption")
 
 
 def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield a fault for every input and task in a table of model settings that no run can train: corpora hold text."""
+    """Yield a fault for every input and task in a table of model settings that no run can train."""
     for name in ("source", "prefix"):
         settings = model.get(name)
         kind = settings.get("kind") if isinstance(settings, Mapping) else None
-        if kind in UNTRAINABLE_INPUTS:
-            what = f"is '{kind}', but Regard trains on text only: it reads no images or sound yet."
+        is_image_encoder = name == "source" and model.get("family", "encoder_only") == "encoder_only"
+        if kind in UNTRAINABLE_INPUTS or (kind == "patches" and not is_image_encoder):
+            what = f"is '{kind}', but Regard trains on text, and encoders on images: it reads no sound yet."
             yield Fault(f"model.{name}.kind", what, "Use 'tokens'." if name == "source" else "Remove the prefix.")
     task = model.get("task")
     if task in UNTRAINABLE_TASKS:
@@ -388,6 +333,7 @@ class Run(Consistent):
             what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
             yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
         yield from self._find_contrastive_faults()
+        yield from self._find_image_faults()
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:
@@ -395,7 +341,7 @@ class Run(Consistent):
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
             what = "is false, but the model has one embedding table for the tokens of both sides."
             yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
-        for name in ("encoder", "decoder"):
+        for name in ("encoder", "decoder") if not self.reads_images else ():  # images have one size
             position = getattr(getattr(self.model, name, None), "position", None)
             if isinstance(position, Learned) and position.length < self.data.max_length:
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
@@ -413,13 +359,37 @@ class Run(Consistent):
             what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
             yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
 
+    @property
+    def reads_images(self) -> bool:
+        """Whether the model reads images: then there is no tokenizer."""
+        return self.model.family == "encoder_only" and isinstance(self.model.source, Patches)
+
+    def _find_image_faults(self) -> Iterator[Fault]:
+        if not self.reads_images:
+            if self.data.augmentation is not None:
+                yield Fault("data.augmentation", "is set, but the model reads no images.", "Remove it.")
+            if isinstance(self.tokenizer, NoTokenizer):
+                yield Fault("tokenizer.kind", "is 'none', but the model reads tokens.", "Use 'byte_bpe'.")
+            return
+        if not isinstance(self.tokenizer, NoTokenizer):
+            what = f"is '{self.tokenizer.kind}', but the model reads images."
+            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'none'.")
+        if self.model.task not in IMAGE_TASKS:
+            what = f"is '{self.model.task}', which cannot be learned from images."
+            yield Fault("model.task", what, f"Use {' or '.join(IMAGE_TASKS)}.")
+        for name in ("train", "validation", "test"):
+            for number, source in enumerate(getattr(self.data, name)):
+                if not isinstance(source, Images):
+                    what = f"is '{source.kind}', but the model reads images."
+                    yield Fault(f"data.{name}.{number}.kind", what, "Use 'images'.")
+
     def _find_tuning_faults(self) -> Iterator[Fault]:
         is_kept = isinstance(self.tokenizer, ParentTokenizer)
         if self.tuning is None:
             if is_kept:
                 yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set tuning.parent.")
             return
-        if not is_kept:
+        if not is_kept and not self.reads_images:
             what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
         if self.tuning.lora is not None and self.train.optimizer.kind == "muon":

@@ -21,8 +21,23 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """An image of 8 bits per value."""
+
+    channels: int
+    height: int
+    width: int
+    pixels: bytes  # channel after channel, row after row
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width."""
+        return self.channels, self.height, self.width
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, a sentence pair, a labelled sentence, a tagged sentence or a document."""
+    """A sentence, a sentence pair, a labelled sentence, a tagged sentence, a document or an image."""
 
     where: Location
     source: str
@@ -30,6 +45,17 @@ class Example:
     label: str | None = None  # the class of the whole text
     tags: tuple[str, ...] | None = None  # one per word of the source; spaces separate words
     languages: tuple[str, ...] = ()  # of source and target, if known
+    image: Image | None = None  # in the place of the source, which is empty
+
+    @property
+    def content(self) -> str | bytes:
+        """What the model reads: the source, or the pixels of the image."""
+        return self.source if self.image is None else self.image.pixels
+
+    @property
+    def size(self) -> int:
+        """Characters of the text, or values of the image."""
+        return len(self.content) + len(self.target or "")
 
 
 class CorpusError(RegardError):

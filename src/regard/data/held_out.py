@@ -52,16 +52,17 @@ def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) ->
                     where = Location(example.where.file, line)
                     yield True, index, replace(example, where=where, source=example.source[cut:])
             else:
-                yield is_held_out(example.source, share, seed), index, example
+                yield is_held_out(example.content, share, seed), index, example
 
 
-def is_held_out(source: str, share: float, seed: int) -> bool:
-    """Return whether a text belongs to the held-out share. Only the text and the seed decide.
+def is_held_out(content: str | bytes, share: float, seed: int) -> bool:
+    """Return whether a text, or an image, belongs to the held-out share. Only its content and the seed decide.
 
     >>> sum(is_held_out(f"sentence {n}", 0.1, seed=1) for n in range(1000))
     114
     """
-    digest = hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8, key=str(seed).encode()).digest()
+    content = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(content, digest_size=8, key=str(seed).encode()).digest()
     return int.from_bytes(digest, "big") < share * 2**64
 
 

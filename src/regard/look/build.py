@@ -39,6 +39,7 @@ from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
 from regard.pipeline.embedder import Embedder
+from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
 
@@ -86,6 +87,9 @@ def look_into(
         name = Path(model).absolute().name if name is None else name
     else:
         pipeline = model
+    if isinstance(pipeline, ImageClassifier):
+        fix = "Record its attention in Python: regard.load_image_classifier(FOLDER).record(IMAGE)."
+        raise RegardError("The page shows tokens of text, and this model reads images.", fix=fix)
     if isinstance(pipeline, Embedder):
         raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
     reading = read_text(pipeline, text, ReadOptions(search, n_best, max_length, target_language, seed))

@@ -27,10 +27,10 @@ TargetLanguage = str | Sequence[str] | None
 
 
 class Pipeline:
-    """Base class of the pipelines: a model that reads and writes text."""
+    """Base class of the pipelines: a model that reads and writes text, or labels images."""
 
     model: AnyModel
-    tokenizers: TokenizerPair
+    tokenizers: TokenizerPair  # unless the model reads images
     settings: settings_of.AnyModel
     kind: ClassVar[str]
     """What the pipeline needs, e.g. "translation model"."""
@@ -51,16 +51,20 @@ class Pipeline:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def __repr__(self) -> str:
-        source, target = self.tokenizers.source.size, self.tokenizers.target.size
         parts = [
             self.settings.family,
             f"{self.parameters:,} parameters",
-            f"{source:,} tokens" if self.tokenizers.is_joint else f"{source:,} and {target:,} tokens",
+            self._describe_input(),
             *(["-".join(self.settings.languages)] if self.settings.languages else []),
             *self._describe(),
             f"device {self.device}",
         ]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _describe_input(self) -> str:
+        """Say what the model reads."""
+        source, target = self.tokenizers.source.size, self.tokenizers.target.size
+        return f"{source:,} tokens" if self.tokenizers.is_joint else f"{source:,} and {target:,} tokens"
 
     def _describe(self) -> list[str]:
         """List what else the repr shows."""

@@ -22,14 +22,15 @@ from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTransla
 from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
-from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model
+from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model, reads_images
 from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
-AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder
+AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
@@ -39,6 +40,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "classify": Classifier,
     "tag": Classifier,
     "embed": Embedder,
+    "classify_images": ImageClassifier,
 }
 
 
@@ -92,6 +94,15 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
+    task: Literal["classify_images"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> ImageClassifier: ...
+@overload
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
     task: None = None,
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
@@ -112,7 +123,8 @@ def load(
         folder: A model folder, a run folder (its best model is loaded), or an export to CTranslate2.
         device: Device of the model's parameters.
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
-            `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder can "embed".
+            `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder of text can
+            "embed"; a model that labels images has the task "classify_images".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
         adapters: LoRA adapters of this model by name: adapter folders, or folders of runs. A call uses one of them
@@ -120,7 +132,8 @@ def load(
 
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
-        `FillMask` (masked language model), `Classifier` (classification, tagging) or `Embedder` (no head).
+        `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head) or
+        `ImageClassifier` (classification of images).
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -141,7 +154,8 @@ def load(
             raise RegardError("Adapters run in PyTorch only, and this is an export.", where=str(export), fix=fix)
         folders = {name: Path(adapter) for name, adapter in adapters.items()}
         pipeline.adapters = load_adapters(pipeline.model, path, folders)
-    actual_task = "embed" if isinstance(pipeline, Embedder) else pipeline.settings.task
+    names = {Embedder: "embed", ImageClassifier: "classify_images"}
+    actual_task = names.get(type(pipeline), pipeline.settings.task)
     if task is not None and actual_task != task:
         raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)
     return pipeline
@@ -172,6 +186,11 @@ def load_embedder(folder: AnyPath, device: AnyDevice = "cpu") -> Embedder:
     return load(folder, device, task="embed")
 
 
+def load_image_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> ImageClassifier:
+    """Load a model that labels images; as `load`, but another kind of model is an error."""
+    return _load_as(ImageClassifier, folder, device)
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -183,7 +202,10 @@ def _load_as(
 
 def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipeline:
     stored = read_model(folder)
-    model, settings, tokenizers = stored.model.to(device), stored.settings, stored.tokenizers
+    model, settings = stored.model.to(device), stored.settings
+    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and reads_images(settings):
+        return ImageClassifier(model, settings)
+    tokenizers = stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
         return Translator(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
@@ -249,6 +271,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         FillMask: load_fill_mask,
         Classifier: load_classifier,
         Embedder: load_embedder,
+        ImageClassifier: load_image_classifier,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

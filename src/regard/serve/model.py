@@ -14,6 +14,7 @@ from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline, Engine, load, load_embedder
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.scorer import Scorer
@@ -72,6 +73,9 @@ class LoadedModel:
 def load_model(folder: Path, engine: Engine) -> LoadedModel:
     """Load a model folder and run the model once for each kind of work, so that the first client does not wait."""
     pipeline = load(folder, engine=engine)
+    if isinstance(pipeline, ImageClassifier):
+        fix = "Label images with `regard label`, or with regard.load_image_classifier in Python."
+        raise RegardError("The server has no route for models of images.", where=str(folder), fix=fix)
     if isinstance(pipeline, FillMask | Classifier):
         pipeline = load_embedder(folder)  # of an encoder, the server gives vectors, whatever its task
     prepared = ExitStack()

@@ -12,7 +12,7 @@ class Card:
 
     settings: AnyModel
     parameters: int
-    vocabulary: str
+    input: str  # what the model reads, for example "vocabulary: byte_bpe, 8,000 tokens"
     data: Mapping[str, int | str]  # for example {"training samples": 29000}
     training: Mapping[str, int | float | str]
     scores: Mapping[str, float]
@@ -28,7 +28,7 @@ class Card:
         if self.note:
             lines += [self.note, ""]
         lines += ["## Data", "", *(f"- {name}: {_format_value(value)}" for name, value in self.data.items())]
-        lines += [f"- vocabulary: {self.vocabulary}", ""]
+        lines += [f"- {self.input}", ""]
         lines += [
             "## Training",
             "",

@@ -1,4 +1,4 @@
-"""The model folder: a model with its tokenizers, so that it reads and writes raw text.
+"""The model folder: a model with its tokenizers, so that it reads and writes raw text; a model of images has none.
 
 model.toml          the architecture
 model.safetensors   the weights
@@ -18,7 +18,7 @@ from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, create_folder, verify
 from regard.config import codec
 from regard.config.model import AnyModel as Settings
-from regard.config.model import EncoderDecoder, EncoderOnly, Tokens
+from regard.config.model import EncoderDecoder, EncoderOnly, Patches, Tokens
 from regard.models.build import AnyModel, build
 from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
@@ -33,15 +33,32 @@ class StoredModel:
     """A model read from a folder, in evaluation mode on the CPU."""
 
     settings: Settings
-    tokenizers: TokenizerPair
+    tokenizer_pair: TokenizerPair | None  # None: the model reads images
     model: AnyModel
     path: Path
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """The tokenizers.
+
+        Raises:
+            RegardError: If the model reads images and has none.
+        """
+        if self.tokenizer_pair is None:
+            what = "This model reads images: it has no tokenizer."
+            raise RegardError(what, where=str(self.path), fix=f"Label images with it: `regard label {self.path} FILE`.")
+        return self.tokenizer_pair
+
+
+def reads_images(settings: Settings) -> bool:
+    """Return whether a model reads images, and so has no tokenizer."""
+    return isinstance(settings, EncoderOnly) and isinstance(settings.source, Patches)
 
 
 def write_model(
     path: Path,
     settings: Settings,
-    tokenizers: TokenizerPair,
+    tokenizers: TokenizerPair | None,
     weights: Mapping[str, Tensor],
     card: str,
     *,
@@ -54,7 +71,7 @@ def write_model(
     Args:
         path: The folder to create.
         settings: The architecture.
-        tokenizers: The tokenizers of source and target.
+        tokenizers: The tokenizers of source and target; None for a model of images.
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
@@ -64,11 +81,13 @@ def write_model(
     Raises:
         RegardError: If the folder exists and `replace` is not set, or a vocabulary size does not match.
     """
-    check_vocabulary_sizes(settings, tokenizers, where=str(path))
+    if tokenizers is not None:
+        check_vocabulary_sizes(settings, tokenizers, where=str(path))
     with create_folder(path, replace=replace) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
         save_tensors(weights, folder / WEIGHTS, fetch=fetch)
-        tokenizers.save(folder)
+        if tokenizers is not None:
+            tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
         for name, content in (files or {}).items():
             (folder / name).write_bytes(content)
@@ -84,8 +103,9 @@ def read_model(path: Path) -> StoredModel:
     path = find_model(path)
     verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # the settings determine how large the weights may be
     settings = codec.MODEL_FILES.load(path / MODEL)
-    tokenizers = TokenizerPair.load(path)
-    check_vocabulary_sizes(settings, tokenizers, where=str(path))
+    tokenizers = None if reads_images(settings) else TokenizerPair.load(path)
+    if tokenizers is not None:
+        check_vocabulary_sizes(settings, tokenizers, where=str(path))
     size = check_fits_memory(settings, where=str(path / MODEL))
     verify(path, max_bytes=2 * size + limits.DOCUMENT)
     _check_parameter_count(settings, path / WEIGHTS)

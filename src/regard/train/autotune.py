@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from regard.base import cpu_fast_path
 from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
+from regard.config.model import EncoderOnly, Patches
 from regard.config.run import Run
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
@@ -275,14 +276,18 @@ class StepTimer:
 
 def pick_typical_batch(run: Run, run_data: RunData) -> Batch:
     """Return the batch of median size among the first few of the training data."""
-    loader = make_loader(run, run_data.train, run_data.tokenizers)
+    loader = make_loader(run, run_data.train, run_data.tokenizer_pair)
     batches = [batch for batch, _ in zip(loader.iter_epoch(0), range(CANDIDATE_BATCHES), strict=False)]
     return sorted(batches, key=lambda batch: batch.labels.numel())[len(batches) // 2]
 
 
 def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
-    """Return a batch of random tokens in the shape that the run's task has."""
+    """Return a batch of random tokens, or images, in the shape that the run's task has."""
     model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
+    if isinstance(model, EncoderOnly) and isinstance(model.source, Patches):
+        source = model.source
+        height, width = source.size or (source.patch, source.patch * (length - source.class_token))
+        return Batch(0, zeros, zeros, zeros, source=torch.rand(rows, source.channels, height, width))
     tables = [getattr(model, side) for side in ("source", "target", "tokens") if hasattr(model, side)]
     vocabulary_size = min(table.vocabulary for table in tables if table.kind == "tokens")
     tokens = torch.randint(0, vocabulary_size, (rows, length))  # (B, T)

@@ -20,7 +20,9 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
 from regard.base.formatting import pluralize
-from regard.config.run import AnyTokenizer, ParentTokenizer, Run
+from regard.config.model import Patches
+from regard.config.run import AnyTokenizer, Augmentation, NoTokenizer, ParentTokenizer, Run
+from regard.data.batches.images import ClassifyImages, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.prompt_response import PromptResponse
@@ -50,11 +52,17 @@ MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes ta
 class RunData:
     """Everything that training reads."""
 
-    tokenizers: TokenizerPair
+    tokenizer_pair: TokenizerPair | None  # None: the model reads images
     train: Shards
     validation: Shards | None
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
     distilled: Distilled | None = None  # the teachers' translations
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """The tokenizers of a model that reads text."""
+        assert self.tokenizer_pair is not None  # noqa: S101 - the caller knows that the model reads text
+        return self.tokenizer_pair
 
 
 def prepare_data(
@@ -82,7 +90,7 @@ def prepare_data(
         device, max_length = run.device.name, run.data.max_length
         distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
     training = TrainingCorpus(run, distilled)
-    tokenizers = _make_tokenizers(run, training, folder, emit)
+    tokenizers = None if run.reads_images else _make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)
     examples = read_examples(folder.examples)
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
@@ -122,6 +130,7 @@ def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
     settings = run.tokenizer
+    assert not isinstance(settings, NoTokenizer)  # noqa: S101 - the settings refuse it
     if isinstance(settings, ParentTokenizer):
         assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
         tokenizers = TokenizerPair.load(find_model(Path(run.tuning.parent)))
@@ -183,7 +192,7 @@ class _Subsampler:
 
 
 def _make_shards(
-    run: Run, training: TrainingCorpus, tokenizers: TokenizerPair, folder: RunFolder, emit: Listener
+    run: Run, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
 ) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
@@ -202,7 +211,7 @@ def _write_parts(
     parts: PartExamples,
     names: Sequence[str],
     examples: "_ExampleFile",
-    tokenizers: TokenizerPair,
+    tokenizers: TokenizerPair | None,
     folder: RunFolder,
     defects: Defects,
     emit: Listener,
@@ -220,7 +229,8 @@ def _write_parts(
         def report(done: ShardDone) -> None:
             name = done.folder.name
             samples[name] += done.samples
-            emit(Stage(f"tokenizing the {name} corpus", pluralize(samples[name], "sample")))
+            work = "tokenizing" if tokenizers is not None else "storing the images of"
+            emit(Stage(f"{work} the {name} corpus", pluralize(samples[name], "sample")))
 
         prepare_parts(
             ((folder.shards / name, index, example) for name, index, example in parts if name in missing),
@@ -258,7 +268,7 @@ class _ExampleFile:
     def collect(self, parts: PartExamples) -> PartExamples:
         """Pass examples through, and keep the first of the validation part."""
         for name, index, example in parts:
-            if name == "validation" and not self.is_full:
+            if name == "validation" and not self.is_full and example.image is None:
                 source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
                 fields = [source, example.target, example.label, example.languages]
                 self._lines.append(json.dumps(fields, ensure_ascii=False) + "\n")
@@ -269,7 +279,7 @@ class _ExampleFile:
         write_atomic(self.path, "".join(self._lines).encode("utf-8", "surrogatepass"))
 
 
-def _open_part(path: Path, tokenizers: TokenizerPair, weights: Mapping[str, float] | None = None) -> Shards:
+def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[str, float] | None = None) -> Shards:
     try:
         shards = open_corpus(path, weights, verify=True)
     except DamagedError as error:
@@ -279,8 +289,15 @@ def _open_part(path: Path, tokenizers: TokenizerPair, weights: Mapping[str, floa
     return shards
 
 
-def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair, where: str) -> None:
-    """Raise unless the shards were made with these tokenizers and hold only their tokens."""
+def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, where: str) -> None:
+    """Raise unless the shards were made with these tokenizers and hold only their tokens; images have none."""
+    if (tokenizers is None) != (shards.image_shape is not None):
+        what = (
+            "The model reads images, but the corpus holds tokens." if tokenizers is None else "The corpus has images."
+        )
+        raise RegardError(what, where=where, fix="Give a corpus that the model can read.")
+    if tokenizers is None:
+        return
     size = max(tokenizers.source.size, tokenizers.target.size)
     for shard in shards.shards:
         if shard.tokens.max(initial=0) >= size:
@@ -313,20 +330,23 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
     weights = dict(zip(corpus.names, corpus.weights, strict=True))
     train: Shards
     validation: Shards | None = None
+    tokenizers: TokenizerPair | None = None
     if is_url(location):
         url = location.rstrip("/")
-        tokenizers = download_tokenizers(url, folder.tokenizer)
+        tokenizers = None if run.reads_images else download_tokenizers(url, folder.tokenizer)
         train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights)
         if RemoteFolder(f"{url}/validation").has(CORPUS_FILE):
             validation = RemoteShards(f"{url}/validation", folder.shards / "validation")
     else:
         prepared = Path(location)
-        tokenizers = TokenizerPair.load(prepared)
+        tokenizers = None if run.reads_images else TokenizerPair.load(prepared)
         train = open_corpus(prepared / "train", weights)
         if (prepared / "validation").is_dir():
             validation = open_corpus(prepared / "validation")
     for shards in (train, *(() if validation is None else (validation,))):
         _check_tokenizers(shards, tokenizers, location)
+    if tokenizers is None:
+        return RunData(None, train, validation, ())
     if run.tuning is not None and not folder.checkpoints.is_dir():
         parent = TokenizerPair.load(find_model(Path(run.tuning.parent)))
         if parent.fingerprint != tokenizers.fingerprint:
@@ -348,10 +368,25 @@ def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[Vali
         yield ValidationExample(tokenizers.source.decode(tokens[:source_length]), target, languages=languages)
 
 
-def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: Any) -> Loader:
-    """Make the loader of a part of the corpus for the run's task and token budget; `options` are passed to `Loader`."""
+def make_loader(
+    run: Run,
+    shards: Shards,
+    tokenizers: TokenizerPair | None,
+    augmentation: Augmentation | None = None,
+    /,
+    **options: Any,
+) -> Loader:
+    """Make the loader of a part of the corpus for the run's task and token budget.
+
+    Args:
+        run: The settings.
+        shards: The part.
+        tokenizers: Tokenizers of source and target; None if the model reads images.
+        augmentation: Random changes of images; validation has none.
+        options: Passed to `Loader`.
+    """
     data = run.data
-    shards, task = make_task(run, shards, tokenizers)
+    shards, task = make_task(run, shards, tokenizers, augmentation)
     order_settings = OrderSettings(
         seed=data.seed,
         max_tokens=data.batch_tokens,
@@ -362,7 +397,9 @@ def make_loader(run: Run, shards: Shards, tokenizers: TokenizerPair, **options: 
     return Loader(shards, task, order_settings, **options)
 
 
-def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shards, Task]:
+def make_task(
+    run: Run, shards: Shards, tokenizers: TokenizerPair | None, augmentation: Augmentation | None = None
+) -> tuple[Shards, Task]:
     """Make the run's task and its shards: for "fill" and "restore", long texts are split into several samples.
 
     Raises:
@@ -373,6 +410,10 @@ def make_task(run: Run, shards: Shards, tokenizers: TokenizerPair) -> tuple[Shar
         raise AssertionError("the settings of a run refuse this task")  # pragma: no cover
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
+    if tokenizers is None:
+        patches = run.model.source  # type: ignore[union-attr]
+        assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
+        return shards, ClassifyImages(patches, check_shape(shards, patches), augmentation, run.data.seed)
     if kind in ("fill", "restore") and shards.streams == ("source",):
         shards = shards.split_long(min(run.data.max_length, run.data.batch_tokens) - 2)  # 2 special tokens are added
     has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)

@@ -24,11 +24,13 @@ from regard.base.errors import DamagedError, RegardError, RetryError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoder, Patches
 from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
+from regard.data.batches.images import check_shape, measure_channels
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
+from regard.data.shards.shard import Shards
 from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
@@ -331,10 +333,14 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
 
 def _resolve(run: Run, run_data: RunData) -> Run:
     """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
-    sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     table = to_dict(run)
     model = table["model"]
     changes: dict[str, Any] = {"train.accumulate": run.accumulate}
+    sizes = dict[str, int]()
+    if run_data.tokenizer_pair is None:
+        changes |= _describe_images(run, run_data.train)
+    else:
+        sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
         if model.get(name, {}).get("kind") == "tokens":
             changes[f"model.{name}.vocabulary"] = sizes[side]
@@ -347,6 +353,20 @@ def _resolve(run: Run, run_data: RunData) -> Run:
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
     return RUN_FILES.parse(with_changes(table, changes), where=RUN)
+
+
+def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
+    """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
+
+    A tuned model keeps those of its parent: its weights belong to them.
+    """
+    patches = run.model.source  # type: ignore[union-attr]
+    assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
+    changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
+    if not patches.mean and not patches.deviation:
+        mean, deviation = measure_channels(shards)
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes
 
 
 def _planned_updates(run: Run, state: TomlTable | None) -> int:

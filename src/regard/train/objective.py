@@ -69,7 +69,8 @@ class Objective(nn.Module):
         hidden_states = self._hidden_states if self.training else self._compute_hidden_states
         if self.contrastive is not None:
             return self._contrastive_loss(batch.to(device), self.contrastive, hidden_states)
-        x = hidden_states(_drop_trivial_masks(batch).to(device))
+        batch = _drop_trivial_masks(batch)
+        x = hidden_states(batch.to(device))
         return self._loss(x, batch.labels, batch.source_valid)
 
     if TYPE_CHECKING:

@@ -36,6 +36,7 @@ class TrainOptions:
     target: StringList = None
     text: StringList = None
     data: StringList = None
+    images: StringList = None
     out: Path | None = None
     languages: tuple[str, str] | None = None
     validation: StringList = None
@@ -91,7 +92,7 @@ class TrainOptions:
 
     def _check_resume(self, folder: Path) -> None:
         given_options = self._list_given(
-            "run", "source", "target", "text", "data", "out", "languages", "preset", "minutes", "seed"
+            "run", "source", "target", "text", "data", "images", "out", "languages", "preset", "minutes", "seed"
         )
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
         given_options += self._list_given("dry_run", "force", "deploy")
@@ -124,7 +125,7 @@ class TrainOptions:
             updates, resume = self.spell(updates="N"), self.spell(resume="FOLDER")
             fix = f"Use {updates} for a new run." if self.more is not None else f"Add {resume}."
             raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
-        corpus_options = self._list_given("source", "target", "text", "data")
+        corpus_options = self._list_given("source", "target", "text", "data", "images")
         automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
         if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
             fix = "Put the setting into the run file, or leave out the run file."
@@ -156,19 +157,19 @@ class TrainOptions:
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
             translation = self.spell(source="a.en", target="a.de")
-            text, data = self.spell(text="book.txt"), self.spell(data="FILE")
-            fix = f"Give {translation} to translate, {text} for a language model, or {data}."
+            text, data, images = self.spell(text="book.txt"), self.spell(data="FILE"), self.spell(images="FOLDER")
+            fix = f"Give {translation} to translate, {text} for a language model, {images} for images, or {data}."
             raise UsageError("There is no training corpus.", fix=fix)
         for name in ("source", "target", "validation_source", "validation_target"):
             files = getattr(self, name) or ()
             if len(files) > 1:
                 fix = f"Give each side once; for several corpora repeat {self.spell('data')}, or write a run file."
                 raise UsageError(f"{self.spell(name)} was given {len(files)} times.", fix=fix)
-        for corpus_option in ("text", "data"):
+        for corpus_option in ("text", "data", "images"):
             if corpus_option in given_options and len(given_options) > 1:
                 conflicting = next(option for option in given_options if option != corpus_option)
                 sides = f"{self.spell('source')} and {self.spell('target')}"
-                alone = f"{self.spell('text')} alone, or {self.spell('data')} alone"
+                alone = f"{self.spell('text')}, {self.spell('data')} or {self.spell('images')} alone"
                 fix = f"Give {sides} for translation, or {alone}."
                 raise UsageError(
                     f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
@@ -239,22 +240,23 @@ class TrainOptions:
     @property
     def sources(self) -> list[AnySource]:
         """The training corpus."""
-        return self._make_sources(self.source, self.target, self.text, self.data)
+        return self._make_sources(self.source, self.target, self.text, self.data, self.images)
 
     @property
     def validation_sources(self) -> list[AnySource]:
         """The validation corpus; empty if none was given."""
         texts = self.validation if self.text else None
-        return self._make_sources(
-            self.validation_source, self.validation_target, texts, None if texts else self.validation
-        )
+        images = self.validation if self.images else None
+        data = None if texts or images else self.validation
+        return self._make_sources(self.validation_source, self.validation_target, texts, data, images)
 
     def _make_sources(
-        self, source: StringList, target: StringList, text: StringList, data: StringList
+        self, source: StringList, target: StringList, text: StringList, data: StringList, images: StringList
     ) -> list[AnySource]:
-        from regard.data.readers.detect import detect_source  # only when needed
+        from regard.data.readers.detect import detect_source, make_image_source  # only when needed
 
         sources: list[AnySource] = [Documents(path=path) for path in text or ()]
+        sources += [make_image_source(path) for path in images or ()]
         sources += [detect_source([path]) for path in data or ()]
         if source and target:
             sources.append(detect_source([source[0], target[0]]))

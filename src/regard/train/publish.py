@@ -10,6 +10,7 @@ from regard.base.version import __version__
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.config.tuning import AdapterFile, Tuning
+from regard.data.shards.shard import describe_shape
 from regard.lora import is_adapter, merge_weights
 from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
 from regard.store.adapter_folder import write_adapter
@@ -68,7 +69,7 @@ class ModelWriter:
             data |= run_data.distilled.describe()
         training: dict[str, int | float | str] = {
             "updates": progress.update,
-            _LABEL_UNITS.get(run.model.task, "target tokens"): progress.tokens,
+            _name_labels(run): progress.tokens,
             "epochs": 0 if progress.position is None else progress.position.epoch,
             "tokens per update": run.train.update_tokens,
             "optimizer": run.train.optimizer.kind,
@@ -77,13 +78,13 @@ class ModelWriter:
         }
         if run.tuning is not None:
             training |= describe_tuning(run.tuning)
-        note, size = "", run_data.tokenizers.source.size
+        note = ""
         if averaged:
             note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
             note = f"The weights are an exponential moving average with decay {run.train.ema}."
-        tokenizer_text = f"{_TOKENIZERS.get(run.tokenizer.kind, run.tokenizer.kind)}, {size:,} tokens"
-        card = Card(run.model, self._parameters, tokenizer_text, data, training, scores.values, scores.signatures, note)
+        reads = _describe_input(run, run_data)
+        card = Card(run.model, self._parameters, reads, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
         files = {}
         if run.contrastive is not None:
@@ -95,10 +96,22 @@ class ModelWriter:
                 settings = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
                 write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained})
             merged = merge_weights(whole, lora.scale)
-            write_model(path, run.model, run_data.tokenizers, merged, str(card), replace=True, files=files)
+            write_model(path, run.model, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
         else:
-            tokenizers = run_data.tokenizers
+            tokenizers = run_data.tokenizer_pair
             write_model(path, run.model, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
+
+
+def _name_labels(run: Run) -> str:
+    return "labelled images seen" if run.reads_images else _LABEL_UNITS.get(run.model.task, "target tokens")
+
+
+def _describe_input(run: Run, run_data: RunData) -> str:
+    """Return the line of a model card about what the model reads."""
+    if run_data.tokenizer_pair is None:
+        return f"input: images of {describe_shape(run_data.train.image_shape)}"
+    kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
+    return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
 
 
 def describe_tuning(tuning: Tuning) -> dict[str, str]:

@@ -32,6 +32,7 @@ def train(
     *,
     text: Paths = None,
     data: Paths = None,
+    images: Paths = None,
     out: AnyPath,
     languages: tuple[str, str] | None = None,
     validation: Paths = None,
@@ -51,7 +52,7 @@ def train(
     force: bool = False,
     ranks: int = 1,
 ) -> Finished:
-    """Train a model from text. Settings that are not given are chosen from the corpus.
+    """Train a model from text or images. Settings that are not given are chosen from the corpus.
 
     It prints nothing; the run folder holds the choices, their reasons and all scores in log.txt. Ctrl-C saves a
     checkpoint and returns; `resume` continues the run exactly.
@@ -61,6 +62,7 @@ def train(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
+        images: Images: folders with one folder per label, idx files (MNIST) or Parquet files.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
         validation: Validation corpora, in the format of `data` or `text`.
@@ -94,6 +96,7 @@ def train(
         target=_as_list(target),
         text=_as_list(text),
         data=_as_list(data),
+        images=_as_list(images),
         out=Path(out),
         languages=languages,
         validation=_as_list(validation),
@@ -120,6 +123,7 @@ def tune(
     *,
     text: Paths = None,
     data: Paths = None,
+    images: Paths = None,
     out: AnyPath,
     lora: int | None = None,
     layers: int | None = None,
@@ -150,6 +154,7 @@ def tune(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model or an encoder: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
+        images: Images, as for `train`.
         out: New folder for checkpoints, log and the best model.
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         layers: Train the last layers of each stack only, this many.
@@ -181,6 +186,7 @@ def tune(
         target=_as_list(target),
         text=_as_list(text),
         data=_as_list(data),
+        images=_as_list(images),
         out=Path(out),
         lora=lora,
         layers=layers,

@@ -105,12 +105,15 @@ class Trainer:
             parts=parts,
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
-        resegment = resegmenter(run_data.tokenizers, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length)
+        resegment = resegmenter(
+            run_data.tokenizer_pair, run.tokenizer, seed=run.data.seed, max_length=run.data.max_length
+        )
         self._share = {"rank": processes.data_rank, "world_size": processes.data_world_size}  # of the batches
         self.loader = make_loader(
             run,
             run_data.train,
-            run_data.tokenizers,
+            run_data.tokenizer_pair,
+            run.data.augmentation,
             accumulate=run.accumulate,
             resegment=resegment,
             **self._share,
@@ -518,13 +521,13 @@ class Trainer:
     def _make_validator(self, run_data: RunData) -> Validator | None:
         if run_data.validation is None:
             return None
-        loader = make_loader(self.run, run_data.validation, run_data.tokenizers, **self._share)
+        loader = make_loader(self.run, run_data.validation, run_data.tokenizer_pair, **self._share)
         next(loader.iter_epoch())  # raises now, not after hours, if there is no validation data
         validator = Validator(
             self.objective,
             loader,
             run_data.examples,
-            run_data.tokenizers,
+            run_data.tokenizer_pair,
             self.run.model,
             self.run.validation,
             precision=self.run.train.precision,

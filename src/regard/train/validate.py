@@ -68,7 +68,7 @@ class Validator:
         objective: Objective,
         loader: Loader,
         examples: Sequence[ValidationExample],
-        tokenizers: TokenizerPair,
+        tokenizers: TokenizerPair | None,
         model_settings: settings_of.AnyModel,
         settings: Validation,
         *,
@@ -78,10 +78,15 @@ class Validator:
     ) -> None:
         self._objective, self._processes = objective, processes or SingleProcess()
         self.loader = loader
-        self._examples, self._tokenizers = examples, tokenizers
+        self._examples, self._tokenizer_pair = examples, tokenizers
         self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
         self._target_bytes: int | None = None
         self._pairs: list[ValidationExample] | None = None  # the examples that are translated
+
+    @property
+    def _tokenizers(self) -> TokenizerPair:
+        assert self._tokenizer_pair is not None  # noqa: S101 - only models of text generate and count bytes
+        return self._tokenizer_pair
 
     def __call__(self) -> Scores:
         """Compute all scores; the model returns to its previous mode."""
@@ -103,7 +108,9 @@ class Validator:
 
         A forward pass costs a third of a training step; generating a token costs about one training token.
         """
-        tokens = sum(int(shard.lengths.sum(dtype=np.int64)) for shard in self.loader.shards.shards)
+        task = self.loader.task
+        rows = (task.row_lengths(shard.lengths[: len(task.needs)]) for shard in self.loader.shards.shards)
+        tokens = sum(int(lengths.sum(dtype=np.int64)) for lengths in rows)
         generated = self._settings.sentences * tokens / max(len(self.loader.shards), 1)
         return (tokens / 3 + generated) / update_tokens
 
@@ -227,16 +234,16 @@ class Validator:
         )
 
     def _score_model_outputs(self, model: AnyModel, processes: SingleProcess) -> Scores:
-        settings, tokenizers = self._model_settings, self._tokenizers
+        settings = self._model_settings
         if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
             return (
-                self._score_translations(Translator(model, tokenizers, settings), processes)
+                self._score_translations(Translator(model, self._tokenizers, settings), processes)
                 if settings.task == "translate"
                 else Scores()
             )
         if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
             return (
-                self._sample_continuations(TextGenerator(model, tokenizers, settings))
+                self._sample_continuations(TextGenerator(model, self._tokenizers, settings))
                 if settings.task == "continue" and processes.is_main
                 else Scores()
             )

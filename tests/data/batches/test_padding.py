@@ -12,7 +12,7 @@ from regard.data.batches.order import OrderSettings
 from regard.data.batches.tasks import build_task
 from regard.data.example import Example, Location
 from regard.data.shards.shard import Shards
-from regard.data.shards.tokenize import tokenize_examples
+from regard.data.shards.tokenize import store_examples
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.data.factories import SHARED
@@ -28,7 +28,7 @@ def padding_share(corpus: str, pairs: int, vocabulary: int, learned_from: int) -
             sides.append([line.decode().rstrip("\n") for line in islice(file, pairs)])
     tokenizer = learn(sides[0][:learned_from] + sides[1][:learned_from], ByteBpe(vocabulary=vocabulary))
     examples = [Example(Location("x", n), *pair) for n, pair in enumerate(zip(*sides, strict=True), 1)]
-    shards = Shards([tokenize_examples(examples, tokenizer, tokenizer)])
+    shards = Shards([store_examples(examples, TokenizerPair.joint(tokenizer))])
     loader = Loader(shards, build_task("translate", TokenizerPair.joint(tokenizer)), OrderSettings())
     cells = n_tokens = 0
     seen, sizes = Counter[int](), set[int]()

@@ -9,9 +9,10 @@ from regard.base.errors import DamagedError, RegardError
 from regard.config.run import ByteBpe, ByteLevel
 from regard.data.example import CorpusError, Example, Location
 from regard.data.shards.shard import Shards, load_shard, save_shard, split_long
-from regard.data.shards.tokenize import deserialize_examples, serialize_examples, tokenize_examples
+from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_pair import TokenizerPair
 from tests.data.factories import make_random_shards, make_shard
 
 PAIRS = [
@@ -20,6 +21,7 @@ PAIRS = [
     Example(Location("b.en", 1), "the house", "la maison", languages=("en", "fr")),
 ]
 TOKENIZER = learn([text for pair in PAIRS for text in (pair.source, pair.target or "")], ByteBpe(vocabulary=300))
+TOKENIZERS = TokenizerPair.joint(TOKENIZER)
 
 
 def test_round_trip_on_disk(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_another_format_is_rejected(tmp_path: Path) -> None:
 
 
 def test_pairs_are_tokenized() -> None:
-    tokenized = tokenize_examples(PAIRS, TOKENIZER, TOKENIZER, name="x", origin="some")
+    tokenized = store_examples(PAIRS, TOKENIZERS, name="x", origin="some")
     assert tokenized.streams == ("source", "target")
     offsets = tokenized.offsets()
     for number, pair in enumerate(PAIRS):
@@ -97,11 +99,11 @@ def test_serialized_examples_round_trip() -> None:
 
 def test_labels_and_tags_are_numbered() -> None:
     labelled = [Example(Location("f", n), "the house", label=label) for n, label in enumerate(("good", "bad", None))]
-    tokenized = tokenize_examples(labelled, TOKENIZER, TOKENIZER)
+    tokenized = store_examples(labelled, TOKENIZERS)
     assert tokenized.labels == ("bad", "good")
     assert tokenized.column("label").tolist() == [2, 1, 0]
     tagged = [Example(Location("f", 1), "the  small house", tags=("D", "A", "N"))]
-    tokenized = tokenize_examples(tagged, TOKENIZER, TOKENIZER)
+    tokenized = store_examples(tagged, TOKENIZERS)
     assert (tokenized.streams, tokenized.labels) == (("source", "tags"), ("A", "D", "N"))
     n_tokens = tokenized.lengths[0, 0]
     ids, tags = tokenized.tokens[:n_tokens].tolist(), tokenized.tokens[n_tokens:].tolist()
@@ -114,16 +116,18 @@ def test_labels_and_tags_are_numbered() -> None:
 
 def test_a_token_that_is_only_a_space_begins_no_word() -> None:
     byte_tokenizer = learn([], ByteLevel())
-    tokenized = tokenize_examples([Example(Location("f", 1), "ab  c", tags=("X", "Y"))], byte_tokenizer, byte_tokenizer)
+    tokenized = store_examples(
+        [Example(Location("f", 1), "ab  c", tags=("X", "Y"))], TokenizerPair.joint(byte_tokenizer)
+    )
     assert tokenized.tokens[5:].tolist() == [1, 0, 0, 0, 2]
 
 
 def test_errors_name_the_example() -> None:
     with pytest.raises(CorpusError, match="has no target") as caught:
-        tokenize_examples([PAIRS[0], remove_target(PAIRS[1])], TOKENIZER, TOKENIZER)
+        store_examples([PAIRS[0], remove_target(PAIRS[1])], TOKENIZERS)
     assert caught.value.where == "a.en:3"
     with pytest.raises(CorpusError, match="2 words, but 1 tags"):
-        tokenize_examples([Example(Location("f", 1), "the house", tags=("D",))], TOKENIZER, TOKENIZER)
+        store_examples([Example(Location("f", 1), "the house", tags=("D",))], TOKENIZERS)
 
 
 def remove_target(example: Example) -> Example:
@@ -134,8 +138,8 @@ def test_large_vocabularies_take_four_bytes() -> None:
     large = Tokenizer(TOKENIZER.content)
     for size, width in ((65_536, 2), (65_537, 4)):
         large.size = size
-        assert tokenize_examples(PAIRS, large, TOKENIZER).tokens.itemsize == width
-        assert tokenize_examples(PAIRS, TOKENIZER, large).tokens.itemsize == width
+        assert store_examples(PAIRS, TokenizerPair(large, TOKENIZER)).tokens.itemsize == width
+        assert store_examples(PAIRS, TokenizerPair(TOKENIZER, large)).tokens.itemsize == width
 
 
 def test_samples_are_numbered_across_shards() -> None:

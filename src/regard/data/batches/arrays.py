@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.batches.cutting import BatchShapes
+from regard.data.batches.keyed_random import Bits, derive, make_key
 
 IGNORE_INDEX = -100  # the label of a position without a loss; the default of torch's cross_entropy
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
 
 
@@ -38,12 +40,18 @@ class BatchArrays:
 
     labels: IntArray  # (B, T) or (B,)
     source: IntArray | None = None  # (B, S) encoder input
+    images: FloatArray | None = None  # (B, channels, height, width) encoder input in the place of `source`
     source_valid: BoolArray | None = None  # (B, S) False for padding
     types: IntArray | None = None  # (B, S) token types: 1 in the second text of a pair
     target: IntArray | None = None  # (B, T) decoder input
     target_valid: BoolArray | None = None  # (B, T) for a second encoder input; False for padding
     documents: IntArray | None = None  # (B, T) packed: index of the sample within the batch; -1 for padding
     positions: IntArray | None = None  # (B, T) packed: from 0 in every document
+
+
+def derive_sample_keys(seed: int, records: StoredSamples, purpose: int) -> Bits:
+    """Derive a random key for each sample, draw and purpose."""
+    return derive(derive(make_key(seed, purpose), records.draws), records.samples)
 
 
 def range_mask(low: int, high: IntArray, width: int) -> BoolArray:

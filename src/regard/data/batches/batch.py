@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, IntArray, StoredSamples
+from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, FloatArray, IntArray, StoredSamples
 from regard.data.batches.tasks import Task
 
 
@@ -25,8 +25,8 @@ class Batch:
     labels: Tensor  # (B, T) or (B): expected outputs; IGNORE_INDEX where there is no loss
     samples: Tensor  # (N) sample numbers: one per row, or packed, one per document; -1 if empty
     languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
-    source: Tensor | None = None  # (B, S)
-    source_valid: Tensor | None = None  # (B, S) False for padding
+    source: Tensor | None = None  # (B, S), or images (B, channels, height, width)
+    source_valid: Tensor | None = None  # (B, S) False for padding; of images, (B, patches)
     types: Tensor | None = None  # (B, S) token types of pairs; None: all 0
     target: Tensor | None = None  # (B, T)
     target_valid: Tensor | None = None  # (B, T) if the encoder reads the target, too: False for padding
@@ -67,12 +67,13 @@ class Batch:
 
 def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
     """Convert a task's arrays to tensors."""
+    source = arrays.source if arrays.images is None else arrays.images
     return Batch(
         number=number,
         labels=_to_tensor(arrays.labels),
         samples=_to_tensor(records.samples),
         languages=_to_tensor(records.languages),
-        source=None if arrays.source is None else _to_tensor(arrays.source),
+        source=None if source is None else _to_tensor(source),
         source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
         types=None if arrays.types is None else _to_tensor(arrays.types),
         target=None if arrays.target is None else _to_tensor(arrays.target),
@@ -100,5 +101,5 @@ def empty_batch(task: Task) -> Batch:
     return make_batch(None, records, replace(arrays, labels=np.full_like(arrays.labels, IGNORE_INDEX)))
 
 
-def _to_tensor(array: IntArray | NDArray[np.bool_]) -> Tensor:
+def _to_tensor(array: IntArray | FloatArray | NDArray[np.bool_]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -21,8 +21,12 @@ REPLACEMENT_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
-def resegmenter(tokenizers: TokenizerPair, settings: RunTokenizer, *, seed: int, max_length: int) -> Resegmenter | None:
+def resegmenter(
+    tokenizers: TokenizerPair | None, settings: RunTokenizer, *, seed: int, max_length: int
+) -> Resegmenter | None:
     """Return a function that segments stored samples again at random; None if the settings have no subword noise."""
+    if tokenizers is None:  # images
+        return None
     sides = [
         (tokenizer, make_subword_sampler(tokenizer, settings)) for tokenizer in (tokenizers.source, tokenizers.target)
     ]

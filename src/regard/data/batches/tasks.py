@@ -19,11 +19,12 @@ from regard.data.batches.arrays import (
     BatchArrays,
     IntArray,
     StoredSamples,
+    derive_sample_keys,
     range_mask,
     row_and_offset,
     scatter,
 )
-from regard.data.batches.keyed_random import Bits, derive, integers, make_key, uniform
+from regard.data.batches.keyed_random import Bits, derive, integers, uniform
 from regard.data.batches.truncation import text_budget, truncate, truncated_lengths
 from regard.text.specials import SpecialIds
 from regard.text.tokenizer_pair import TokenizerPair
@@ -465,11 +466,6 @@ def build_task(
             return Tag(source.specials)
         case "embed":
             return Embed(source.specials)
-
-
-def derive_sample_keys(seed: int, records: StoredSamples, purpose: int) -> Bits:
-    """Derive a random key for each sample, draw and purpose."""
-    return derive(derive(make_key(seed, purpose), records.draws), records.samples)
 
 
 def _random_partition(keys: Bits, lengths: IntArray, counts: IntArray) -> IntArray:

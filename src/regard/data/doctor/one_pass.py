@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
-from regard.config.run import AnySource, Documents
+from regard.config.run import AnySource, Documents, Images
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
     compare_held_out,
@@ -99,7 +99,7 @@ class TrainingCheck:
             if leaked := int(is_leaked.sum()):
                 lines, first = len(check.hashes), check.hashed_locations[int(np.flatnonzero(is_leaked)[0])]
                 yield CorpusFinding(
-                    f"Leakage: {leaked:,} of the {pluralize(lines, 'validation text')} "
+                    f"Leakage: {leaked:,} of the {pluralize(lines, check.unit)} "
                     f"{'is' if leaked == 1 else 'are'} also in the training data, the first at {first}; validation "
                     "scores would be too high.",
                     "Remove them from the training data, or give other validation data.",
@@ -122,7 +122,11 @@ class _SourceCheck:
         self._characters = 0
 
     def add(self, example: Example) -> None:
-        """Add the next example."""
+        """Add the next example; of images only the equality of pixels is checked."""
+        if example.image is not None:
+            if self._has_validation:
+                self._add_hash(hash(example.image.pixels), len(example.image.pixels), example.where)
+            return
         if self._has_documents:
             self._add_document(example)
             return
@@ -132,7 +136,7 @@ class _SourceCheck:
             self._lengths[1].append(len(example.target))
             self._locations.add(example.where)
         if self._has_validation:
-            self._add_hash(example.source, example.where)
+            self._add_text(example.source, example.where)
 
     def _add_document(self, document: Example) -> None:
         """Add the lines of a document: all for leakage, those at its start for the other checks."""
@@ -143,13 +147,21 @@ class _SourceCheck:
             if position < _HEAD and line.strip():
                 self._sample.add(Example(where, line))
             if self._has_validation and len(line) >= _MIN_SHARED_LINE:
-                self._add_hash(line, where)
+                self._add_text(line, where)
             position += len(line) + 1
 
-    def _add_hash(self, text: str, where: Location) -> None:
-        self._hashes.append(hash(fold(text)))
+    def _add_text(self, text: str, where: Location) -> None:
+        self._add_hash(hash(fold(text)), len(text), where)
+
+    def _add_hash(self, value: int, size: int, where: Location) -> None:
+        self._hashes.append(value)
         self.hashed_locations.add(where)
-        self._characters += len(text)
+        self._characters += size
+
+    @property
+    def unit(self) -> str:
+        """What a hash stands for, in the singular."""
+        return "validation image" if isinstance(self.source, Images) else "validation text"
 
     @property
     def hashes(self) -> NDArray[np.int64]:

@@ -19,11 +19,12 @@ format of a path.
 from collections.abc import Iterator
 from typing import assert_never
 
-from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import Defects, Example
 from regard.data.readers.conll import read_conll
 from regard.data.readers.documents import read_documents
 from regard.data.readers.gettext import read_gettext
+from regard.data.readers.images import read_images
 from regard.data.readers.jsonl import read_jsonl
 from regard.data.readers.lines import read_lines
 from regard.data.readers.parquet import read_parquet
@@ -62,5 +63,7 @@ def read(source: AnySource, defects: Defects) -> Iterator[Example]:
             return read_conll(source, defects)
         case Documents():
             return read_documents(source, defects)
+        case Images():
+            return read_images(source, defects)
         case _:
             assert_never(source)

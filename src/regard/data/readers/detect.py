@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Table, Tmx
 from regard.data.example import CorpusError, Defects
+from regard.data.readers.images import find_idx_labels, is_idx, is_image_file
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
@@ -54,7 +55,10 @@ def detect_source(paths: Sequence[str]) -> AnySource:
         case ".jsonl" | ".ndjson":
             return Jsonl(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
         case ".parquet":
-            return Parquet(path=path, **_detect_fields(_read_parquet_columns(first_path), first_path))
+            columns = _read_parquet_columns(first_path)
+            if "image" in columns and not _find_name(columns, _SOURCE_NAMES):
+                return make_image_source(path)
+            return Parquet(path=path, **_detect_fields(columns, first_path))
         case ".tmx":
             return Tmx(path=path, languages=_read_tmx_languages(first_path))
         case ".po" | ".mo" | ".pot":
@@ -63,10 +67,17 @@ def detect_source(paths: Sequence[str]) -> AnySource:
             return Conll(path=path, word=2, tag=4)
         case ".conll" | ".iob" | ".bio":
             return detect_conll(path)
+    if is_image_file(first_path) or is_idx(first_path):
+        return make_image_source(path)
     if first_path != path:
         return Documents(path=path)
     language = detect_language(path)
     return Lines(source=path, languages=(language,) if language else ())
+
+
+def make_image_source(path: str) -> Images:
+    """Return the source of a folder of images, of an idx file or of a Parquet file of images."""
+    return Images(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
 
 
 def detect_conll(path: str) -> Conll:

@@ -32,12 +32,12 @@ from regard.base.files import read_json, write_atomic
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.shards.shard import FORMAT, Shard, Shards, load_shard, save_shard
-from regard.data.shards.tokenize import deserialize_examples, serialize_examples, tokenize_examples
+from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 CORPUS_FILE = "corpus.json"
-SHARD_CHARACTERS = 8_000_000  # characters of text per shard
+SHARD_CHARACTERS = 8_000_000  # characters of text, or values of images, per shard
 _SHARD_FILE = re.compile(r"\d{3,}-\d{6,}\.(bin|idx|json)")
 
 
@@ -81,7 +81,7 @@ Report = Callable[[ShardDone], None]
 
 def prepare(
     corpus: Corpus,
-    tokenizers: TokenizerPair,
+    tokenizers: TokenizerPair | None,
     folder: Path,
     defects: Defects,
     *,
@@ -93,7 +93,7 @@ def prepare(
 
     Args:
         corpus: The text; its files are read once.
-        tokenizers: Tokenizers of source and target.
+        tokenizers: Tokenizers of source and target; None for images.
         folder: Created if missing. Its undamaged shards of the same text and tokenizers are reused.
         defects: Counts the defects that the readers tolerate.
         workers: Number of processes that tokenize; 1 tokenizes in this process.
@@ -107,7 +107,7 @@ def prepare(
 def prepare_parts(
     examples: Iterable[tuple[Path, int, Example]],
     corpus: Corpus,
-    tokenizers: TokenizerPair,
+    tokenizers: TokenizerPair | None,
     folders: Sequence[Path],
     *,
     workers: int = 1,
@@ -179,13 +179,12 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
     return Shards(shard_list, {**stored_weights, **(weights or {})})
 
 
-def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair, defects: Defects) -> Shards:
+def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair | None, defects: Defects) -> Shards:
     """Tokenize a small corpus without writing files: the samples and order of `prepare`, one shard per source."""
     shards = [
-        tokenize_examples(
+        store_examples(
             [example for _, example in group],
-            tokenizers.source,
-            tokenizers.target,
+            tokenizers,
             name=f"{index:03}",
             origin=corpus.names[index],
         )
@@ -207,7 +206,7 @@ def make_chunks(
         for folder, _, example in group:
             buffer = buffers.setdefault(folder, _Buffer())
             buffer.examples.append(example)
-            buffer.characters += len(example.source) + len(example.target or "")
+            buffer.characters += example.size
             if buffer.characters >= shard_size:
                 yield buffer.make_chunk(folder, index, names[index])
                 buffers[folder] = _Buffer(number=buffer.number + 1)
@@ -228,29 +227,30 @@ class _Buffer:
         return Chunk(folder, f"{index:03}-{self.number:06}", source, serialize_examples(self.examples))
 
 
-def write_shard(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone:
+def write_shard(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone:
     """Tokenize a chunk and write its shard, unless the shard exists already."""
     return _find_finished(chunk, tokenizers) or _tokenize_and_save(chunk, tokenizers)
 
 
-def _find_finished(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone | None:
+def _find_finished(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone | None:
     """Return the existing shard of this chunk if it is undamaged and made from the same text and tokenizers."""
     try:
         shard = load_shard(chunk.folder, chunk.name, verify=True)
     except DamagedError:
         return None
-    fingerprints = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
+    fingerprints = dict[str, str]()
+    if tokenizers is not None:
+        fingerprints = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
     expected = {kind: fingerprint for kind, fingerprint in fingerprints.items() if kind in shard.streams}
     if shard.made_from != {**expected, "text": chunk.sha256} or shard.source != chunk.source:
         return None
     return _describe_shard(chunk, shard, shard.sha256, reused=True)
 
 
-def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair) -> ShardDone:
-    shard = tokenize_examples(
+def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone:
+    shard = store_examples(
         deserialize_examples(chunk.text),
-        tokenizers.source,
-        tokenizers.target,
+        tokenizers,
         name=chunk.name,
         origin=chunk.source,
         text_sha256=chunk.sha256,
@@ -266,13 +266,13 @@ class WorkerError(RegardError):
     """A worker process died: it ran out of memory, or was killed."""
 
 
-def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair, workers: int) -> Iterator[ShardDone]:
+def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair | None, workers: int) -> Iterator[ShardDone]:
     """Write every chunk as a shard, in order. At most `workers + 2` chunks are in memory."""
     with use_one_thread():
         if workers == 1:
             yield from (write_shard(chunk, tokenizers) for chunk in chunks)
             return
-        contents = tokenizers.source.content, tokenizers.target.content
+        contents = () if tokenizers is None else (tokenizers.source.content, tokenizers.target.content)
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(workers, context, _init_worker, contents) as pool:
             pending: deque[Future[ShardDone | WorkerFailure] | ShardDone] = deque()
@@ -314,14 +314,16 @@ def use_one_thread() -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-_worker_tokenizers: TokenizerPair | None = None  # set in worker processes only
+_worker_tokenizers: TokenizerPair | None = None  # set in worker processes only, and only for texts
 
 
-def _init_worker(source: bytes, target: bytes) -> None:
+def _init_worker(*contents: bytes) -> None:
     global _worker_tokenizers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent decides for all
-    tokenizer = Tokenizer(source)
-    _worker_tokenizers = TokenizerPair(tokenizer, tokenizer if target == source else Tokenizer(target))
+    if contents:
+        source, target = contents
+        tokenizer = Tokenizer(source)
+        _worker_tokenizers = TokenizerPair(tokenizer, tokenizer if target == source else Tokenizer(target))
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
@@ -334,7 +336,6 @@ def _exit_with_parent() -> None:
 
 
 def _write_in_worker(chunk: Chunk) -> ShardDone | WorkerFailure:
-    assert _worker_tokenizers is not None  # noqa: S101 - `_init_worker` ran
     try:
         return _tokenize_and_save(chunk, _worker_tokenizers)
     except RegardError as error:

@@ -4,7 +4,7 @@
 table of 32-bit integers, column after column: the length of each stream, then file, line, languages and label of each
 sample. `.json` is written last, so a shard is either complete or absent. It holds the sha256 of both files, of the
 tokenizers and of the text, and the names that the integers of `.idx` stand for. A shard's arrays may also live in
-memory: small corpora need no files.
+memory: small corpora need no files. A shard of images has one stream, `image`, of 8-bit values; all have one shape.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,12 +24,16 @@ from pydantic import Field, TypeAdapter
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_regular_file, sha256, write_atomic
+from regard.base.formatting import pluralize
 from regard.base.parsing import parse_json
 from regard.data.example import Location
 
-Tokens = NDArray[np.uint16] | NDArray[np.uint32]
+Tokens = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 FORMAT = 1
 SHARD_NAME = re.compile(r"\w[\w-]*")  # a file name, never a path into another folder
+
+
+_Side = Annotated[int, Field(ge=1, le=limits.SIZE)]
 
 
 @dataclass(frozen=True)
@@ -37,15 +42,16 @@ class _ShardInfo:
 
     format: int
     source: str
-    streams: tuple[Literal["source", "target", "tags"], ...]
+    streams: tuple[Literal["source", "target", "tags", "image"], ...]
     samples: Annotated[int, Field(ge=0, le=limits.SIZE)]
     tokens: dict[str, Annotated[int, Field(ge=0, le=limits.SIZE)]]
-    width: Literal[2, 4]
+    width: Literal[1, 2, 4]
     files: tuple[str, ...]
     languages: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...]
     made_from: dict[str, str]
     sha256: dict[Literal["bin", "idx"], str]
+    image_shape: tuple[_Side, _Side, _Side] | None = None
 
 
 _SHARD_INFO = TypeAdapter(_ShardInfo)
@@ -57,7 +63,7 @@ class Shard:
 
     name: str
     source: str  # the corpus source that the samples came from
-    streams: tuple[str, ...]  # ("source",), ("source", "target") or ("source", "tags")
+    streams: tuple[str, ...]  # ("source",), ("source", "target"), ("source", "tags") or ("image",)
     tokens: Tokens
     table: NDArray[np.uint32]  # (columns, samples): lengths of the streams, file, line, languages, label
     files: tuple[str, ...]
@@ -65,6 +71,7 @@ class Shard:
     labels: tuple[str, ...] = ()  # of samples or of tags; numbered from 1, and 0 means none
     made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the tokenizers and of the text
     sha256: str = ""  # of `.json`, which holds the sha256 of the other two files
+    image_shape: tuple[int, int, int] | None = None  # channels, height and width of every image
 
     def __len__(self) -> int:
         return self.table.shape[1]
@@ -107,6 +114,7 @@ def save_shard(shard: Shard, folder: Path) -> str:
         "labels": shard.labels,
         "made_from": shard.made_from,
         "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
+        **({} if shard.image_shape is None else {"image_shape": shard.image_shape}),
     }
     content = (json.dumps(info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     write_atomic(folder / f"{shard.name}.json", content)
@@ -168,6 +176,7 @@ def load_shard(
         labels=info.labels,
         made_from=info.made_from,
         sha256=digest,
+        image_shape=info.image_shape,
     )
     _check_table(shard, count, folder / f"{name}.idx")
     return shard
@@ -179,6 +188,9 @@ def _check_table(shard: Shard, count: int, path: Path) -> None:
     invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
         raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
+    has_images, shape = shard.streams == ("image",), shard.image_shape
+    if has_images != (shape is not None) or (shape is not None and bool((shard.lengths != prod(shape)).any())):
+        raise DamagedError("The table does not belong to images of one shape.", where=str(path), fix=_PREPARE_AGAIN)
 
 
 _PREPARE_AGAIN = "Run `regard prepare` again: it reuses good shards and rewrites the rest."
@@ -224,6 +236,12 @@ class Shards:
                     f"{shards[0].source} has {first_streams}, but {shard.source} has {shard_streams}.",
                     fix="Sources of different kinds cannot be mixed: train on one kind at a time.",
                 )
+            if shard.image_shape != shards[0].image_shape:
+                raise RegardError(
+                    f"{shards[0].source} has images of {describe_shape(shards[0].image_shape)}, but {shard.source} of "
+                    f"{describe_shape(shard.image_shape)}.",
+                    fix="Give all sources the same size and channels: size = [28, 28], channels = 1.",
+                )
             if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
                     f"{shards[0].source} and {shard.source} were made with different tokenizers.",
@@ -231,6 +249,7 @@ class Shards:
                 )
         self.shards = tuple(shards)
         self.streams = shards[0].streams
+        self.image_shape = shards[0].image_shape
         self.weights = tuple((weights or {}).get(shard.source, 1.0) for shard in shards)
         self.counts = [len(shard) for shard in shards]
         self.sample_offsets = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
@@ -284,6 +303,14 @@ class Shards:
         return self.shards[shard].locate(sample - int(self.sample_offsets[shard]))
 
 
+def describe_shape(shape: tuple[int, int, int] | None) -> str:
+    """Describe the shape of images: "28 x 28 pixels, 1 channel"."""
+    if shape is None:
+        return "no shape"
+    channels, height, width = shape
+    return f"{height} x {width} pixels, {pluralize(channels, 'channel')}"
+
+
 def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
     return shard.made_from.get("source"), shard.made_from.get("target"), shard.tokens.itemsize
 
@@ -292,7 +319,8 @@ def _content_fingerprint(shard: Shard) -> str:
     """Return the sha256 of a shard; a shard in memory is hashed now."""
     if shard.sha256:
         return shard.sha256
-    digest = hashlib.sha256(json.dumps([shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]).encode())
+    description = [shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]
+    digest = hashlib.sha256(json.dumps(description + ([shard.image_shape] if shard.image_shape else [])).encode())
     digest.update(np.ascontiguousarray(shard.table).data)
     digest.update(np.ascontiguousarray(shard.tokens).data)
     return digest.hexdigest()

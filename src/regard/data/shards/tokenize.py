@@ -1,6 +1,7 @@
-"""Tokenize examples into a shard of token ids."""
+"""Make a shard of examples: texts become token ids, images their pixels."""
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -8,46 +9,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.example import CorpusError, Example, Location
-from regard.data.shards.shard import Shard, Tokens
+from regard.data.example import CorpusError, Example, Image, Location
+from regard.data.shards.shard import Shard, Tokens, describe_shape
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_pair import TokenizerPair
 
 BATCH_CHARACTERS = 1 << 18  # characters encoded at a time: encodings take 100 times the memory of their text
+EMPTY_IMAGE = Image(0, 0, 0, b"")
 TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
 
-def tokenize_examples(
+def store_examples(
     examples: Sequence[Example],
-    source: Tokenizer,
-    target: Tokenizer,
+    tokenizers: TokenizerPair | None,
     *,
     name: str = "memory",
     origin: str = "",
     text_sha256: str = "",
 ) -> Shard:
-    """Tokenize examples of one kind (all pairs, all tagged, or neither) into one shard.
+    """Make a shard of examples of one kind: all pairs, all tagged, all images, or all single texts.
 
     Args:
         examples: Examples of one source of the corpus.
-        source: Tokenizer of the source side.
-        target: Tokenizer of the target side.
+        tokenizers: Tokenizers of source and target; images need none.
         name: The shard's name.
         origin: The name of the corpus source; stored with the shard.
         text_sha256: The sha256 of the serialized examples; stored with the shard.
 
     Raises:
-        CorpusError: If examples of different kinds are mixed, or tags do not fit the words.
+        CorpusError: If examples of different kinds are mixed, tags do not fit the words, or images differ in shape.
     """
-    needs_uint32 = max(source.size, target.size) > 1 << 16
-    dtype = np.dtype("<u4" if needs_uint32 else "<u2")
-    streams = {"source": _encode(source, [example.source for example in examples], dtype)}
     labels: tuple[str, ...] = ()
-    if _check_all_or_none(examples, "target", lambda example: example.target is not None):
-        streams["target"] = _encode(target, [example.target or "" for example in examples], dtype)
-    if _check_all_or_none(examples, "tags", lambda example: example.tags is not None):
-        labels = tuple(sorted({tag for example in examples for tag in example.tags or ()}))
-        streams["tags"] = _concatenate([[_encode_tags(example, source, labels) for example in examples]], dtype)
+    image_shape, fingerprints = None, dict[str, str]()
+    if _check_all_or_none(examples, "image", lambda example: example.image is not None):
+        streams, image_shape = {"image": _join_images(examples)}, (examples[0].image or EMPTY_IMAGE).shape
+    elif tokenizers is None:
+        what = "These examples are text, and there is no tokenizer."
+        raise CorpusError(what, where=str(examples[0].where), fix="Give images, or a model that reads tokens.")
     else:
+        streams, labels = _tokenize(examples, tokenizers.source, tokenizers.target)
+        fingerprints = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
+    if "tags" not in streams:
         labels = tuple(sorted({example.label for example in examples if example.label is not None}))
     languages = tuple(sorted({example.languages for example in examples}))
     files = tuple(dict.fromkeys(example.where.file for example in examples))
@@ -58,7 +60,6 @@ def tokenize_examples(
         _to_numbers((None, *labels), (example.label for example in examples)),
     ]
     info_columns = [np.fromiter(column, np.uint32, len(examples)) for column in columns]
-    made_from = {"source": source.fingerprint, "target": target.fingerprint, "text": text_sha256}
     return Shard(
         name=name,
         source=origin,
@@ -68,8 +69,42 @@ def tokenize_examples(
         files=files,
         languages=languages,
         labels=labels,
-        made_from={part: fingerprint for part, fingerprint in made_from.items() if part in streams or part == "text"},
+        made_from={
+            **{side: fingerprint for side, fingerprint in fingerprints.items() if side in streams},
+            "text": text_sha256,
+        },
+        image_shape=image_shape,
     )
+
+
+def _tokenize(
+    examples: Sequence[Example], source: Tokenizer, target: Tokenizer
+) -> tuple[dict[str, TokenStream], tuple[str, ...]]:
+    """Return the token streams of texts, and the labels that tags stand for."""
+    needs_uint32 = max(source.size, target.size) > 1 << 16
+    dtype = np.dtype("<u4" if needs_uint32 else "<u2")
+    streams = {"source": _encode(source, [example.source for example in examples], dtype)}
+    labels: tuple[str, ...] = ()
+    if _check_all_or_none(examples, "target", lambda example: example.target is not None):
+        streams["target"] = _encode(target, [example.target or "" for example in examples], dtype)
+    if _check_all_or_none(examples, "tags", lambda example: example.tags is not None):
+        labels = tuple(sorted({tag for example in examples for tag in example.tags or ()}))
+        streams["tags"] = _concatenate([[_encode_tags(example, source, labels) for example in examples]], dtype)
+    return streams, labels
+
+
+def _join_images(examples: Sequence[Example]) -> TokenStream:
+    """Return the pixels of all images, and the number of values of each."""
+    images = [example.image or EMPTY_IMAGE for example in examples]
+    for example, image in zip(examples, images, strict=True):
+        if image.shape != images[0].shape:
+            what = (
+                f"This image has {describe_shape(image.shape)}; those before it have {describe_shape(images[0].shape)}."
+            )
+            fix = "Set the size and the channels of the source, e.g. size = [28, 28] and channels = 1."
+            raise CorpusError(what, where=str(example.where), fix=fix)
+    pixels = np.frombuffer(b"".join(image.pixels for image in images), np.uint8)
+    return pixels, np.full(len(images), len(images[0].pixels), np.uint32)
 
 
 def serialize_examples(examples: Iterable[Example]) -> bytes:
@@ -83,6 +118,7 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
             example.label,
             example.tags,
             example.languages,
+            *(() if example.image is None else (_serialize_image(example.image),)),
         )
         for example in examples
     ]
@@ -92,9 +128,27 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
 def deserialize_examples(content: bytes) -> list[Example]:
     """Return the examples that `serialize_examples` wrote."""
     return [
-        Example(Location(file, line), source, target, label, None if tags is None else tuple(tags), tuple(languages))
-        for file, line, source, target, label, tags, languages in json.loads(content.decode("utf-8", "surrogatepass"))
+        Example(
+            Location(file, line),
+            source,
+            target,
+            label,
+            None if tags is None else tuple(tags),
+            tuple(languages),
+            _deserialize_image(*image[0]) if image else None,
+        )
+        for file, line, source, target, label, tags, languages, *image in json.loads(
+            content.decode("utf-8", "surrogatepass")
+        )
     ]
+
+
+def _serialize_image(image: Image) -> tuple[int, int, int, str]:
+    return *image.shape, b64encode(image.pixels).decode()
+
+
+def _deserialize_image(channels: int, height: int, width: int, pixels: str) -> Image:
+    return Image(channels, height, width, b64decode(pixels))
 
 
 def _encode(tokenizer: Tokenizer, texts: list[str], dtype: np.dtype[Any]) -> TokenStream:

@@ -22,6 +22,7 @@ from regard.config.toml_file import with_changes
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
 from regard.train.auto.corpus_stats import collect_stats
+from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
 from regard.train.auto.tuning_plan import PARENT, TuningPlan, read_parent
 
@@ -75,7 +76,8 @@ def configure(
     check = None if review is None else TrainingCheck(sources, validation)
     stats = collect_stats(sources, None if check is None else check.add)
     reading_seconds = time.perf_counter() - reading_started
-    corpus_plan = CorpusPlan(sources, tuple(validation), stats, dict(changes or {}), preset, check)
+    plan_class = ImagePlan if stats.content == "images" else CorpusPlan
+    corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
         corpus_plan = TuningPlan(sources, tuple(validation), stats, changes, PARENT, check, parent=read_parent(parent))

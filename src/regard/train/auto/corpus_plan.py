@@ -23,6 +23,7 @@ from regard.config.run import (
     RunTokenizer,
 )
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
+from regard.config.training import Training
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.data.example import FileInfo
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
@@ -154,7 +155,7 @@ class CorpusPlan:
             "data": data.model_copy(update={"batch_tokens": self._choose_batch_tokens(data, budget)}),
             "tokenizer": tokenizer,
             "model": model,
-            "train": training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons),
+            "train": self._choose_training(recipe, budget, reasons),
             "validation": validation_settings(self.task, budget, validation_pairs, self.stats.labels, reasons),
             **self._further_tables(reasons),
         }
@@ -163,6 +164,9 @@ class CorpusPlan:
         validation_infos = self.validation_stats.file_infos if self.validation_stats is not None else {}
         file_infos = {**self.stats.file_infos, **validation_infos}
         return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
+
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+        return training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons)
 
     def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:  # noqa: ARG002
         """Return tables of the run that only some plans have, and append their reasons."""
@@ -330,7 +334,7 @@ class CorpusPlan:
         else:
             amount, method = (
                 f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}s",
-                "chosen at random; equal sources stay in one part",
+                f"chosen at random; equal {'images' if self.stats.content == 'images' else 'sources'} stay in one part",
             )
         reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
@@ -445,5 +449,5 @@ def _count_examples(stats: CorpusStats) -> str:
 
 def _unit_name(stats: CorpusStats) -> str:
     """Return the name of one example, in the singular."""
-    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line"}
+    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line", "images": "image"}
     return names[stats.content]

@@ -7,14 +7,15 @@ from itertools import chain
 from typing import Literal
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Documents
+from regard.config.run import AnySource, Documents, Images
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
-Content = Literal["pairs", "text", "labels", "tags"]
+Content = Literal["pairs", "text", "labels", "tags", "images"]
 MAX_DISTINCT = 1_000_000  # distinct words that are counted per side; more would change no setting
 SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
+BINARY_KINDS = ("parquet", "gettext", "tmx")  # formats whose files may have NUL bytes
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -50,6 +51,7 @@ class CorpusStats:
     labels: Counter[str] = field(default_factory=Counter)  # classes of examples, or tags of words
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
+    image_shapes: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # channels, height and width
 
     @property
     def mean_length(self) -> float:
@@ -64,6 +66,8 @@ class CorpusStats:
     def add(self, example: Example) -> None:
         """Count an example."""
         self.examples += 1
+        if example.image is not None:
+            self.image_shapes[example.image.shape] += 1
         self.source.add(example.source)
         if example.target is not None:
             self.target.add(example.target)
@@ -107,10 +111,18 @@ def collect_stats(sources: Sequence[AnySource], observe: Callable[[int, Example]
     return stats
 
 
-_CONTENT_NAMES = {"pairs": "pairs", "text": "running text", "labels": "labelled text", "tags": "tagged words"}
+_CONTENT_NAMES = {
+    "pairs": "pairs",
+    "text": "running text",
+    "labels": "labelled text",
+    "tags": "tagged words",
+    "images": "images",
+}
 
 
 def _detect_content(example: Example) -> Content:
+    if example.image is not None:
+        return "images"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -120,7 +132,7 @@ def _detect_content(example: Example) -> Content:
 
 def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
     sides = {"source": stats.source} | ({"target": stats.target} if stats.content == "pairs" else {})
-    for name, side in sides.items():
+    for name, side in sides.items() if stats.content != "images" else ():
         if not side.characters:
             paths = _list_paths(sources)
             what = f"Every line of the {name} side is empty."
@@ -130,10 +142,12 @@ def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
 
 def _check_not_binary(source: AnySource) -> None:
     """Reject images, spreadsheets and archives, whose bytes would otherwise be read as sentences."""
+    if isinstance(source, Images):
+        return
     for path in source.paths:
         for file in list_files(path, Defects()):
             head = next(read_decompressed(file), b"")[:SNIFF_BYTES]
-            if b"\0" in head and not head.startswith(_UTF16_BOMS) and source.kind not in ("parquet", "gettext", "tmx"):
+            if b"\0" in head and not head.startswith(_UTF16_BOMS) and source.kind not in BINARY_KINDS:
                 fix = "Give UTF-8 text; export a document or spreadsheet as text first."
                 raise CorpusError("This is not a text file: it contains NUL bytes.", where=file, fix=fix)
 

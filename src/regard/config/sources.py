@@ -1,0 +1,138 @@
+"""Sources of a corpus: the files of a run and their formats (`[[data.train]]`)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from regard.config.parts import Frozen, PixelSize, Positive, Size
+
+Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
+
+
+class Source(Frozen):
+    """Settings common to all sources of a corpus. Paths are local or URLs; .gz, .xz and .zst files are decompressed."""
+
+    name: str = ""
+    """Name of the source in messages; its path if empty."""
+    weight: Positive = 1.0
+    """How often each example is sampled per epoch: 2 is twice, 0.5 every second epoch."""
+    languages: Languages = ()
+    """The languages of source and target."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file, folder or URL that this source reads."""
+        return (vars(self)["path"],)
+
+
+class Lines(Source):
+    """One sentence per line; with a target file, line n of both files is a pair."""
+
+    kind: Literal["lines"] = "lines"
+    source: str
+    target: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The source file and, if there is one, the target file."""
+        return (self.source,) if self.target is None else (self.source, self.target)
+
+
+class Table(Source):
+    """Tab- or comma-separated columns, by number (from 1) or by the name in the first line."""
+
+    kind: Literal["table"] = "table"
+    path: str
+    delimiter: Literal["tab", "comma"] = "tab"
+    header: bool = False
+    source: int | str = 1
+    target: int | str | None = None
+    label: int | str | None = None
+
+
+class Fields(Source):
+    """Records with named fields."""
+
+    path: str
+    source: str = "source"
+    target: str | None = None
+    label: str | None = None
+
+
+class Jsonl(Fields):
+    """One JSON object per line."""
+
+    kind: Literal["jsonl"] = "jsonl"
+
+
+class Parquet(Fields):
+    """Columns of a Parquet file."""
+
+    kind: Literal["parquet"] = "parquet"
+
+
+class Tmx(Source):
+    """A translation memory; `languages` selects the source and the target language."""
+
+    kind: Literal["tmx"] = "tmx"
+    path: str
+
+
+class Gettext(Source):
+    """Messages and translations of a .po or .mo file."""
+
+    kind: Literal["gettext"] = "gettext"
+    path: str
+
+
+class Conll(Source):
+    """One word per line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
+
+    kind: Literal["conll"] = "conll"
+    path: str
+    word: Size = 1
+    """The column of the word, from 1; 2 in CoNLL-U."""
+    tag: Size = 2
+    """The column of the tag; 4 for universal parts of speech in CoNLL-U."""
+
+
+class Documents(Source):
+    """Running text: every file is a document, or every part between lines equal to `separator`."""
+
+    kind: Literal["documents"] = "documents"
+    path: str
+    """A file, or a folder whose files are read in alphabetical order."""
+    separator: str | None = None
+
+
+class Images(Source):
+    """Images with their labels: one folder of image files per label, an idx file (MNIST), or a Parquet file.
+
+    Image files without folders have no labels.
+    """
+
+    kind: Literal["images"] = "images"
+    path: str
+    """A folder of image files, an idx file of images, or a Parquet file (or a folder of them)."""
+    labels: str | None = None
+    """idx: the file of labels; none means images without labels."""
+    image_column: str = "image"
+    """Parquet: the column of the encoded images."""
+    label_column: str | None = None
+    """Parquet: the column of the labels; by default `label`, if there is one."""
+    size: PixelSize | None = None
+    """Height and width: images are scaled until they cover this size, and cropped at the centre. Without it all images
+    must have equal sizes."""
+    channels: Literal[1, 3] | None = None
+    """1 converts images to grey, 3 to red, green and blue. Without it all images must be grey, or all coloured."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The images and, if they are in a file of their own, the labels."""
+        return (self.path,) if self.labels is None else (self.path, self.labels)
+
+
+AnySource = Annotated[
+    Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents | Images, Field(discriminator="kind")
+]
+Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]

@@ -1,0 +1,123 @@
+"""Images in batches: the 8-bit pixels of the shards become floats; training images are shifted and mirrored at random.
+
+Every random change is a function of (seed, draw, sample), like all noise on data: a sample changes alike on any number
+of ranks, and differently every time it is drawn.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.config.model import Patches
+from regard.config.run import Augmentation
+from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, StoredSamples, derive_sample_keys
+from regard.data.batches.keyed_random import integers
+from regard.data.shards.shard import Shards, describe_shape
+
+SHIFT_ROWS, SHIFT_COLUMNS, FLIP = range(100, 103)  # purpose of a random key; other tasks have lower numbers
+LEVELS = 256
+Pixels = NDArray[np.uint8]  # (N, channels, height, width)
+
+
+def measure_channels(shards: Shards) -> tuple[list[float], list[float]]:
+    """Return mean and standard deviation of each channel of a corpus of images, for pixels from 0 to 1."""
+    assert shards.image_shape is not None  # noqa: S101 - the caller has images
+    counts = np.zeros((shards.image_shape[0], LEVELS), np.int64)  # exact, so that all machines agree
+    for number in range(len(shards.shards)):
+        pixels = shards.load_tokens(number).reshape(-1, shards.image_shape[0], np.prod(shards.image_shape[1:]))
+        for channel in range(len(counts)):
+            counts[channel] += np.bincount(pixels[:, channel].ravel(), minlength=LEVELS)
+    levels, totals = np.arange(LEVELS) / (LEVELS - 1), counts.sum(axis=1)
+    means = counts @ levels / totals
+    variances = counts @ levels**2 / totals - means**2
+    deviations = np.maximum(np.sqrt(np.maximum(variances, 0)), 1 / (LEVELS - 1))  # a constant channel has none
+    return [round(value, 6) for value in means.tolist()], [round(value, 6) for value in deviations.tolist()]
+
+
+def normalise(pixels: Pixels, settings: Patches) -> NDArray[np.float32]:
+    """Return pixels as floats from 0 to 1, minus the mean of their channel and divided by its deviation."""
+    levels = np.arange(LEVELS, dtype=np.float32) / np.float32(LEVELS - 1)
+    table: NDArray[np.float32] = np.tile(levels, (settings.channels, 1))
+    if settings.mean:
+        table -= np.array(settings.mean, np.float32)[:, None]
+    if settings.deviation:
+        table /= np.array(settings.deviation, np.float32)[:, None]
+    return table[np.arange(settings.channels)[:, None, None], pixels]
+
+
+def augment(pixels: Pixels, settings: Augmentation, seed: int, records: StoredSamples) -> Pixels:
+    """Shift and mirror images at random; pixels at the edge are repeated."""
+    count, channels, height, width = pixels.shape
+    rows, columns = np.tile(np.arange(height), (count, 1)), np.tile(np.arange(width), (count, 1))
+    if settings.flip:
+        is_flipped = integers(derive_sample_keys(seed, records, FLIP), 2).astype(bool)
+        columns[is_flipped] = columns[is_flipped, ::-1]
+    if settings.shift:
+        shifts = [
+            integers(derive_sample_keys(seed, records, purpose), 2 * settings.shift + 1) - settings.shift
+            for purpose in (SHIFT_ROWS, SHIFT_COLUMNS)
+        ]
+        rows = np.clip(rows + shifts[0][:, None], 0, height - 1)
+        columns = np.clip(columns + shifts[1][:, None], 0, width - 1)
+    sample, channel = np.arange(count)[:, None, None, None], np.arange(channels)[None, :, None, None]
+    return pixels[sample, channel, rows[:, None, :, None], columns[:, None, None, :]]
+
+
+@dataclass(frozen=True)
+class ImageTask:
+    """Base of the tasks that read images; a row has one vector per patch, and one for the class token."""
+
+    patches: Patches
+    size: tuple[int, int]
+    augmentation: Augmentation | None = None
+    seed: int = 1
+    packed = False
+    needs = ("image",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Count the patches of each image, and the class token."""
+        return lengths[:1] // (self.patches.channels * self.patches.patch**2) + int(self.patches.class_token)
+
+    def make_images(self, records: StoredSamples) -> NDArray[np.float32]:
+        """Return the images (B, channels, height, width), changed at random and normalised."""
+        shape = (self.patches.channels, *self.size)
+        pixels = records.tokens.astype(np.uint8, copy=False).reshape(-1, *shape)
+        if not len(pixels):  # an empty batch, which keeps ranks in step
+            return np.zeros((records.samples.size, *shape), np.float32)
+        if self.augmentation is not None:
+            pixels = augment(pixels, self.augmentation, self.seed, records)
+        return normalise(pixels, self.patches)
+
+
+@dataclass(frozen=True)
+class ClassifyImages(ImageTask):
+    """Image classification: one label per image."""
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch with one label per image."""
+        images = self.make_images(records)
+        n_patches = self.patches.count_vectors(*self.size) - int(self.patches.class_token)
+        return BatchArrays(
+            np.where(records.labels < 0, IGNORE_INDEX, records.labels),
+            images=images,
+            source_valid=np.ones((len(images), n_patches), np.bool_),
+        )
+
+
+def check_shape(shards: Shards, settings: Patches) -> tuple[int, int]:
+    """Return height and width of the images of a corpus.
+
+    Raises:
+        RegardError: If the corpus has no images, or others than the model reads.
+    """
+    shape = shards.image_shape
+    expected = (settings.channels, *(settings.size or (() if shape is None else shape[1:])))
+    if shape is None:
+        raise RegardError("The model reads images; the corpus has none.", fix="Give images, or another model.")
+    if shape != expected:
+        what = f"The corpus has images of {describe_shape(shape)}; the model reads {describe_shape(expected)}."
+        size = f"size = [{expected[1]}, {expected[2]}], channels = {expected[0]}"
+        raise RegardError(what, fix=f"Let the source convert them: {size}.")
+    return shape[1:]

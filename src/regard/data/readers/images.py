@@ -1,0 +1,251 @@
+"""Reader for images: a folder of image files per label, idx files (MNIST), or Parquet (as datasets of the Hub have it).
+
+Image files and images in Parquet are decoded by Pillow (extra `images`); idx files need nothing. The size that a header
+claims is checked before memory is allocated for the pixels.
+"""
+
+import struct
+import warnings
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from regard.base.extras import import_optional
+from regard.config.sources import Images
+from regard.data.example import CorpusError, Defects, Example, Image, Location
+from regard.data.readers.jsonl import format_label
+from regard.data.readers.parquet import BATCH_ROWS, PARQUET_FIX
+from regard.data.readers.text_files import (
+    TruncatedError,
+    is_url,
+    list_files,
+    open_binary,
+    read_decompressed,
+    strip_compression,
+)
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")  # other decoders of Pillow are never tried
+MAX_PIXELS = 1 << 26  # of one image: 8192 x 8192
+MAX_FILE_BYTES = 1 << 28
+_GREY_MODES = ("1", "L", "LA", "La")
+_WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
+_IDX_BYTES = 8  # the type code of unsigned bytes, the only one that holds images
+_INTACT = "Replace the file with an intact copy."
+
+
+def read_images(source: Images, defects: Defects) -> Iterator[Example]:
+    """Read the images of a folder, of an idx file or of Parquet files."""
+    path = source.path
+    if is_idx(path):
+        return _read_idx(source, defects)
+    files = list_files(path, defects)
+    if PurePosixPath(files[0]).suffix == ".parquet":
+        return (example for file in files for example in _read_parquet(file, source, defects))
+    return _read_files(files, source, defects)
+
+
+def is_idx(path: str) -> bool:
+    """Whether a path is named like an idx file: train-images-idx3-ubyte.gz, train-images.idx3-ubyte."""
+    return "idx" in strip_compression(path).name and not Path(path).is_dir()
+
+
+def is_image_file(path: str) -> bool:
+    """Whether the suffix of a path is that of an image."""
+    return PurePosixPath(path).suffix.lower() in SUFFIXES
+
+
+def decode_image(content: bytes, source: Images, where: str, defects: Defects | None = None) -> Image:
+    """Decode an image file and bring it to the size and channels of the source.
+
+    Raises:
+        CorpusError: The content is no image, damaged or too large.
+    """
+    pillow, operations = (import_optional(f"PIL.{name}", "images", "Reading images") for name in ("Image", "ImageOps"))
+    defects = defects or Defects()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # the limit below is lower
+            picture = pillow.open(BytesIO(content), formats=FORMATS)
+            _check_size(picture.height, picture.width, where)
+            picture.load()
+            picture = operations.exif_transpose(picture)
+    except pillow.DecompressionBombError:
+        raise _too_large(where) from None
+    except pillow.UnidentifiedImageError:
+        what = f"This is not an image in one of the formats {', '.join(FORMATS)}."
+        raise CorpusError(what, where=where, fix="Convert it to PNG, or remove it.") from None
+    except (OSError, SyntaxError, ValueError, struct.error, EOFError, IndexError) as error:
+        what = f"The image is damaged or truncated: {error}."
+        raise CorpusError(what, where=where, fix=_INTACT) from error
+    if picture.mode.split(";")[0] in _WIDE_MODES:
+        what = f"The image has more than 8 bits per value (mode {picture.mode})."
+        raise CorpusError(what, where=where, fix="Convert it to 8 bits.")
+    if picture.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in picture.info:
+        defects.add("transparency left out", Location(where, 1))
+    channels = source.channels or (1 if picture.mode in _GREY_MODES else 3)
+    picture = picture.convert("L" if channels == 1 else "RGB")
+    return _resize(picture, channels, source)
+
+
+def _resize(picture: Any, channels: int, source: Images) -> Image:
+    """Scale a picture of Pillow to the size of the source, and crop it at the centre."""
+    if source.size is not None and (picture.height, picture.width) != source.size:
+        operations = import_optional("PIL.ImageOps", "images", "Resizing images")
+        pillow = import_optional("PIL.Image", "images", "Resizing images")
+        picture = operations.fit(picture, (source.size[1], source.size[0]), pillow.Resampling.BICUBIC)
+    bands = [band.tobytes() for band in picture.split()]
+    return Image(channels, picture.height, picture.width, b"".join(bands))
+
+
+def _check_size(height: int, width: int, where: str) -> None:
+    if height * width > MAX_PIXELS:
+        raise _too_large(where, f"{width:,} x {height:,} pixels")
+    if not height or not width:
+        raise CorpusError("The image has no pixels.", where=where, fix=_INTACT)
+
+
+def _too_large(where: str, size: str = "The image") -> CorpusError:
+    what = f"{size} {'is' if size == 'The image' else 'are'} more than {MAX_PIXELS:,} pixels."
+    return CorpusError(what, where=where, fix="Scale the image down, or remove it.")
+
+
+def _read_files(files: list[str], source: Images, defects: Defects) -> Iterator[Example]:
+    images = [file for file in files if is_image_file(file)]
+    if not images:
+        if any(is_idx(file) for file in files):
+            fix = "Give the path of one idx file of images, such as train-images-idx3-ubyte.gz."
+            raise CorpusError("The folder holds idx files.", where=source.path, fix=fix)
+        fix = f"Give a folder with one folder per label, of files that end in {', '.join(SUFFIXES)}."
+        raise CorpusError("There are no images.", where=source.path, fix=fix)
+    for file in files:
+        if not is_image_file(file):
+            defects.add("file that is no image left out", Location(file, 1))
+            continue
+        content = read_image_file(file, defects)
+        label = None if is_url(source.path) else _find_label(file, source.path)
+        yield Example(Location(file, 1), "", label=label, image=decode_image(content, source, file, defects))
+
+
+def read_image_file(path: str, defects: Defects | None = None) -> bytes:
+    """Read the bytes of an image file; one that is far too large is refused."""
+    content = bytearray()
+    for chunk in read_decompressed(path, defects):
+        content += chunk
+        if len(content) > MAX_FILE_BYTES:
+            raise CorpusError(f"The file has more than {MAX_FILE_BYTES >> 20} MiB.", where=path, fix="Scale it down.")
+    return bytes(content)
+
+
+def _find_label(file: str, folder: str) -> str | None:
+    """Return the name of the folder below `folder` that holds the file; None if `folder` itself does."""
+    parts = Path(file).relative_to(folder).parts if Path(folder).is_dir() else ()
+    return parts[0] if len(parts) > 1 else None
+
+
+def find_idx_labels(path: str) -> str | None:
+    """Return the file of labels beside an idx file of images, if there is one."""
+    name = PurePosixPath(path).name
+    labels = path[: len(path) - len(name)] + name.replace("images", "labels").replace("idx3", "idx1")
+    return labels if labels != path and not is_url(path) and Path(labels).is_file() else None
+
+
+def _read_idx(source: Images, defects: Defects) -> Iterator[Example]:
+    path, labels_path = source.path, source.labels
+    reader = _IdxReader(path, defects)
+    if len(reader.shape) not in (3, 4):
+        what = f"An idx file of images has 3 or 4 dimensions, this one has {len(reader.shape)}."
+        raise CorpusError(what, where=path, fix="Give the file of the images.")
+    count, height, width, channels = (*reader.shape, 1)[:4]
+    if channels not in (1, 3):
+        raise CorpusError(f"The images have {channels} channels, not 1 or 3.", where=path, fix="Convert them.")
+    _check_size(height, width, path)
+    labels = None if labels_path is None else _IdxReader(labels_path, defects)
+    if labels is not None and labels.shape != (count,):
+        what = f"The file of labels has the shape {labels.shape}, and there are {count:,} images."
+        raise CorpusError(what, where=labels_path, fix="Give the labels of these images.")
+    for number in range(1, count + 1):
+        label = None if labels is None else str(labels.take(1, number)[0])
+        values = reader.take(height * width * channels, number)
+        pixels = b"".join(values[channel::channels] for channel in range(channels))
+        image = convert_image(Image(channels, height, width, pixels), source)
+        yield Example(Location(path, number), "", label=label, image=image)
+    for file in (reader, *(() if labels is None else (labels,))):
+        file.check_end()
+
+
+def convert_image(image: Image, source: Images) -> Image:
+    """Bring an image to the size and channels of the source."""
+    target_shape = (source.channels or image.channels, *(source.size or (image.height, image.width)))
+    if target_shape == image.shape:
+        return image
+    pillow = import_optional("PIL.Image", "images", "Resizing images")
+    plane = image.height * image.width
+    planes = [image.pixels[start : start + plane] for start in range(0, len(image.pixels), plane)]
+    bands = [pillow.frombytes("L", (image.width, image.height), content) for content in planes]
+    picture = bands[0] if len(bands) == 1 else pillow.merge("RGB", bands)
+    return _resize(picture.convert("L" if target_shape[0] == 1 else "RGB"), target_shape[0], source)
+
+
+class _IdxReader:
+    """Reads an idx file from its start to its end: a header with the shape, then bytes."""
+
+    def __init__(self, path: str, defects: Defects) -> None:
+        self._path, self._chunks, self._buffer = path, read_decompressed(path, defects), b""
+        self.shape: tuple[int, ...] = ()
+        head = self.take(4, 0)
+        if head[:2] != b"\0\0" or head[2] != _IDX_BYTES or not 1 <= head[3] <= 4:
+            what = "This is not an idx file of unsigned bytes: it does not begin with 0, 0, 8 and 1 to 4."
+            raise CorpusError(what, where=path, fix="Give an idx file, such as train-images-idx3-ubyte.gz.")
+        self.shape = struct.unpack(f">{head[3]}I", self.take(4 * head[3], 0))
+
+    def take(self, size: int, number: int) -> bytes:
+        """Return the next bytes; `number` is that of the image, 0 for the header."""
+        try:
+            while len(self._buffer) < size and (chunk := next(self._chunks, b"")):
+                self._buffer += chunk
+        except TruncatedError as error:
+            raise CorpusError(error.what, where=str(Location(self._path, number)), fix=error.fix) from error
+        if len(self._buffer) < size:
+            count = "the header" if number == 0 else f"record {number:,} of {self.shape[0]:,}"
+            raise CorpusError(f"The file ends within {count}.", where=self._path, fix=_INTACT)
+        content, self._buffer = self._buffer[:size], self._buffer[size:]
+        return content
+
+    def check_end(self) -> None:
+        """Raise CorpusError unless the file ends here."""
+        if self._buffer or next(self._chunks, b""):
+            raise CorpusError("The file is longer than its header says.", where=self._path, fix=_INTACT)
+
+
+def _read_parquet(path: str, source: Images, defects: Defects) -> Iterator[Example]:
+    arrow = import_optional("pyarrow", "formats", "Reading Parquet")
+    parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
+    row = 1
+    with open_binary(path) as raw_file:
+        try:
+            with parquet.ParquetFile(raw_file, pre_buffer=False) as file:
+                names = file.schema_arrow.names
+                label_column = source.label_column or ("label" if "label" in names else None)
+                columns = [source.image_column, *([label_column] if label_column else [])]
+                for name in columns:
+                    if names.count(name) != 1:
+                        fix = f"The file has these columns: {', '.join(names)}."
+                        raise CorpusError(f"There is no column '{name}'.", where=path, fix=fix)
+                for batch in file.iter_batches(batch_size=BATCH_ROWS // 16, columns=columns, use_threads=False):
+                    for record in batch.to_pylist():
+                        where, value = Location(path, row), record[source.image_column]
+                        content = value.get("bytes") if isinstance(value, dict) else value
+                        if not isinstance(content, bytes):
+                            what = f"Column '{source.image_column}' holds no encoded image."
+                            raise CorpusError(what, where=str(where), fix="Name a column with the bytes of the images.")
+                        label = (
+                            None if label_column is None else format_label(record[label_column], label_column, where)
+                        )
+                        image = decode_image(content, source, str(where), defects)
+                        yield Example(where, "", label=label, image=image)
+                        row += 1
+        except (arrow.ArrowException, OSError) as error:
+            what = f"The Parquet file is damaged: {error}."
+            raise CorpusError(what, where=str(Location(path, row)), fix=PARQUET_FIX) from error

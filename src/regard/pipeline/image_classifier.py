@@ -1,0 +1,122 @@
+"""Classify images with an encoder."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from typing import overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.config import model as settings_of
+from regard.config.sources import Images
+from regard.data.batches.images import normalise
+from regard.data.example import CorpusError, Image
+from regard.data.readers.images import convert_image, decode_image, read_image_file
+from regard.models.cpu_decoder import eval_mode
+from regard.models.encoder_only import EncoderOnly
+from regard.nn.record import Record
+from regard.pipeline.attention import RecordedAttention
+from regard.pipeline.classifier import Label
+from regard.pipeline.encoding import Pipeline
+
+AnyImage = str | PathLike[str] | Image | NDArray[np.uint8]  # a file, an example's image, or (height, width[, channels])
+BATCH_IMAGES = 128
+
+
+class ImageClassifier(Pipeline):
+    """Classifies images with an encoder.
+
+    classifier = regard.load_image_classifier("my-model")
+    classifier.classify("shoe.png").label
+    """
+
+    kind = "image classification model"
+
+    def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
+        if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Patches):
+            fix = "Read it with regard.store.model_folder.read_model and call the model."
+            raise RegardError(f"This model's task is '{settings.task}': it does not label images.", fix=fix)
+        self.model: EncoderOnly = model
+        self.settings: settings_of.EncoderOnly = settings
+        self.patches = settings.source
+        self.labels = settings.head.labels
+
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, images: str | PathLike[str] | Image | NDArray[np.uint8], report: Callable[[int], None] = ...
+    ) -> Label: ...
+    @overload
+    def classify(self, images: Sequence[AnyImage], report: Callable[[int], None] = ...) -> list[Label]: ...
+
+    def classify(
+        self, images: AnyImage | Sequence[AnyImage], report: Callable[[int], None] = lambda _: None
+    ) -> Label | list[Label]:
+        """Classify one image, or each of several. They are brought to the size and channels of the training images.
+
+        Args:
+            images: Files, or arrays of 8-bit values, (height, width) or (height, width, 3).
+            report: Called with the number of images that were just labelled.
+
+        Returns:
+            The label of one image, or a list with that of each image in their order.
+        """
+        is_single = not isinstance(images, Sequence) or isinstance(images, str)
+        sequence: Sequence[AnyImage] = [images] if is_single else images  # type: ignore[list-item, assignment]
+        results: list[Label] = []
+        for start in range(0, len(sequence), BATCH_IMAGES):
+            batch = sequence[start : start + BATCH_IMAGES]
+            for probabilities in self._predict(np.stack([self._load(image) for image in batch])):
+                best = max(range(len(probabilities)), key=probabilities.__getitem__)
+                by_label = dict(zip(self.labels, probabilities, strict=True))
+                results.append(Label(self.labels[best], probabilities[best], by_label))
+            report(len(batch))
+        return results[0] if is_single else results
+
+    def record(self, image: AnyImage) -> RecordedAttention:
+        """Record the attention of the model while it reads an image; patches are named by row and column."""
+        pixels, record = self._load(image), Record()
+        with torch.inference_mode(), eval_mode(self.model):
+            self.model(torch.from_numpy(normalise(pixels[None], self.patches)).to(self.device), record=record)
+        rows, columns = (side // self.patches.patch for side in pixels.shape[1:])
+        names = tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
+        return RecordedAttention(("class token", *names) if self.patches.class_token else names, (), record)
+
+    def _predict(self, pixels: NDArray[np.uint8]) -> list[list[float]]:
+        source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)  # (B, C, height, width)
+        with torch.inference_mode(), eval_mode(self.model):
+            probabilities: list[list[float]] = self.model(source).float().softmax(dim=-1).tolist()
+        return probabilities
+
+    def _load(self, image: AnyImage) -> NDArray[np.uint8]:
+        """Return the pixels (channels, height, width) of an image in the shape that the model reads."""
+        target = Images(path="image", size=self.patches.size, channels=1 if self.patches.channels == 1 else 3)
+        if isinstance(image, str | PathLike):
+            image = decode_image(read_image_file(fspath(image)), target, fspath(image))
+        elif isinstance(image, np.ndarray):
+            image = _from_array(image)
+        if self.patches.size is not None and image.shape != (self.patches.channels, *self.patches.size):
+            image = convert_image(image, target)
+        pixels = np.frombuffer(image.pixels, np.uint8).reshape(image.shape)
+        if image.height % self.patches.patch or image.width % self.patches.patch:
+            what = f"{image.height} x {image.width} pixels do not divide into patches of {self.patches.patch}."
+            raise CorpusError(what, fix="Resize or pad the image.")
+        return pixels
+
+    def _describe_input(self) -> str:
+        height, width = self.patches.size or ("any", "any")
+        return f"images of {height} x {width} x {self.patches.channels}"
+
+    def _describe(self) -> list[str]:
+        return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]
+
+
+def _from_array(pixels: NDArray[np.uint8]) -> Image:
+    shape = (*pixels.shape, 1)[:3]
+    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or shape[2] not in (1, 3):
+        what = f"An array of shape {pixels.shape} and type {pixels.dtype} is no image."
+        raise RegardError(what, fix="Give 8-bit values, (height, width) or (height, width, 3).")
+    planes = pixels.reshape(shape).transpose(2, 0, 1)
+    return Image(shape[2], shape[0], shape[1], np.ascontiguousarray(planes).tobytes())

@@ -1,0 +1,200 @@
+"""Make a run from labelled images and the user's requests, with a reason for every choice."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.config import codec
+from regard.config.model import AnyModel, EncoderOnly, Patches
+from regard.config.run import AnySource, Augmentation, Data, Images, NoTokenizer, RunTokenizer
+from regard.config.training import Training
+from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
+from regard.train.auto.corpus_stats import CorpusStats
+from regard.train.auto.hyperparameters import Budget, format_count
+from regard.train.auto.recipes import Recipe, TaskKind
+
+MAX_SIDE = 64  # pixels: larger images are scaled down, because the cost grows with the fourth power of the side
+MAX_PATCHES = 64  # of an image, if the patch size is chosen
+SHIFT_SHARE = 14  # images are shifted by up to this part of their smaller side
+LABEL_SMOOTHING, WEIGHT_DECAY = 0.1, 0.05
+IMAGES = (
+    Recipe(100_000, "vit", 0, 0.1, 30, 1e-3, 200, 3200,
+        "a Vision Transformer of this size learns from a few thousand images, if they are shifted and mirrored"),
+    Recipe(inf, "vit", 0, 0.0, 10, 1e-3, 500, 6400,
+        "it is the only preset for images; more of them need fewer epochs and no dropout"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImagePlan(CorpusPlan):
+    """Statistics of labelled images and the user's requests, from which a run is made."""
+
+    @property
+    def task(self) -> TaskKind:
+        """Classification: the labels are the folders of the images."""
+        return "classify"
+
+    @property
+    def size(self) -> int:
+        """The number of images."""
+        return self.stats.examples
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe for this number of images."""
+        check_labelled(self.stats)
+        recipe = next(recipe for recipe in IMAGES if self.size <= recipe.max_size)
+        preset = self.preset or recipe.preset
+        model = codec.preset(preset)
+        if not isinstance(model, EncoderOnly) or not isinstance(model.source, Patches):
+            raise RegardError(f"Preset '{preset}' reads no images.", fix=f"Use {recipe.preset}.")
+        return recipe
+
+    @property
+    def smaller_recipes(self) -> list[Recipe]:
+        """The one preset for images."""
+        return [self.recipe]
+
+    @cached_property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images that the model reads."""
+        patch, shapes = self.patch, self.stats.image_shapes
+        channels = max(channels for channels, _, _ in shapes)
+        requested = self._requested_shape
+        if requested is not None:
+            return requested[0] or channels, *requested[1]
+        if len({shape[1:] for shape in shapes}) == 1:
+            height, width = next(iter(shapes))[1:]
+            if max(height, width) <= MAX_SIDE and not height % patch and not width % patch:
+                return channels, height, width
+            scale = min(1.0, MAX_SIDE / max(height, width))
+            height, width = (max(patch, round(side * scale / patch) * patch) for side in (height, width))
+            return channels, height, width
+        side = min(MAX_SIDE, sorted(min(shape[1:]) for shape in shapes.elements())[self.stats.examples // 2])
+        side = max(patch, side // patch * patch)
+        return channels, side, side
+
+    @property
+    def _requested_shape(self) -> tuple[int | None, tuple[int, int]] | None:
+        """The channels and size that the sources already have; None if they have no size."""
+        sizes = {(source.channels, source.size) for source in self.sources if isinstance(source, Images)}
+        channels, size = next(iter(sizes))
+        return (channels, size) if len(sizes) == 1 and size is not None else None
+
+    @property
+    def patch(self) -> int:
+        """The side of a patch: that of the preset, or larger for large images."""
+        requested = self._requested("model.source.patch")
+        model = codec.preset(self.recipe.preset)
+        assert isinstance(model, EncoderOnly)  # noqa: S101 - `recipe` checked it
+        assert isinstance(model.source, Patches)  # noqa: S101
+        if requested is not None:
+            return requested
+        sides = [min(MAX_SIDE, side) for shape in self.stats.image_shapes for side in shape[1:]]
+        return max(model.source.patch, ceil(max(sides) / MAX_PATCHES**0.5 / 4) * 4)
+
+    @property
+    def n_vectors(self) -> int:
+        """The number of vectors of an image: its patches and the class token."""
+        _, height, width = self.image_shape
+        return (height // self.patch) * (width // self.patch) + 1
+
+    def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
+        """None: the model reads images."""
+        return 0
+
+    def typical_length(self, recipe: Recipe, max_length: int) -> int:  # noqa: ARG002
+        """The vectors of an image."""
+        return self.n_vectors
+
+    def corpus_tokens(self, recipe: Recipe) -> float:  # noqa: ARG002
+        """The vectors of all images."""
+        return float(self.n_vectors * self.stats.examples)
+
+    def validation_tokens(self, recipe: Recipe, full_run: Any) -> float:
+        """Estimate the cost of a validation, in training tokens: a forward pass costs a third of a training step."""
+        share = full_run.run.data.held_out
+        if self.validation_stats is not None:
+            share = self.validation_stats.examples / max(1, self.stats.examples)
+        return float(share) * self.corpus_tokens(recipe) / 3
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:  # noqa: ARG002
+        channels, height, width = self.image_shape
+        shapes = self.stats.image_shapes
+        colour = "grey" if channels == 1 else "coloured"
+        text = f"Images: {height} x {width} pixels, {colour}"
+        if len(shapes) > 1:
+            text += f"; they have {pluralize(len(shapes), 'shape')}, and are scaled and cropped at the centre"
+        elif (channels, height, width) not in shapes:
+            text += "; they are scaled down and cropped at the centre, because many patches cost much time"
+        patch = f"{self.patch} x {self.patch} pixels"
+        reasons.append(f"{text}. Patches of {patch}: {self.n_vectors - 1} vectors and the class token.")
+        return NoTokenizer(), 0
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+        reasons.append(
+            f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
+            if recipe.dropout
+            else "Dropout: none, because a model of this size does not overfit this many images."
+        )
+        channels, height, width = self.image_shape
+        head = {**make_label_head("classify", self.stats), "pool": "first", "hidden": False}
+        changes: dict[str, Any] = {
+            "source.patch": self.patch,
+            "source.channels": channels,
+            "source.size": [height, width],
+            "encoder.position.length": self.n_vectors,
+            "head": head,
+        }
+        changes |= {f"encoder.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
+        return codec.preset(recipe.preset, changes)
+
+    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+        data = super()._choose_data(recipe, model, reasons)
+        _, height, width = self.image_shape
+        shift = max(1, min(height, width) // SHIFT_SHARE)
+        augmentation = Augmentation(shift=shift, flip=True)
+        reasons.append(
+            f"Augmentation: training images are shifted by up to {pluralize(shift, 'pixel')} and every second one is "
+            "mirrored, another way each time; set data.augmentation.flip=false where left and right differ in meaning."
+        )
+        return data.model_copy(
+            update={
+                "max_length": self.n_vectors,
+                "train": self._convert(self.sources),
+                "validation": self._convert(self.validation),
+                "augmentation": augmentation,
+            }
+        )
+
+    def _convert(self, sources: tuple[AnySource, ...]) -> tuple[AnySource, ...]:
+        """Return sources that bring all images to one shape."""
+        channels, height, width = self.image_shape
+        return tuple(source.model_copy(update={"size": (height, width), "channels": channels}) for source in sources)
+
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+        training = super()._choose_training(recipe, budget, reasons)
+        reasons.append(f"Label smoothing: {LABEL_SMOOTHING:g}, a usual choice for images (Szegedy et al. 2016).")
+        optimizer = training.optimizer.model_copy(update={"weight_decay": WEIGHT_DECAY})
+        return training.model_copy(update={"label_smoothing": LABEL_SMOOTHING, "optimizer": optimizer})
+
+    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
+        from regard.models.cost import cost  # imports torch: only when needed
+
+        parameters = cost(model, batch_size=1, source=1).parameters.total()
+        labels = pluralize(len(self.stats.labels), "label")
+        size = f"{pluralize(self.stats.examples, 'image')} with {labels}"
+        return f"{size}: preset {recipe.preset} ({format_count(parameters)} parameters), because {recipe.reason}."
+
+
+def check_labelled(stats: CorpusStats) -> None:
+    """Raise an error unless every image has a label."""
+    labelled = sum(stats.labels.values())
+    if labelled < stats.examples:
+        missing = stats.examples - labelled
+        what = f"{missing:,} of {stats.examples:,} images {'has' if missing == 1 else 'have'} no label."
+        fix = "Put the images into one folder per label; for an idx file give the file of labels beside it."
+        raise RegardError(what, fix=fix)

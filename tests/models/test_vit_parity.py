@@ -1,0 +1,76 @@
+"""A Vision Transformer with the weights of Hugging Face's `ViTModel` computes the same hidden states."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.config.codec import preset
+from regard.models.build import build
+from regard.models.encoder_only import EncoderOnly
+
+transformers = pytest.importorskip("transformers")
+LAYERS, WIDTH = 3, 32
+OUTER = {
+    "embeddings.patch_embeddings.projection": "source.project",
+    "layernorm": "encoder.final_norm",
+}
+INNER = {
+    "attention.q_proj": "attention.query",
+    "attention.k_proj": "attention.key",
+    "attention.v_proj": "attention.value",
+    "attention.o_proj": "attention.output",
+    "layernorm_before": "attention_residual.norm",
+    "layernorm_after": "feedforward_residual.norm",
+    "mlp.fc1": "feedforward.up",
+    "mlp.fc2": "feedforward.down",
+}
+
+
+def convert(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors of `ViTModel` under the names of Regard."""
+    names = dict(OUTER)
+    for index in range(LAYERS):
+        names |= {f"layers.{index}.{theirs}": f"encoder.layers.{index}.{ours}" for theirs, ours in INNER.items()}
+    weights = {
+        f"{ours}.{kind}": state[f"{theirs}.{kind}"] for theirs, ours in names.items() for kind in ("weight", "bias")
+    }
+    weights["source.project.weight"] = weights["source.project.weight"].flatten(1)
+    weights["source.class_token"] = state["embeddings.cls_token"][0, 0]
+    weights["encoder.position.table.weight"] = state["embeddings.position_embeddings"][0]
+    assert len(weights) == len(state)
+    return weights
+
+
+@pytest.mark.parametrize(("channels", "size"), [(1, 28), (3, 16)])
+def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> None:
+    torch.manual_seed(1)
+    config = transformers.ViTConfig(
+        hidden_size=WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        intermediate_size=4 * WIDTH,
+        image_size=size,
+        patch_size=4,
+        num_channels=channels,
+        initializer_range=0.3,  # large weights: differences show
+    )
+    reference = transformers.ViTModel(config, add_pooling_layer=False).eval()
+    changes = {
+        "width": WIDTH,
+        "encoder.layers": LAYERS,
+        "encoder.feedforward.hidden": 4 * WIDTH,
+        "encoder.position.length": (size // 4) ** 2 + 1,
+        "source.channels": channels,
+        "head": {"kind": "none"},
+        "task": "embed",
+    }
+    model = build(preset("vit", changes), seed=1).eval()
+    assert isinstance(model, EncoderOnly)
+    assert {name for name, _ in model.named_parameters()} == set(convert(reference.state_dict()))
+    model.load_state_dict(convert(reference.state_dict()))
+    images = torch.randn(5, channels, size, size)
+    with torch.no_grad():
+        expected = reference(pixel_values=images).last_hidden_state
+        difference = (model(images) - expected).abs().max()
+    assert float(expected.abs().max()) > 1
+    assert float(difference) <= 2e-5

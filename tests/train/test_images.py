@@ -1,0 +1,186 @@
+"""Image classification from end to end: train, resume to the byte, label, evaluate; without a tokenizer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+import regard
+from regard.base.errors import ConfigError, RegardError
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.run import Images, Run
+from regard.data.example import Defects
+from regard.data.readers import read
+from regard.store.model_folder import read_model
+from regard.store.run_folder import RunFolder
+from regard.train.auto.configure import configure
+from regard.train.autotune import seconds_per_update, synthetic_batch
+from regard.train.data import make_loader, prepare_data
+from regard.train.fit import fit, resume
+from tests.commands import run_command
+from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images
+
+
+def make_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+    return make_small_run("images", write_corpus(folder), changes)
+
+
+def write_folders(folder: Path, count: int = 80) -> Path:
+    """Write the images of `write_images` as PNG files in one folder per label."""
+    write_images(folder / "images-idx3-ubyte", count)
+    source = Images(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
+    for example in read(source, Defects()):
+        assert example.image is not None
+        path = folder / "png" / f"class {example.label}" / f"{example.where.line}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Pillow.frombytes("L", (8, 8), example.image.pixels).save(path)
+    return folder / "png"
+
+
+def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9, "bright above and bright below are easy to tell"
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_only"
+    assert model.source.kind == "patches"
+    assert model.source.size == (8, 8)
+    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
+    assert "input: images of 8 x 8 pixels, 1 channel" in (tmp_path / "whole" / "best" / "README.md").read_text()
+    with pytest.raises(RegardError, match="has no tokenizer"):
+        _ = read_model(tmp_path / "whole").tokenizers
+
+
+def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 1})
+    fit(run, tmp_path / "run")
+    resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
+    data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
+    pixels = np.concatenate([data.train.load_tokens(number) for number in range(len(data.train.shards))]) / 255
+    assert resolved.model.source.mean == (pytest.approx(pixels.mean(), abs=1e-6),)  # type: ignore[union-attr]
+    assert data.validation is not None
+    whole = np.concatenate([pixels, data.validation.load_tokens(0) / 255])
+    assert abs(whole.mean() - pixels.mean()) > 1e-6, "held-out images do not count"
+
+
+def test_validation_images_are_not_changed(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    plain, changed = (
+        next(make_loader(run, data.train, None, augmentation).iter_epoch(0))
+        for augmentation in (None, run.data.augmentation)
+    )
+    assert plain.samples.equal(changed.samples)
+    assert plain.source is not None
+    assert changed.source is not None
+    assert not plain.source.equal(changed.source)
+
+
+def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
+    images, out = write_folders(tmp_path), tmp_path / "run"
+    sizes = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
+    small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
+    result = run_command("train", "--images", str(images), "--out", str(out), "--updates", "30", *small)
+    assert result.code == 0, result.errors
+    assert "80 images with 2 labels: preset vit" in result.output
+    assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
+    assert f"regard label {out}" in result.output
+    files = sorted(map(str, images.rglob("*.png")))
+    result = run_command("label", str(out), files[0], files[-1], "--json")
+    records = [json.loads(line) for line in result.output.splitlines()]
+    assert [record["source"] for record in records] == [files[0], files[-1]]
+    assert set(records[0]["probabilities"]) == {"class 0", "class 1"}
+    result = run_command("evaluate", str(out), "--images", str(images), "--json", "--output", str(tmp_path / "labels"))
+    evaluation = json.loads(result.output)
+    classifier = regard.load_image_classifier(out)
+    predicted = [label.label for label in classifier.classify(files)]
+    assert (tmp_path / "labels").read_text().splitlines() == predicted
+    right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
+    assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 80)
+    assert repr(classifier).startswith("ImageClassifier(encoder_only, ")
+    with Pillow.open(files[0]) as picture:
+        assert classifier.classify(np.asarray(picture)).label == predicted[0]
+    recorded = classifier.record(files[0])
+    assert list(recorded.source_tokens) == ["class token", "0,0", "0,1", "1,0", "1,1"]
+    assert tuple(recorded["encoder.0.self"].shape) == (2, 5, 5)
+    assert run_command("label", str(out), str(tmp_path / "none.png")).code == 1
+    result = run_command("translate", str(out), "text")
+    assert "image classification model" in result.errors
+
+
+def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    rng = np.random.default_rng(1)
+    for number in range(60):
+        path = folder / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Pillow.fromarray(rng.integers(0, 255, (100 + number, 120, 3), np.uint8)).save(path)
+    auto_run = configure(Images(path=str(folder)))
+    run = auto_run.run
+    assert run.data.train[0] == Images(path=str(folder), size=(64, 64), channels=3)
+    assert run.model.source.kind == "patches"  # type: ignore[union-attr]
+    assert run.model.source.patch == 8  # type: ignore[union-attr]
+    assert run.data.max_length == auto_run.typical_length == 65
+    assert any(
+        reason.startswith("Images: 64 x 64 pixels, coloured; they have 60 shapes") for reason in auto_run.reasons
+    )
+    assert seconds_per_update(run, 65, should_tune=False) > 0, "a synthetic batch has images"
+    assert synthetic_batch(run, 3, 65).source.shape == (3, 3, 64, 64)  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match="Preset 'tiny' reads no images"):
+        configure(Images(path=str(folder)), preset="tiny")
+    (folder / "a" / "0.png").rename(folder / "0.png")
+    with pytest.raises(RegardError, match="1 of 60 images has no label"):
+        configure(Images(path=str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads images"),
+        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines'"),
+        ({"model.source.size": [9, 8]}, "does not divide into patches"),
+        ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
+        ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
+        ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
+    ],
+)
+def test_settings_that_do_not_fit_images_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_run(tmp_path, changes)
+
+
+def test_text_settings_refuse_image_settings(tmp_path: Path) -> None:
+    files = write_corpus(tmp_path)
+    with pytest.raises(ConfigError, match="the model reads no images"):
+        make_small_run("fill", files, {"data.augmentation": {"shift": 1}})
+    with pytest.raises(ConfigError, match="the model reads tokens"):
+        make_small_run("fill", files, {"tokenizer": {"kind": "none"}})
+
+
+def test_prepared_images_train_the_same_model(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 6})
+    fit(run, tmp_path / "whole")
+    RUN_FILES.save(run, tmp_path / "run.toml")
+    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
+    assert result.code == 0, result.errors
+    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
+    fit(prepared, tmp_path / "prepared")
+    names = ("whole", "prepared")
+    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in names]
+    assert weights[0] == weights[1]
+    lines = RUN_FILES.change(make_small_run("fill", write_corpus(tmp_path)), {})
+    RUN_FILES.save(lines, tmp_path / "lines.toml")
+    assert "--tokenizer is missing" in run_command("prepare", str(tmp_path / "lines.toml"), str(tmp_path / "x")).errors
+
+
+def test_leaked_images_are_found(tmp_path: Path) -> None:
+    images = write_folders(tmp_path)
+    result = run_command("train", "--images", str(images), "--validation", str(images), "--out", str(tmp_path / "run"))
+    assert result.code == 1
+    assert "Leakage: 80 of the 80 validation images are also in the training data" in " ".join(result.errors.split())
