@@ -1,14 +1,19 @@
 """The models that the parts compare, all from presets, in the size that a part asks for."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from regard.config.codec import preset
 from regard.config.model import AnyModel
 
-DROPOUT = {f"{stack}.dropout": {} for stack in ("encoder", "decoder")}
+Changes = Mapping[str, Any]  # of settings, by dotted key
+NO_CHANGES: Changes = {}
+DROPOUT: dict[str, Any] = {f"{stack}.dropout": {} for stack in ("encoder", "decoder")}
 
 
-def recurrent_translator(width: int, score: str | None = "additive", cell: str = "gru", **changes: Any) -> AnyModel:
+def recurrent_translator(
+    width: int, score: str | None = "additive", cell: str = "gru", changes: Changes = NO_CHANGES
+) -> AnyModel:
     """Return a recurrent translator: Bahdanau's with attention, without a score one with a fixed vector."""
     settings: dict[str, Any] = {"width": width, "encoder.cell": cell, "decoder.cell": cell, **DROPOUT}
     if score is None:
@@ -16,10 +21,10 @@ def recurrent_translator(width: int, score: str | None = "additive", cell: str =
     else:
         hidden = {"hidden": width} if score in ("additive", "concat") else {}
         settings["decoder.cross"] = {"kind": "bahdanau", "score": {"kind": score, **hidden}}
-    return preset("rnnsearch", settings | changes)
+    return preset("rnnsearch", {**settings, **changes})
 
 
-def transformer_translator(width: int, layers: int = 2, **changes: Any) -> AnyModel:
+def transformer_translator(width: int, layers: int = 2, changes: Changes = NO_CHANGES) -> AnyModel:
     """Return a Transformer with pre-norm."""
     stacks: dict[str, Any] = {
         f"{stack}.{key}": value

@@ -1,7 +1,7 @@
 """What a part of the comparison found: text, a table and a chart, written into RESULTS.md and an SVG."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite, log10
@@ -19,7 +19,7 @@ class Chart:
     x_label: str
     y_label: str
     x: Sequence[float]
-    lines: dict[str, Sequence[float]]
+    lines: Mapping[str, Sequence[float]]
     log_x: bool = False
     log_y: bool = False
 

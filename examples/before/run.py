@@ -24,6 +24,10 @@ PARTS = {
     "length": "copies of 2 to 20 symbols, with and without attention",
     "gradients": "how far back the gradient of a loss reaches",
     "speed": "seconds of a training step and of a decoding step, by length",
+    "scores": "five attention scores of a recurrent translator",
+    "data": "quality by the size of the corpus",
+    "positions": "position encodings that the lectures reject, and longer texts than in training",
+    "ablations": "a Transformer without residual connections, and without norms",
 }
 """A part of this name is the module of the same name; a new part is a module and a line here."""
 
