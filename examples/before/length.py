@@ -52,7 +52,7 @@ def run(options: Options) -> Report:
         for name, (trained, _) in results.items()
     )
     return Report(
-        "Length: a vector holds so many symbols",
+        "Length: copies with one vector and with attention",
         f"A GRU encoder-decoder learns to copy {lengths[0]} to {lengths[-1]} of 20 symbols. One model gives its "
         f"decoder the encoder's last state, the other lets it attend to all states ({costs}). The table is the share "
         "of new texts that greedy search copies exactly.",

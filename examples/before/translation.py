@@ -7,6 +7,7 @@ from examples.before.models import recurrent_translator
 from examples.before.options import Options
 from examples.before.report import Chart, Report
 from examples.before.training import Trained, Training, train_translator
+
 from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
 
@@ -43,7 +44,7 @@ def run(options: Options) -> Report:
     return Report(
         "Translation: with and without attention",
         f"GRU encoder-decoders on Multi30k en-de, {updates:,} updates of 2,048 tokens each; BLEU of test2016, beam 4, "
-        f"in all and by the words of the source. Attention against the fixed vector: {difference}{comparison.high:+.1f} "
+        f"in all and by the words of the source. Attention against a fixed vector: {difference}{comparison.high:+.1f} "
         f"(paired bootstrap, p = {comparison.p:.3f}).",
         ["model", "parameters", "updates", "CPU-minutes", "BLEU", *(f"{low} to {high}" for low, high in BUCKETS)],
         rows,
