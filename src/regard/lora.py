@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from regard.base.errors import RegardError
 from regard.config.tuning import Lora
+from regard.models.heads import LMHead
 
 A, B = "lora_a", "lora_b"
 
@@ -46,6 +47,8 @@ class LoraLinear(nn.Linear):
 def add_adapters(model: nn.Module, settings: Lora, seed: int | None = None) -> list[str]:
     """Put a `LoraLinear` in the place of every Linear whose name matches; return their names.
 
+    The output matrix of a language model gets none: its head reads the weight, which may be that of an embedding.
+
     Args:
         model: The model; only its adapters and what the caller leaves trainable will be trained.
         settings: Rank, scale, dropout and name patterns.
@@ -55,7 +58,12 @@ def add_adapters(model: nn.Module, settings: Lora, seed: int | None = None) -> l
     Raises:
         RegardError: If a pattern matches no Linear.
     """
-    linears = {name: module for name, module in model.named_modules() if type(module) is nn.Linear}
+    outputs = {id(module.projection) for module in model.modules() if isinstance(module, LMHead)}  # read, not called
+    linears = {
+        name: module
+        for name, module in model.named_modules()
+        if type(module) is nn.Linear and id(module) not in outputs
+    }
     for pattern in settings.modules:
         if not any(fnmatchcase(name, pattern) for name in linears):
             fix = f"The Linears are named like: {', '.join(list(linears)[:3])}, ..."

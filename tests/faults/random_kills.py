@@ -1,9 +1,13 @@
-"""R2: SIGKILL at random phases, ten per run: the run ends with byte-identical files, also if it stops early."""
+"""R2: SIGKILL at random phases, ten per run: the run ends with byte-identical files.
+
+Some of the runs stop early; some tune another model, all of its parameters or adapters.
+"""
 
 import os
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from regard.config.run import Run
 from regard.train.fit import fit, resume
@@ -16,14 +20,25 @@ from tests.train.runs import PATIENCE, read_metrics
 EARLY_STOPPING = PATIENCE | {"validation.every": 2, "validation.patience": 3}  # stops at update 8 of 12
 
 
+TUNING: dict[str, Any] = {"tuning": {"parent": ""}, "tokenizer": {"kind": "parent"}}
+LORA: dict[str, Any] = TUNING | {"tuning": {"parent": "", "lora": {"rank": 2, "dropout": 0.1}}}
+KILLS: tuple[tuple[dict[str, Any], int, int], ...] = (
+    ({}, 150, 4),
+    (EARLY_STOPPING, 50, 2),
+    (TUNING, 40, 1),
+    (LORA, 40, 1),
+)
+
+
 def prove(quick: bool = False) -> Verdict:
-    """200 kills, 50 of them of a run that stops early, at least 40 during a save; or, quick, 6, 2 and 1."""
+    """280 kills, at least 40 of them during a save; or, quick, 8 and 1."""
     verdict = Verdict("R2", "kills at random changed weights, optimizer or metrics")
-    kills, early_kills, saving = (4, 2, 1) if quick else (150, 50, 40)
     hits: Counter[str] = Counter()
-    for total, changes in ((kills, {}), (kills + early_kills, EARLY_STOPPING)):
+    total, saving = 0, 1 if quick else 40
+    for changes, all_kills, few_kills in KILLS:
+        total += few_kills if quick else all_kills
         with make_scratch_folder() as folder:
-            lives = Lives(make_smallest_run(folder, **changes), folder, work)
+            lives = Lives(_make_run(folder, changes), folder, work)
             lives.weights |= {"save": 4, "between": 1}
 
             def kill(child: int, phases: Phases = lives.phases) -> tuple[str, list[str]] | None:
@@ -36,10 +51,20 @@ def prove(quick: bool = False) -> Verdict:
 
             lives.hurt(verdict, total, kill)
             last_update = max(line["update"] for line in read_metrics(folder / "undisturbed"))
-            verdict.require("no run stopped early", (last_update < lives.run.train.updates) == bool(changes))
+            verdict.require(
+                "no run stopped early", (last_update < lives.run.train.updates) == (changes is EARLY_STOPPING)
+            )
     verdict.require(f"only {hits['save']} kills hit a save", hits["save"] >= saving)
     verdict.notes.append(", ".join(f"{count} in {phase}" for phase, count in hits.most_common()))
     return verdict
+
+
+def _make_run(folder: Path, changes: dict[str, Any]) -> Run:
+    """Return a run with these changes; one that tunes a model gets a parent."""
+    if "tuning" in changes:
+        fit(make_smallest_run(folder), folder / "parent")
+        changes = {**changes, "tuning": changes["tuning"] | {"parent": str(folder / "parent")}}
+    return make_smallest_run(folder, **changes)
 
 
 def work(run: Run, folder: Path) -> int:

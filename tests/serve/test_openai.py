@@ -11,6 +11,12 @@ import pytest
 from regard.decode.filters import Filters
 from regard.pipeline.load import load_embedder, load_generator
 from regard.pipeline.search import Beam, Sampling
+from regard.serve.metrics import Metrics
+from regard.serve.model import ServedModel
+from regard.serve.settings import ServeSettings
+from regard.store.model_folder import read_model, write_model
+from regard.store.weights import get_weights
+from regard.text.chat_template import ChatTemplate
 from tests.serve.conftest import TEMPLATE, RunningServer
 
 GREEDY = Filters(temperature=0)
@@ -96,11 +102,18 @@ def test_stop_strings_end_texts_and_streams(client: openai.OpenAI, folders: dict
     assert "".join(chunk.choices[0].text for chunk in stream) == cut
 
 
-def test_chat_renders_the_template_of_the_model(client: openai.OpenAI, folders: dict[str, Path]) -> None:
-    from regard.serve.chat import render_template
+def test_a_model_folder_brings_its_chat_template(folders: dict[str, Path], tmp_path: Path) -> None:
+    stored = read_model(folders["writer"])
+    files, weights = {"chat_template.jinja": b"Q: {{ messages[0].content }} A:"}, get_weights(stored.model)
+    write_model(tmp_path / "writer", stored.settings, stored.tokenizers, weights, "# Writer\n", files=files)
+    settings = ServeSettings(models={"writer": tmp_path / "writer"})
+    served = ServedModel("writer", tmp_path / "writer", settings, Metrics())
+    assert served.chat_template.render([{"role": "user", "content": "Hello"}]) == "Q: Hello A:"
 
+
+def test_chat_renders_the_template_of_the_model(client: openai.OpenAI, folders: dict[str, Path]) -> None:
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
-    prompt = render_template(TEMPLATE, messages)
+    prompt = ChatTemplate(TEMPLATE).render(messages)
     assert prompt == "system: Be kind.\nuser: Hello\nassistant:"
     answer = client.chat.completions.create(model="writer", messages=messages, max_tokens=6, temperature=0)  # type: ignore[arg-type]
     expected = load_generator(folders["writer"]).generate(prompt, 6, Sampling(filters=GREEDY)).text

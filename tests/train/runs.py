@@ -106,6 +106,7 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
 
 # A translation run that stops early: BLEU stays 0, so that no validation after the first improves it.
 PATIENCE = {"validation.metric": "bleu", "validation.every": 4, "validation.sentences": 2, "validation.patience": 3}
+PUBLISHED = ("best", "average", "adapter")  # folders that a run writes for others to read
 EARLY_STOP = 16  # the update at which it stops: one validation that is best, and three that are not
 
 
@@ -115,7 +116,7 @@ def compute_fingerprints(folder: Path) -> dict[str, str]:
     named: Sequence[tuple[str, Path]] = [
         ("metrics", folder / "metrics.jsonl"),
         *((f"checkpoint/{path.name}", path) for path in newest.iterdir()),
-        *((f"{name}/{path.name}", path) for name in ("best", "average") for path in (folder / name).glob("*")),
+        *((f"{name}/{path.name}", path) for name in PUBLISHED for path in (folder / name).glob("*")),
     ]
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named} | {"newest": newest.name}
 

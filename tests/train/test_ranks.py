@@ -54,6 +54,7 @@ def test_all_ranks_go_back_when_the_loss_of_one_spikes(rank_folder: Path) -> Non
 
 @pytest.mark.usefixtures("rank_results")
 def test_adapters_are_trained_on_several_ranks_as_on_one(rank_folder: Path) -> None:
+    """The run on several ranks was paused and resumed."""
     ours, one = (read_adapter(rank_folder / name).tensors for name in ("tuned", "tuned-one"))
     assert max(float((ours[name] - one[name]).abs().max()) for name in one) <= LIMITS["float32"]
     assert max(float(tensor.abs().max()) for name, tensor in one.items() if name.endswith("lora_b")) > 1e-3

@@ -13,7 +13,11 @@ from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
+from regard.data.shards.prepare import open_corpus
+from regard.exchange.export import export_model
+from regard.exchange.imported import import_model
 from regard.store.adapter_folder import load_adapters, read_adapter
+from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
 from regard.store.weights import get_weights, load_tensors
 from regard.train.events import Event, Validated
@@ -226,6 +230,60 @@ def test_pairs_teach_a_language_model_to_answer(parents: dict[str, Path], tmp_pa
     assert translate_sentence(sample.source) == sample.reference  # a whole prompt and its response
 
 
+def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tmp_path: Path) -> None:
+    files = write_corpus(tmp_path / "corpus")
+    template = "{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %} [answer]"
+    (tmp_path / "chat.jinja").write_text(template, encoding="utf-8")
+    options: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"], "updates": 2, "force": True}
+    regard.tune(parents["continue"], **options, out=tmp_path / "first", chat_template=tmp_path / "chat.jinja")
+    regard.tune(tmp_path / "first", **options, out=tmp_path / "second")  # with the template of its parent
+    for name in ("first", "second"):
+        assert (tmp_path / name / "best" / "chat_template.jinja").read_text() == template
+        example = read_examples(tmp_path / name / "validation.jsonl")[0]
+        prompt = example.source.removeprefix("[user] ").removesuffix(" [answer]")
+        assert example.source == f"[user] {prompt} [answer]"
+        assert example.target == translate_sentence(prompt)
+    shards = open_corpus(tmp_path / "second" / "shards" / "train")
+    tokens = shards.load_tokens(0)[: int(shards.shards[0].lengths[0, 0])]
+    assert read_model(tmp_path / "first").tokenizers.source.decode(tokens.tolist()).startswith("[user] ")
+    export_model(tmp_path / "second", "huggingface", tmp_path / "theirs")
+    assert (tmp_path / "theirs" / "chat_template.jinja").read_text() == template
+    import_model(tmp_path / "theirs", tmp_path / "back")
+    assert (tmp_path / "back" / "chat_template.jinja").read_text() == template
+
+
+@pytest.mark.parametrize("task", ["translate", "continue", "fill"])
+def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Path], tmp_path: Path, task: str) -> None:
+    (tmp_path / "new.txt").write_text("<zebra>\nthe quick fox\n", encoding="utf-8")
+    files, parent = write_corpus(tmp_path / "corpus"), read_model(parents[task])
+    texts: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"]}
+    texts = texts if task == "translate" else {"text": files["book.txt"]}
+    still = {"train.schedule": {"kind": "constant", "peak": 1e-12}, "validation.every": 2}
+    regard.tune(
+        parents[task],
+        **texts,
+        out=tmp_path / "run",
+        add_tokens=tmp_path / "new.txt",
+        updates=2,
+        force=True,
+        settings=still,
+    )
+    stored = read_model(tmp_path / "run")
+    tokenizer, before = stored.tokenizers.source, parent.tokenizers.source
+    assert tokenizer.size == before.size + 2
+    assert tokenizer.encode_ids(["<zebra> the quick fox"])[0][0] == before.size
+    assert tokenizer.decode(tokenizer.encode_ids(["a <zebra> ran"])[0]) == "a <zebra> ran"
+    subwords = before.encode_ids(["<zebra>", "the quick fox"])
+    weights, old = get_weights(stored.model), get_weights(parent.model)
+    grown = [name for name in weights if weights[name].shape != old[name].shape]
+    assert len(grown) == {"translate": 1, "continue": 2, "fill": 2}[task]  # tied; two matrices; tied and its bias
+    for name in grown:
+        expected = torch.stack([old[name][ids].mean(dim=0) for ids in subwords])
+        torch.testing.assert_close(weights[name][-2:], expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(weights[name][:-2], old[name], rtol=0, atol=1e-5)
+    assert "- new tokens: 2 (<zebra>, the quick fox)" in (tmp_path / "run" / "best" / "README.md").read_text()
+
+
 def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     with pytest.raises(RegardError, match="learns from pairs of texts"):
@@ -237,6 +295,7 @@ def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_
     [
         ({"fresh_layers": True}, {}, "no layers are chosen"),
         ({"lora": {}, "layers": 1}, {}, "all frozen"),
+        ({"lora": {}, "add_tokens": ["<a>"]}, {}, "would learn nothing"),
         ({"lora": {}}, {"train.optimizer": {"kind": "muon"}}, "singular values"),
         ({"lora": {}}, {"parallel.tensor": 2}, "not split among ranks"),
         ({}, {"tokenizer": {"kind": "byte"}}, "belong to the parent's tokens"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer  # noqa: TID251
 
-from regard.cli.options import option, takes_options
+from regard.cli.options import file_option, option, takes_options
 from regard.cli.train import run_training
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 
@@ -13,6 +13,7 @@ regard tune my-model --source law.en --target law.de --out law-model
 regard tune my-model law.tsv --out law-model --lora 8
 regard tune my-encoder reviews.tsv --out sentiment --layers 2
 """
+CORPUS_PANEL = "Corpus"
 PANEL = "What is trained (default: all parameters)"
 LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept")  # `regard train` has them
 TUNE_PARAMETERS = {
@@ -22,8 +23,10 @@ TUNE_PARAMETERS = {
     "layers": option("Train the last N layers of each stack only.", metavar="N"),
     "fresh_layers": option("With --layers: initialise these layers anew.", "--fresh-layers"),
     "freeze_embeddings": option("Keep the embeddings as they are.", "--freeze-embeddings"),
+    "add_tokens": file_option("Texts that become tokens of their own, one per line."),
+    "chat_template": file_option("Jinja file of the words around prompts. Default: MODEL's.", panel=CORPUS_PANEL),
 }
-for _name in ("lora", "layers", "fresh_layers", "freeze_embeddings"):
+for _name in ("lora", "layers", "fresh_layers", "freeze_embeddings", "add_tokens"):
     TUNE_PARAMETERS[_name].rich_help_panel = PANEL
 
 

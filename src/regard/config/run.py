@@ -392,6 +392,9 @@ class Run(Consistent):
         if not is_kept and not self.reads_images:
             what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
+        if self.tuning.chat_template and self.model.family != "decoder_only":
+            what = f"is set, but a model of the family {self.model.family} has no prompts."
+            yield Fault("tuning.chat_template", what, "Remove it.")
         if self.tuning.lora is not None and self.train.optimizer.kind == "muon":
             what = "is 'muon', which makes the singular values of a matrix equal; the factors of LoRA are no such maps."
             yield Fault("train.optimizer.kind", what, "Use adamw.")

@@ -15,6 +15,8 @@ from regard.base.errors import Fault
 from regard.config.model import Consistent
 from regard.config.parts import Frozen, Positive, Rate, Size
 
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+
 
 class Lora(Frozen):
     """Low-rank adapters (Hu et al. 2021): W x + scale B A x, where A and B are trained and W stays as it is."""
@@ -54,6 +56,14 @@ class Tuning(Consistent):
     """Learning rate of a layer relative to the layer above it: below 1, low layers change less (Howard and Ruder
     2018)."""
     lora: Lora | None = None
+    add_tokens: Texts = ()
+    """Texts that become tokens of their own, unless the parent's tokenizer has them: an occurrence in a text is then
+    always one token. Their rows of the embeddings and of the output matrix start from the mean of the subwords that
+    they consisted of."""
+
+    chat_template: str = ""
+    """Jinja text that puts the words of a conversation around the prompts of a language model; empty: prompts are used
+    as they are written. The model folder keeps it for the server. By default that of the parent."""
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
@@ -64,6 +74,9 @@ class Tuning(Consistent):
                 if getattr(self, name):
                     what = "is set, but with LoRA the parent's weights are all frozen."
                     yield Fault(name, what, "Remove it; lora.modules chooses the layers that get adapters.")
+        if self.add_tokens and (self.lora is not None or self.layers is not None or self.freeze_embeddings):
+            what = "is set, but the embeddings are frozen: the new tokens would learn nothing."
+            yield Fault("add_tokens", what, "Train all parameters, then tune that model further.")
 
 
 class AdapterFile(Frozen):

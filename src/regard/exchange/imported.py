@@ -14,6 +14,7 @@ from regard.config.model import AnyModel
 from regard.exchange.origin import ORIGIN_FILE, Origin
 from regard.pipeline.embedder import EMBEDDING_FILE
 from regard.store.model_folder import write_model
+from regard.text.chat_template import CHAT_TEMPLATE_FILE
 from regard.text.tokenizer_pair import TokenizerPair
 
 GGUF_SUFFIX = ".gguf"
@@ -30,6 +31,7 @@ class ImportedModel:
     card: str
     embedding: Mapping[str, Any] | None = None
     """How to pool hidden states (`regard.pipeline.embedder`), if the files say so."""
+    chat_template: str | None = None
 
 
 def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> ImportedModel:
@@ -54,6 +56,8 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     files = {ORIGIN_FILE: model.origin.to_bytes()}
     if model.embedding is not None:
         files[EMBEDDING_FILE] = (json.dumps({"format": 1, **model.embedding}) + "\n").encode()
+    if model.chat_template is not None:
+        files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
     card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
     write_model(folder, model.settings, model.tokenizers, model.weights, card, replace=replace, files=files)
     return model

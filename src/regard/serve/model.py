@@ -22,11 +22,11 @@ from regard.pipeline.search import Sampling, Search
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment
 from regard.serve.batcher import Batcher, BatchStats
-from regard.serve.chat import read_template
 from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeSettings
 from regard.store.calibration import read_temperature
 from regard.store.model_folder import find_model
+from regard.text.chat_template import ChatTemplate, find_chat_template, read_chat_template
 from regard.text.sentences import split_sentences
 
 Required = TypeVar("Required", Translator, TextGenerator, Embedder)
@@ -106,7 +106,8 @@ class ServedModel:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
         self._loaded = load_model(folder, settings.engine)
         template = settings.chat_templates.get(name)
-        self.chat_template = None if template is None else read_template(template)
+        text = find_chat_template(find_model(folder)) if template is None else read_chat_template(template)
+        self._chat_template = None if text is None else ChatTemplate(text)
         queue = settings.queue
         self.batcher: Batcher[TextRequest, GeneratedText] = Batcher(
             self._run,
@@ -167,6 +168,14 @@ class ServedModel:
     def embedder(self) -> Embedder:
         """The pipeline of an encoder; `RegardError` if the model has another task."""
         return self._require(Embedder)
+
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """The template of conversations; `RegardError` if the model has none."""
+        if self._chat_template is None:
+            fix = "Use /v1/completions, or start the server with a template for this model."
+            raise RegardError(f"The model '{self.name}' has no chat template.", fix=fix)
+        return self._chat_template
 
     def _require(self, pipeline_class: type[Required]) -> Required:
         if not isinstance(self.pipeline, pipeline_class):

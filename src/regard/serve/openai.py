@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from regard.decode.filters import Filters
 from regard.pipeline.results import GeneratedText
 from regard.pipeline.search import Beam, Sampling, Search, TextStream
-from regard.serve.chat import render_chat
 from regard.serve.model import Options, ServedModel, TextRequest, describe
 from regard.serve.schemas import ChatRequest, CompletionRequest, EmbeddingRequest
 from regard.serve.state import ServerState, answer_errors, check
@@ -48,7 +47,7 @@ def make_router(state: ServerState) -> APIRouter:
     async def chat(body: ChatRequest) -> Response:
         served = state.find(body.model)
         messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
-        prompt = check(lambda: render_chat(served, messages))
+        prompt = check(lambda: served.chat_template.render(messages))
         max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
         return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
 

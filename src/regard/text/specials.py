@@ -91,12 +91,19 @@ def special_token_texts(specials: Specials) -> list[str]:
     return list(dict.fromkeys(tokens))
 
 
+def make_added_token(text: str, token: int, *, is_special: bool = False) -> dict[str, Any]:
+    """Return an entry of `added_tokens`; tokens that are not special are found in texts."""
+    return {"id": token, "content": text, "single_word": False, "lstrip": False, "rstrip": False} | {
+        "normalized": False,
+        "special": is_special,
+    }
+
+
 def to_document_parts(specials: Specials, ids: dict[str, int]) -> dict[str, Any]:
     """Return the two parts of `tokenizer.json` that hold special tokens, given the id of each text."""
     extra = set(specials.extra)
     added_tokens = [
-        {"id": ids[text], "content": text, "single_word": False, "lstrip": False, "rstrip": False}
-        | {"normalized": False, "special": text not in extra}
+        make_added_token(text, ids[text], is_special=text not in extra)
         for text in sorted(special_token_texts(specials), key=ids.__getitem__)
     ]
     roles = {name: {"id": name, "ids": [ids[text]], "tokens": [text]} for name, text in texts_by_role(specials).items()}

@@ -89,6 +89,26 @@ class Tokenizer:
         """The sha256 of the file's bytes."""
         return hashlib.sha256(self.content).hexdigest()
 
+    def add_tokens(self, texts: Sequence[str]) -> "Tokenizer":
+        """Return a tokenizer with these texts as further extra tokens: an occurrence in a text is always one token.
+
+        Texts that are one token already are left out.
+
+        Raises:
+            RegardError: A text is too short, or is a special token.
+        """
+        vocabulary, control = set(self.vocabulary), {self.vocabulary[token] for token in self.specials.control}
+        for text in texts:
+            if len(text) < 2 or text in control:
+                what = f"'{text}' is a special token." if text in control else f"The token '{text}' is too short."
+                raise RegardError(what, fix="Give the new token another name, of two characters or more.")
+        new = [text for text in dict.fromkeys(texts) if text not in vocabulary]
+        if not new:
+            return self
+        added = [specials.make_added_token(text, self.size + number) for number, text in enumerate(new)]
+        document = {**self._document, "added_tokens": [*self._document["added_tokens"], *added]}
+        return Tokenizer(to_json(document), where=self._where)
+
     def encode(self, text: str) -> Encoding:
         """Encode a text with offsets and word ids; adds no special tokens."""
         encoding = self.encode_with_offsets([text])[0]

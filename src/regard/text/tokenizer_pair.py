@@ -1,5 +1,6 @@
 """The tokenizers of a model: one for both sides (`tokenizer.json`), or `source.json` and `target.json`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,11 @@ class TokenizerPair:
     def fingerprint(self) -> str:
         """Hash of both tokenizers."""
         return self.source.fingerprint if self.is_joint else f"{self.source.fingerprint}+{self.target.fingerprint}"
+
+    def add_tokens(self, texts: Sequence[str]) -> "TokenizerPair":
+        """Return tokenizers with these texts as further tokens (`Tokenizer.add_tokens`)."""
+        source = self.source.add_tokens(texts)
+        return TokenizerPair(source, source if self.is_joint else self.target.add_tokens(texts))
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizerPair":

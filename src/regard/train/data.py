@@ -22,6 +22,7 @@ from regard.base.files import create_folder, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.model import Patches
 from regard.config.run import AnyTokenizer, Augmentation, NoTokenizer, ParentTokenizer, Run
+from regard.config.tuning import Tuning
 from regard.data.batches.images import ClassifyImages, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
@@ -40,7 +41,7 @@ from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.distill import Distilled, distill
 from regard.train.events import Listener, Message, Stage
-from regard.train.parts import PartExamples, TrainingCorpus, original_training_part
+from regard.train.parts import PartExamples, TrainingCorpus, original_training_part, render_prompts
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
 MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
@@ -133,12 +134,17 @@ def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit
     assert not isinstance(settings, NoTokenizer)  # noqa: S101 - the settings refuse it
     if isinstance(settings, ParentTokenizer):
         assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
-        tokenizers = TokenizerPair.load(find_model(Path(run.tuning.parent)))
+        tokenizers = load_parent_tokenizers(run.tuning)
     else:
         tokenizers = _learn_tokenizers(run, settings, training, emit)
     with create_folder(folder.tokenizer) as path:
         tokenizers.save(path)
     return tokenizers
+
+
+def load_parent_tokenizers(tuning: Tuning) -> TokenizerPair:
+    """Load the tokenizers of the parent, with the tokens that the run adds."""
+    return TokenizerPair.load(find_model(Path(tuning.parent))).add_tokens(tuning.add_tokens)
 
 
 def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus, emit: Listener) -> TokenizerPair:
@@ -196,10 +202,12 @@ def _make_shards(
 ) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
-    _write_parts(training.corpus, training.examples(defects), names, examples, tokenizers, folder, defects, emit)
+    parts = render_prompts(run, training.examples(defects))
+    _write_parts(training.corpus, parts, names, examples, tokenizers, folder, defects, emit)
     if run.data.validation:
         corpus, defects = Corpus(run.data.validation), Defects()
-        parts = (("validation", index, example) for index, example in corpus.examples(defects))
+        validation = (("validation", index, example) for index, example in corpus.examples(defects))
+        parts = render_prompts(run, validation)
         _write_parts(corpus, parts, ["validation"], examples, tokenizers, folder, defects, emit)
         names = [*names, "validation"]
     weights = {"validation": training.validation_weights} if "validation" in training.names else {}
@@ -348,7 +356,7 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
     if tokenizers is None:
         return RunData(None, train, validation, ())
     if run.tuning is not None and not folder.checkpoints.is_dir():
-        parent = TokenizerPair.load(find_model(Path(run.tuning.parent)))
+        parent = load_parent_tokenizers(run.tuning)
         if parent.fingerprint != tokenizers.fingerprint:
             fix = f"Prepare the corpus with the tokenizers of {run.tuning.parent}."
             what = "The corpus was prepared with other tokenizers than those of the parent."

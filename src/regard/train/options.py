@@ -10,6 +10,7 @@ from regard.base.files import is_leftover
 from regard.config import codec
 from regard.config.run import AnySource, Documents, Run
 from regard.config.toml_file import parse_settings
+from regard.text.chat_template import read_chat_template
 
 ACCEPT_VALUES = ("data", "config")
 DEPLOY = {  # by name: the settings without which a model cannot be exported there
@@ -61,6 +62,8 @@ class TrainOptions:
     layers: int | None = None  # the last ones of each stack
     fresh_layers: bool = False
     freeze_embeddings: bool = False
+    add_tokens: Path | None = None  # a file of new tokens, one per line
+    chat_template: Path | None = None  # a Jinja file
 
     def spell(self, *names: str, **values: object) -> str:
         """Write options as the caller gave them: here as arguments of a function, in the cli as on a command line."""
@@ -234,6 +237,10 @@ class TrainOptions:
             changes["train.updates"] = self.updates
         if self.lora is not None:
             changes["tuning.lora.rank"] = self.lora
+        if self.add_tokens is not None:
+            changes["tuning.add_tokens"] = _read_tokens(self.add_tokens)
+        if self.chat_template is not None:
+            changes["tuning.chat_template"] = read_chat_template(self.chat_template)
         tuning = ("layers", "fresh_layers", "freeze_embeddings")
         return changes | {f"tuning.{name}": getattr(self, name) for name in self._list_given(*tuning)}
 
@@ -314,3 +321,12 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
         is_table = isinstance(value, Mapping) and "." not in path
         changes |= {f"{path}.{key}": item for key, item in value.items()} if is_table else {path: value}
     return changes
+
+
+def _read_tokens(path: Path) -> list[str]:
+    """Read new tokens, one per line."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("The file of new tokens cannot be read.", where=str(path), fix="Give UTF-8 text.") from error
+    return [line.strip() for line in lines if line.strip()]

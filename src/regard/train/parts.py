@@ -8,6 +8,7 @@ from regard.config.run import AnySource, Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split
+from regard.text.chat_template import ChatTemplate
 from regard.train.distill import Distilled
 
 PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
@@ -69,3 +70,13 @@ class TrainingCorpus:
                 example = replace(example, where=where)
             if is_held_out or index >= self._first_trained:
                 yield "validation" if is_held_out else "train", index, example
+
+
+def render_prompts(run: Run, parts: PartExamples) -> PartExamples:
+    """Put the words of the chat template around the prompts, if the run has one and the examples have responses."""
+    text = "" if run.tuning is None else run.tuning.chat_template
+    template = ChatTemplate(text) if text else None
+    for name, index, example in parts:
+        if template is not None and example.target is not None:
+            example = replace(example, source=template.render_prompt(example.source))
+        yield name, index, example

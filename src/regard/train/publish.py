@@ -18,6 +18,7 @@ from regard.store.model_card import Card
 from regard.store.model_folder import BEST, write_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, sort_names
+from regard.text.chat_template import CHAT_TEMPLATE_FILE
 from regard.train.data import RunData
 from regard.train.progress import Progress
 from regard.train.validate import Scores
@@ -89,6 +90,8 @@ class ModelWriter:
         files = {}
         if run.contrastive is not None:
             files[EMBEDDING_FILE] = Pooling(pool=run.contrastive.pool).to_json()
+        if run.tuning is not None and run.tuning.chat_template:
+            files[CHAT_TEMPLATE_FILE] = run.tuning.chat_template.encode()
         if run.tuning is not None and (lora := run.tuning.lora) is not None:
             whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
             if name == BEST:
@@ -122,4 +125,8 @@ def describe_tuning(tuning: Tuning) -> dict[str, str]:
         trained = f"the last {tuning.layers} layers of each stack" + ", initialised anew" * tuning.fresh_layers
     else:
         trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
-    return {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}
+    facts = {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}
+    if tuning.add_tokens:
+        shown = ", ".join(tuning.add_tokens[:10]) + (", ..." if len(tuning.add_tokens) > 10 else "")
+        facts["new tokens"] = f"{len(tuning.add_tokens):,} ({shown}), each from the mean of its subwords"
+    return facts

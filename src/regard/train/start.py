@@ -129,6 +129,8 @@ def tune(
     layers: int | None = None,
     fresh_layers: bool = False,
     freeze_embeddings: bool = False,
+    add_tokens: AnyPath | None = None,
+    chat_template: AnyPath | None = None,
     languages: tuple[str, str] | None = None,
     validation: Paths = None,
     validation_source: Paths = None,
@@ -160,6 +162,8 @@ def tune(
         layers: Train the last layers of each stack only, this many.
         fresh_layers: With `layers`: initialise these layers anew.
         freeze_embeddings: Keep embeddings as they are.
+        add_tokens: File of texts that become tokens of their own, one per line.
+        chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
         languages: Source and target language, e.g. ("en", "de").
         validation: Validation corpora, in the format of `data` or `text`.
         validation_source: Source side of the validation corpus.
@@ -192,6 +196,8 @@ def tune(
         layers=layers,
         fresh_layers=fresh_layers,
         freeze_embeddings=freeze_embeddings,
+        add_tokens=None if add_tokens is None else Path(add_tokens),
+        chat_template=None if chat_template is None else Path(chat_template),
         languages=languages,
         validation=_as_list(validation),
         validation_source=_as_list(validation_source),

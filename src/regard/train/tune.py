@@ -5,7 +5,7 @@ is an ordinary run: it resumes, changes its number of ranks and survives a kill 
 """
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -27,11 +27,17 @@ from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS, find_model, read_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.events import Listener, Message
 from regard.train.progress import Progress
 
 HEAD = "head."
+SOURCE_EMBEDDING = "source.embedding.weight"
+TARGET_WEIGHTS = (
+    *("target.embedding.weight", "tokens.embedding.weight", "head.projection.weight", "head.bias"),
+    *("head.lm_head.projection.weight", "head.lm_head.bias"),
+)
 ADAPTER_SEED = 1_000_003  # added to the seed of the run, so that adapters do not repeat the numbers of the weights
 
 
@@ -135,7 +141,13 @@ def write_start(run: Run, folder: RunFolder, emit: Listener) -> None:
     model = build(run.model, seed=run.seed)
     fresh = tuple(_list_last_layers(model, tuning.layers)) if tuning.layers and tuning.fresh_layers else ()
     fresh += () if parent.settings.head == run.model.head else (HEAD,)  # other labels, or another kind of head
-    new = _copy_weights(get_weights(parent.model), get_weights(model), fresh, where=str(parent.path))
+    if HEAD in fresh and tuning.lora is not None and run.model.task == "fill":
+        what = "LoRA does not train the head of masked tokens, and the parent has none."
+        raise RegardError(what, where="tuning.lora", fix="Tune all parameters, or the last layers.")
+    weights = get_weights(parent.model)
+    if tuning.add_tokens:
+        weights = _extend_vocabulary(weights, parent.tokenizers, tuning.add_tokens)
+    new = _copy_weights(weights, get_weights(model), fresh, where=str(parent.path))
     prepare_model(model, run, should_draw=True)
     emit(Message(_describe(model, run, new)))
     RUN_FILES.save(run, folder.run)  # first: a kill in between must not look like changed settings
@@ -143,6 +155,20 @@ def write_start(run: Run, folder: RunFolder, emit: Listener) -> None:
     state = {"progress": Progress().to_dict(), "run": to_dict(run), "versions": versions}
     folder.checkpoints.mkdir(exist_ok=True)
     checkpoints.save(0, Checkpoint(weights=get_weights(model), optimizer={}, ema={}, state=state))
+
+
+def _extend_vocabulary(
+    weights: Mapping[str, Tensor], tokenizers: TokenizerPair, texts: Sequence[str]
+) -> dict[str, Tensor]:
+    """Give embeddings, output matrices and their biases a row for each new token: the mean of its subwords' rows."""
+    extended = dict(weights)
+    for name, weight in weights.items():
+        if name in (SOURCE_EMBEDDING, *TARGET_WEIGHTS):
+            tokenizer = tokenizers.source if name == SOURCE_EMBEDDING else tokenizers.target
+            new = tokenizer.add_tokens(texts).vocabulary[tokenizer.size :]
+            rows = [weight[torch.tensor(ids)].mean(dim=0) for ids in tokenizer.encode_ids(new)]
+            extended[name] = torch.stack([*weight, *rows])
+    return extended
 
 
 def _copy_weights(

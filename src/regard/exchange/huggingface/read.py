@@ -24,7 +24,9 @@ from regard.exchange.origin import Origin
 from regard.models.build import build
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import describe_mismatch, load_tensors
+from regard.text.chat_template import find_chat_template
 from regard.text.specials import ROLES
+from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 INDEX = "model.safetensors.index.json"
@@ -73,7 +75,15 @@ def read_folder(path: Path) -> ImportedModel:
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
     origin = Origin("huggingface", architecture.name, dtype, max_positions)
-    return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path))
+    template = _read_chat_template(path, tokenizers.source)
+    return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path), template)
+
+
+def _read_chat_template(path: Path, tokenizer: Tokenizer) -> str | None:
+    """Read the chat template; None for one with special tokens, which the prompts of Regard do not have."""
+    text = find_chat_template(path)
+    names = [tokenizer.vocabulary[token] for token in tokenizer.specials.control]
+    return None if text is None or any(name in text for name in (*names, "bos_token", "eos_token")) else text
 
 
 def read_settings(config: ConfigReader, architecture: AnyArchitecture, tensors: Mapping[str, Tensor]) -> AnyModel:

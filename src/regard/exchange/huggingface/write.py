@@ -34,6 +34,7 @@ from regard.pipeline.generator import DEFAULT_FILTERS
 from regard.pipeline.translator import DEFAULT_SEARCH
 from regard.store.model_folder import CARD, StoredModel, read_model
 from regard.store.weights import save_tensors
+from regard.text.chat_template import CHAT_TEMPLATE_FILE, find_chat_template
 from regard.text.tokenizer import Tokenizer
 
 CONFIG, GENERATION_CONFIG, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
@@ -85,6 +86,8 @@ def write_settings(
     _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype) | additions)
     if isinstance(stored.settings, EncoderDecoder | DecoderOnly):
         _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, architecture, max_positions))
+    if (template := find_chat_template(stored.path)) is not None:
+        (folder / CHAT_TEMPLATE_FILE).write_text(template, encoding="utf-8")
     _write_tokenizer(folder, stored.tokenizers.source, stored.settings, max_positions)
     if isinstance(stored.settings, EncoderDecoder) and not stored.tokenizers.is_joint:
         (folder / TARGET_FOLDER).mkdir()

@@ -7,11 +7,12 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel
+from regard.config.model import AnyModel, Tokens
 from regard.config.parts import Frozen
 from regard.config.run import ParentTokenizer, RunTokenizer
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.config.tuning import Tuning
+from regard.text.chat_template import find_chat_template
 from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
 from regard.train.auto.hyperparameters import Budget, format_count
 from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_size
@@ -75,8 +76,12 @@ class TuningPlan(CorpusPlan):
         """The settings of tuning, as requested."""
         changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "tuning"}
         table = with_changes({}, changes)["tuning"]
-        has_decay = "layer_decay" in table or "lora" in table or self.stats.content not in ("labels", "tags")
-        return SettingsFile[Tuning](Tuning).parse(table if has_decay else {**table, "layer_decay": LABEL_LAYER_DECAY})
+        defaults: dict[str, Any] = {}
+        if "lora" not in table and self.stats.content in ("labels", "tags"):
+            defaults["layer_decay"] = LABEL_LAYER_DECAY
+        if self.parent.family == "decoder_only":
+            defaults["chat_template"] = _find_template(Path(table["parent"]))
+        return SettingsFile[Tuning](Tuning).parse(defaults | table)
 
     @property
     def smaller_recipes(self) -> list[Recipe]:
@@ -84,21 +89,34 @@ class TuningPlan(CorpusPlan):
         return []
 
     def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
-        """The size of the parent's vocabulary."""
-        parent = self.parent
-        tables = [getattr(parent, name, None) for name in ("source", "tokens")]
-        return next(table.vocabulary for table in tables if table is not None and table.kind == "tokens")
+        """The size of the parent's vocabulary, with the tokens that the run adds."""
+        return next(iter(self._vocabulary_sizes.values()))
+
+    @cached_property
+    def _vocabulary_sizes(self) -> dict[str, int]:
+        """The sizes of the vocabularies, by the name of the setting."""
+        sizes, tuning = _list_vocabulary_sizes(self.parent), self.tuning
+        if tuning.add_tokens:
+            from regard.train.data import load_parent_tokenizers  # imports torch: only when needed
+
+            tokenizers = load_parent_tokenizers(tuning)
+            sizes = {name: (tokenizers.target if name == "target" else tokenizers.source).size for name in sizes}
+        return sizes
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
         return replace(super()._choose_budget(recipe, epoch_tokens), is_tuning=True)
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
         size = self.vocabulary_size(recipe)
-        reasons.append(f"Vocabulary: the {size:,} tokens of the parent, to which its embeddings belong.")
+        if new := sum(self._vocabulary_sizes.values()) - sum(_list_vocabulary_sizes(self.parent).values()):
+            reasons.append(f"Vocabulary: {size:,} tokens, those of the parent and {new:,} new ones.")
+        else:
+            reasons.append(f"Vocabulary: the {size:,} tokens of the parent, to which its embeddings belong.")
         return ParentTokenizer(), size
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
-        parent, changes = self.parent, dict[str, Any]()
+        parent = self.parent
+        changes: dict[str, Any] = {f"{name}.vocabulary": size for name, size in self._vocabulary_sizes.items()}
         if parent.task != self.task:
             changes["task"] = self.task
         if self.task in ("classify", "tag"):
@@ -136,12 +154,26 @@ class TuningPlan(CorpusPlan):
                 "Tuning: all parameters, at about a tenth of the learning rate of training from scratch, so that the "
                 "model keeps what it has learned."
             )
+        if tuning.chat_template and self.stats.content == "pairs":
+            reasons.append("Prompts: in the words of the chat template, which the model keeps for the server.")
         if tuning.layer_decay < 1:
             reasons.append(
                 f"Layers: each learns with {tuning.layer_decay:g} times the rate of the one above it, because low "
                 "layers hold what all tasks share (Howard and Ruder 2018)."
             )
         return {"tuning": tuning}
+
+
+def _list_vocabulary_sizes(model: AnyModel) -> dict[str, int]:
+    """Return the sizes of a model's own vocabularies, by the name of the table of settings."""
+    tables = {name: getattr(model, name, None) for name in ("source", "tokens", "target")}
+    return {name: table.vocabulary for name, table in tables.items() if isinstance(table, Tokens)}
+
+
+def _find_template(folder: Path) -> str:
+    from regard.store.model_folder import find_model  # imports torch: only when needed
+
+    return find_chat_template(find_model(folder)) or ""
 
 
 def read_parent(folder: Path) -> AnyModel:
