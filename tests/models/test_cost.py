@@ -137,8 +137,9 @@ def test_the_lectures_counts() -> None:
     assert long.decoding["target x target"] < long.decoding_uncached["target x target"] / 100
 
 
-def test_media_and_heads() -> None:
-    patches = {"kind": "patches", "patch": 4, "channels": 3}
+@pytest.mark.parametrize("stem", ["linear", "convolution"])
+def test_media_and_heads(stem: str) -> None:
+    patches = {"kind": "patches", "patch": 4, "channels": 3, "stem": stem}
     table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
     head = {"kind": "classes", "labels": ["a", "b", "c"]}
     config = MODEL_FILES.parse(table | {"source": patches, "head": head, "task": "classify"})

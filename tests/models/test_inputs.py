@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard.base.errors import ShapeError
+from regard.base.errors import ConfigError, ShapeError
 from regard.config.codec import MODEL_FILES
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
+from regard.models.inputs import ConvolutionInput
 
 CLOSE = 3e-5
 STACK = {
@@ -25,6 +26,24 @@ TOKENS = {"kind": "tokens", "vocabulary": 20}
 PATCHES = {"kind": "patches", "patch": 2, "channels": 3}
 MEL = {"kind": "mel", "bins": 5, "frames": 2}
 LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
+
+
+def test_a_convolutional_stem_keeps_the_places_of_patches() -> None:
+    """Each vector depends on its patch and on pixels beside it: 3 x 3 convolutions of stride 2 reach 7 x 7 pixels."""
+    stem = {**PATCHES, "patch": 4, "stem": "convolution"}
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    config = MODEL_FILES.parse(table | {"source": stem})
+    model: Any = build(config, seed=1)
+    source = model.source
+    assert isinstance(source, ConvolutionInput)
+    image = torch.randn(1, 3, 12, 12, requires_grad=True)
+    vectors, _ = source(image)
+    assert vectors.shape == (1, 9, config.width)
+    (gradient,) = torch.autograd.grad(vectors[0, 4].sum(), image)
+    rows, columns = (gradient.abs().sum(dim=(0, 1)).sum(dim=side).nonzero()[:, 0].tolist() for side in (1, 0))
+    assert rows == columns == list(range(1, 8)), "the patch in the middle has the rows and columns 4 to 7"
+    with pytest.raises(ConfigError, match="convolutions halve the image"):
+        MODEL_FILES.parse(table | {"source": {**stem, "patch": 6}})
 
 
 @torch.no_grad()

@@ -69,6 +69,10 @@ class Patches(Frozen):
     """Side of a patch in pixels."""
     channels: Size = 1
     """1 for grey images, 3 for coloured ones."""
+    stem: Literal["linear", "convolution"] = "linear"
+    """How a patch becomes a vector: `linear` projects its pixels (ViT). `convolution` halves the image by convolutions
+    of 3 x 3 pixels until one pixel of each patch is left (Xiao et al. 2021): neighbours are known before training, so
+    fewer images suffice. The side of a patch is then a power of 2."""
     class_token: bool = False
     """Prepend a learned class token for a classifier."""
     size: PixelSize | None = None
@@ -84,6 +88,8 @@ class Patches(Frozen):
 
     def find_faults(self, path: str) -> Iterator[Fault]:
         """Yield inconsistencies between fields."""
+        if self.stem == "convolution" and (self.patch < 2 or self.patch & (self.patch - 1)):
+            yield Fault(f"{path}.patch", f"is {self.patch}, but convolutions halve the image.", "Use 2, 4, 8 or 16.")
         for name in ("mean", "deviation"):
             if (count := len(getattr(self, name))) not in (0, self.channels):
                 yield Fault(f"{path}.{name}", f"has {count} values for {self.channels} channels.", "Give one for each.")

@@ -21,7 +21,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, TagHead
 from regard.models.init import init_weights
-from regard.models.inputs import MelInput, PatchInput, TokenInput
+from regard.models.inputs import ConvolutionInput, MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
 from regard.nn.autocast_attention import AutocastCrossAttention, AutocastSelfAttention
 from regard.nn.feedforward import FeedForward
@@ -120,11 +120,25 @@ def _make_media_input(settings: config.Patches | config.Mel, width: int) -> Patc
     match settings:
         case config.Patches(patch=patch, channels=channels):
             class_token = nn.Parameter(torch.empty(width)) if settings.class_token else None
-            return PatchInput(nn.Linear(channels * patch * patch, width), patch, class_token)
+            if settings.stem == "convolution":
+                stem = _make_stem(channels, width, patch)
+                return ConvolutionInput(stem, nn.Linear(width, width), channels, patch, class_token)
+            return PatchInput(nn.Linear(channels * patch * patch, width), channels, patch, class_token)
         case config.Mel(bins=bins, frames=frames):
             return MelInput(nn.Linear(frames * bins, width), bins, frames)
         case _:
             assert_never(settings)
+
+
+def _make_stem(channels: int, width: int, patch: int) -> nn.Sequential:
+    """Make convolutions that halve the image log2(patch) times; the last one has `width` channels."""
+    modules: list[nn.Module] = []
+    steps = patch.bit_length() - 1
+    for step in range(steps):
+        outputs = max(1, width >> (steps - 1 - step))
+        modules += [nn.Conv2d(channels, outputs, 3, stride=2, padding=1), nn.GELU()]
+        channels = outputs
+    return nn.Sequential(*modules)
 
 
 def _make_lm_head(embedding: nn.Embedding, width: int, tied: bool, bias: bool) -> LMHead:

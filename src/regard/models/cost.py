@@ -149,11 +149,24 @@ def _input(settings: config.Input, width: int, vectors: int) -> Parts:
         case config.Tokens():
             return Parts()  # an embedding lookup has no products
         case config.Patches(patch=patch, channels=channels):
+            if settings.stem == "convolution":
+                first, *later = _stem_products(channels, width, patch)
+                return Parts({"input": 2 * vectors * first, "stem": 2 * vectors * (sum(later) + width * width)})
             return Parts({"input": 2 * vectors * channels * patch * patch * width})
         case config.Mel(bins=bins, frames=frames):
             return Parts({"input": 2 * vectors * bins * frames * width})
         case _:
             assert_never(settings)
+
+
+def _stem_products(channels: int, width: int, patch: int) -> list[int]:
+    """Products per patch in each convolution of a stem: 9 per pair of channels and pixel of the output."""
+    products, steps = [], patch.bit_length() - 1
+    for step in range(steps):
+        outputs = max(1, width >> (steps - 1 - step))
+        products.append((patch >> (step + 1)) ** 2 * 9 * channels * outputs)
+        channels = outputs
+    return products
 
 
 def _stack(settings: parts.Stack | parts.Recurrent, width: int, batch_size: int, tokens: int, label: str) -> Parts:

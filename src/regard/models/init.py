@@ -90,6 +90,10 @@ def _init_modules(
                 (residuals.get(name.split(".")[0], matrix) if is_residual_output else matrix)(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+            case nn.Conv2d():
+                matrix(module.weight)
+                assert module.bias is not None  # noqa: S101 - of the stem of images
+                nn.init.zeros_(module.bias)
             case nn.Embedding():
                 embedding(module.weight)
             case nn.RNNBase():

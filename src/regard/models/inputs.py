@@ -40,9 +40,10 @@ class TokenInput(nn.Module):
 class PatchInput(nn.Module):
     """Image patches: each square patch is flattened and projected (ViT)."""
 
-    def __init__(self, project: nn.Linear, patch: int, class_token: nn.Parameter | None) -> None:
+    def __init__(self, project: nn.Linear, channels: int, patch: int, class_token: nn.Parameter | None) -> None:
         super().__init__()
         self.project = project  # channels * patch * patch -> D
+        self.channels = channels
         self.patch = patch
         self.class_token = class_token  # (D)
 
@@ -53,13 +54,10 @@ class PatchInput(nn.Module):
                 f"{image.size(-2)} x {image.size(-1)} pixels do not divide into {self.patch} x {self.patch} patches.",
                 fix="Resize or pad the images.",
             )
-        if image.size(1) * self.patch**2 != self.project.in_features:
-            channels = self.project.in_features // self.patch**2
-            raise ShapeError(f"Images have {image.size(1)} channels, but the model was built for {channels}.")
+        if image.size(1) != self.channels:
+            raise ShapeError(f"Images have {image.size(1)} channels, but the model was built for {self.channels}.")
         _reject_types(types)
-        patches = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
-        patches = patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, h w, C p p)
-        x = self.project(patches)  # (B, h w, D)
+        x = self.project(self.cut(image))  # (B, h w, D)
         if self.class_token is not None:
             x = torch.cat((self.class_token.expand(x.size(0), 1, -1), x), dim=1)  # (B, 1 + h w, D)
             if valid is not None:
@@ -68,6 +66,25 @@ class PatchInput(nn.Module):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def cut(self, image: Tensor) -> Tensor:
+        """Return the pixels of each patch: (B, C, height, width) -> (B, h w, C p p)."""
+        patches = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
+        return patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+
+
+class ConvolutionInput(PatchInput):
+    """Image patches behind a convolutional stem: convolutions of stride 2 until one pixel of each patch is left."""
+
+    def __init__(
+        self, stem: nn.Sequential, project: nn.Linear, channels: int, patch: int, class_token: nn.Parameter | None
+    ) -> None:
+        super().__init__(project, channels, patch, class_token)  # the projection is D -> D
+        self.stem = stem
+
+    def cut(self, image: Tensor) -> Tensor:
+        """Return the pixels that the stem leaves: (B, C, height, width) -> (B, h w, D)."""
+        return self.stem(image).flatten(2).transpose(1, 2)
 
 
 class MelInput(nn.Module):
