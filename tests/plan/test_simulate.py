@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from regard.base.errors import RegardError
 from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
 from regard.plan.tracker import MemoryTracker
 from regard.store.size_check import count_parameters
@@ -60,6 +61,11 @@ def test_recomputed_activations_and_ema_change_memory() -> None:
     assert recomputed.activations < plain.activations
     averaged = simulate_small(Layout(), train__ema=0.99)
     assert averaged.peak == plain.peak + plain.weights
+
+
+def test_a_recurrent_model_is_refused() -> None:
+    with pytest.raises(RegardError, match="cannot be simulated"):
+        simulate_small(Layout(), model__decoder={"kind": "recurrent", "layers": 1})
 
 
 def test_tuning_counts_only_what_is_trained() -> None:

@@ -48,6 +48,9 @@ def test_a_model_that_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -
 STACKS = ("encoder", "decoder")
 
 
+RECURRENT = {"kind": "recurrent", "layers": 1}
+
+
 def both(name: str, value: Any) -> dict[str, Any]:
     """Return changes of a setting in both stacks."""
     return {f"model.{stack}.{name}": value for stack in STACKS}
@@ -65,6 +68,8 @@ def both(name: str, value: Any) -> dict[str, Any]:
         ({"parallel.tensor": 2, "train.optimizer": {"kind": "muon"}}, 2, "train.optimizer", "Muon"),
         ({"parallel.mode": "fsdp", "train.precision": "float16"}, 2, "train.precision", "overflow"),
         ({"parallel.mode": "fsdp", "train.compile": True}, 2, "train.compile", "not tested"),
+        ({"parallel.mode": "fsdp", "model.encoder": RECURRENT}, 2, "model.encoder.kind", "matrix of all gates"),
+        ({"parallel.tensor": 2, "model.encoder": RECURRENT}, 2, "model.encoder.kind", "matrix of all gates"),
         ({"parallel.tensor": 2} | both("position", {"kind": "alibi"}), 2, "model.encoder.position", "'alibi'"),
         ({"parallel.tensor": 2} | both("position", {"kind": "relative"}), 2, "model.encoder.position", "'relative'"),
         (

@@ -82,8 +82,14 @@ def simulate(
         batches: Batches that a rank computes per update.
         on_cpu: Whether the run computes on a CPU, with the CPU fast path.
         max_layers: A single stack of more layers is simulated with a few, and the rest is extrapolated.
+
+    Raises:
+        RegardError: The model is recurrent.
     """
     stacks = [name for name in ("encoder", "decoder") if hasattr(run.model, name)]
+    if any(getattr(run.model, name).kind == "recurrent" for name in stacks):
+        what = "A recurrent model cannot be simulated: its kernels run the sequences that a batch holds, not its shape."
+        raise RegardError(what, where="model", fix="`regard train ... --dry-run` measures its speed on this machine.")
     layers = getattr(run.model, stacks[0]).layers
     has_frozen_layers = run.tuning is not None and run.tuning.layers is not None  # then layers differ
     if len(stacks) == 1 and layers > max_layers and not has_frozen_layers:
