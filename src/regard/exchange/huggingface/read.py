@@ -247,7 +247,8 @@ def _list_ids(document: Any) -> dict[str, int]:
     vocabulary = document["model"].get("vocab")
     ids = dict(vocabulary) if isinstance(vocabulary, dict) else {}
     if isinstance(vocabulary, list):
-        ids = {entry[0]: n for n, entry in enumerate(vocabulary) if isinstance(entry, list) and len(entry) == 2}
+        pairs = (entry if isinstance(entry, list) and len(entry) == 2 else (None, 0) for entry in vocabulary)
+        ids = {text: number for number, (text, _) in enumerate(pairs) if isinstance(text, str)}
     added = document.get("added_tokens")
     for token in added if isinstance(added, list) else ():
         if isinstance(token, dict):
