@@ -4,7 +4,7 @@ The PyTorch model is read when something first needs it: another search than bea
 attention, a draft model. An export that was loaded by itself has no PyTorch model; there such calls are errors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from regard.pipeline.ctranslate2 import NAME, GenerationEngine, TranslationEngin
 from regard.pipeline.encoding import Pipeline
 from regard.pipeline.generator import DEFAULT_SEARCH as SAMPLING
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.results import GeneratedText
+from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.search import Beam, Search, TextStream
 from regard.pipeline.translator import DEFAULT_SEARCH, Translator
 from regard.store.export_folder import ExportInfo
@@ -105,11 +105,14 @@ class CTranslate2Translator(_OnCTranslate2, Translator):  # type: ignore[overrid
         self.engine = TranslationEngine(folder, info, specials.eos, specials.not_text, device)
         _ = tokenizers.target.token_bytes  # as in `Translator`
 
-    def translate(self, texts: Any, search: Search = DEFAULT_SEARCH, **options: Any) -> Any:
-        """Translate as `Translator.translate`; searches that CTranslate2 lacks run in PyTorch."""
+    def translate_sources(
+        self, sources: Sequence[list[int]], search: Search = DEFAULT_SEARCH, **options: Any
+    ) -> list[Translation]:
+        """Translate as `Translator.translate_sources`; searches that CTranslate2 lacks run in PyTorch."""
         if reason := find_obstacle(search, options.get("n_best", 1), options.get("constraints")):
-            return self._torch.require(reason).translate(texts, search, **options)
-        return super().translate(texts, search, **options)
+            translations: list[Translation] = self._torch.require(reason).translate_sources(sources, search, **options)
+            return translations
+        return super().translate_sources(sources, search, **options)
 
     def stream(self, text: str, **options: Any) -> TextStream:
         """Translate one text and yield it as it is generated, in PyTorch."""

@@ -134,12 +134,38 @@ class Translator(Pipeline):
         Raises:
             RegardError: A text is too long for the model, or an argument is invalid.
         """
-        source_texts = as_list(texts)
+        sources = self.encode_sources(as_list(texts), target_language)
+        translations = self.translate_sources(
+            sources,
+            search,
+            n_best=n_best,
+            constraints=constraints,
+            max_length=max_length,
+            batch_tokens=batch_tokens,
+            seed=seed,
+            with_scores=with_scores,
+            report=report,
+        )
+        return translations[0] if isinstance(texts, str) else translations
+
+    def translate_sources(
+        self,
+        sources: Sequence[list[int]],
+        search: Search = DEFAULT_SEARCH,
+        *,
+        n_best: int = 1,
+        constraints: Constraints | None = None,
+        max_length: int | None = None,
+        batch_tokens: int = 4096,
+        seed: Seed = None,
+        with_scores: bool = True,
+        report: Callable[[int], None] | None = None,
+    ) -> list[Translation]:
+        """Translate sources that `encode_sources` made; for the rest see `translate`."""
         if batch_tokens < 1:
             raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", fix="Use 1 or more.")
         if constraints is not None:
-            constraints.check(len(source_texts))
-        sources = self.encode_sources(source_texts, target_language)
+            constraints.check(len(sources))
         max_lengths = self.resolve_max_lengths(sources, max_length)
         translations = [EMPTY] * len(sources)
         nonempty = [index for index, source in enumerate(sources) if source]
@@ -166,7 +192,7 @@ class Translator(Pipeline):
                     )
                 if report is not None:
                     report(len(indices))
-        return translations[0] if isinstance(texts, str) else translations
+        return translations
 
     def translate_iter(
         self,
@@ -281,7 +307,7 @@ class Translator(Pipeline):
         """Maximum number of target tokens per source token, where `max_length` is not given."""
         return self.settings.max_length_ratio
 
-    def resolve_max_lengths(self, sources: list[list[int]], max_length: int | None) -> list[int]:
+    def resolve_max_lengths(self, sources: Sequence[list[int]], max_length: int | None) -> list[int]:
         """Return the maximum number of target tokens of each source (see `translate`)."""
         limit = self.max_positions
         if max_length is None:
