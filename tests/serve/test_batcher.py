@@ -99,6 +99,37 @@ def test_a_closed_loop_of_clients_falls_into_full_batches_with_a_window() -> Non
     run(test)
 
 
+def test_the_window_starts_again_with_each_request() -> None:
+    """A server needs longer to send the answers of a large batch and to read the next requests than one should wait."""
+
+    async def test() -> None:
+        model, clients, window = Model(0.005), 6, 0.1
+
+        async def client(batcher: Batcher[str, str], number: int) -> None:
+            for _ in range(3):
+                await batcher.submit("k", str(number), tokens=1, timeout=10)
+                await asyncio.sleep(0.05 * number)  # the last one comes after more than two windows
+
+        async with running(model, window=window) as batcher:
+            await asyncio.gather(*(client(batcher, number) for number in range(clients)))
+        assert [len(items) for _, items in model.batches][:3] == [clients] * 3
+
+    run(test)
+
+
+def test_a_window_without_requests_ends() -> None:
+    async def test() -> None:
+        async with running(Model(), window=0.05) as batcher:
+            await asyncio.gather(submit(batcher, "a"), submit(batcher, "b"))
+            start = time.perf_counter()
+            await batcher.submit("k", "x", tokens=1, timeout=10)  # the other client does not come back
+            assert 0.02 < time.perf_counter() - start < 1
+            await asyncio.sleep(0.1)
+            assert not batcher._expected  # an idle request does not wait
+
+    run(test)
+
+
 def test_an_idle_request_never_waits_for_the_window() -> None:
     async def test() -> None:
         async with running(Model(), window=5.0) as batcher:

@@ -5,8 +5,10 @@ such option for all texts of a call. The oldest waiting request decides the key 
 waits for ever; later ones with the same key join while the token budget lasts.
 
 An idle request starts at once. After a batch, the clients that just got an answer often send their next request within
-milliseconds; the batcher then waits for as many requests as the last batch had, at most `window` seconds. Without this
-wait, 32 clients in a closed loop fall into batches of 1, 31, 1, 31.
+milliseconds; the batcher then waits for as many requests as the last batch had, as long as no `window` seconds pass
+without an answer that leaves or a request that arrives. Without this wait, 32 clients in a closed loop fall into
+batches of 1, 31, 1, 31. The clock starts again with each event: to send 32 answers and to read 32 requests takes
+longer than a single request should wait.
 """
 
 import asyncio
@@ -67,7 +69,7 @@ class Batcher(Generic[Item, Result]):
         max_tokens: Token budget of a batch: items times the tokens of the largest. A larger item runs alone.
         max_requests: Maximum number of items in a batch.
         max_waiting: Maximum number of waiting items.
-        window: Maximum seconds to wait for the clients of the last batch.
+        window: Maximum seconds, after an answer or a request, to wait for the next client of the last batch.
         observe: Called in the event loop after each batch.
     """
 
@@ -88,7 +90,8 @@ class Batcher(Generic[Item, Result]):
         self._arrived = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._task: asyncio.Task[None] | None = None
-        self._last_size, self._last_end = 0, 0.0
+        self._expected, self._last_event = 0, 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._streams = self._calls = 0
         self._running = 0
         self.is_stopping = False
@@ -97,6 +100,11 @@ class Batcher(Generic[Item, Result]):
     def waiting(self) -> int:
         """Number of items that wait."""
         return len(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further item may wait, or no further stream."""
+        return max(len(self._waiting), self._streams + self._calls) >= self._max_waiting
 
     @property
     def running(self) -> int:
@@ -134,9 +142,13 @@ class Batcher(Generic[Item, Result]):
             _Waiting(key, item, count, now, loop.create_future()) for item, count in zip(items, tokens, strict=True)
         ]
         self._waiting.extend(entries)
-        self._arrived.set()
+        self._last_event = now
+        if len(self._waiting) >= self._expected:
+            self._arrived.set()
         timer = loop.call_at(now + timeout, _expire, entries)
         try:
+            if len(entries) == 1:
+                return [await entries[0].future]
             return list(await asyncio.gather(*(entry.future for entry in entries)))
         except BaseException:
             for entry in entries:  # the others are of no use without the failed one
@@ -145,6 +157,7 @@ class Batcher(Generic[Item, Result]):
             raise
         finally:
             timer.cancel()
+            self._last_event = loop.time()
 
     async def call(self, function: Callable[[], Value]) -> Value:
         """Run a function on the worker thread between two batches.
@@ -200,19 +213,20 @@ class Batcher(Generic[Item, Result]):
     async def _loop(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if not self._waiting:
-                if self.is_stopping:
-                    return
+            if not self._waiting and self.is_stopping:
+                return
+            if not self._waiting or (len(self._waiting) < self._expected and not self.is_stopping):
                 self._arrived.clear()
                 await self._arrived.wait()
                 continue
-            await self._wait_for_last_clients()
+            self._close_window()
             batch = self._take_batch()
             if not batch:
                 continue
             self._running, start = len(batch), loop.time()
             results = await self._run_batch(batch)
-            self._running, self._last_size, self._last_end = 0, len(batch), loop.time()
+            end = loop.time()
+            self._running = 0
             for entry, result in zip(batch, results, strict=True):
                 if entry.future.done():
                     continue  # the client has left
@@ -220,9 +234,10 @@ class Batcher(Generic[Item, Result]):
                     entry.future.set_exception(result)
                 else:
                     entry.future.set_result(result)
+            self._open_window(len(batch))
             queue_seconds = [start - entry.arrival for entry in batch]
             tokens = sum(entry.tokens for entry in batch)
-            self._observe(BatchStats(len(batch), tokens, queue_seconds, self._last_end - start))
+            self._observe(BatchStats(len(batch), tokens, queue_seconds, end - start))
 
     async def _run_batch(self, batch: list[_Waiting[Item, Result]]) -> Sequence[Any]:
         """Return one result or one exception for each item; if a batch fails, its items run one by one."""
@@ -237,21 +252,28 @@ class Batcher(Generic[Item, Result]):
             return [result for entry in batch for result in await self._run_batch([entry])]
         return results
 
-    async def _wait_for_last_clients(self) -> None:
-        """Wait until as many requests wait as the last batch had, or the window is over."""
+    def _open_window(self, size: int) -> None:
+        """Expect the clients of a batch that has ended; `_loop` waits for as many requests."""
+        if size > 1 and self._window > 0:
+            loop = asyncio.get_running_loop()
+            self._expected, self._last_event = size, loop.time()
+            self._timer = loop.call_later(self._window, self._check_window)
+
+    def _check_window(self) -> None:
+        """Expect nobody if nothing happened for a while. The event loop has run all events before it runs a timer."""
         loop = asyncio.get_running_loop()
-        expected = min(self._last_size, self._max_requests)
-        end = self._last_end + self._window
-        while expected > 1 and len(self._waiting) < expected and not self.is_stopping:
-            remaining = end - loop.time()
-            if remaining <= 0:
-                return
-            self._arrived.clear()
-            try:
-                async with asyncio.timeout(remaining):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return
+        remaining = self._last_event + self._window - loop.time()
+        if remaining > 0:
+            self._timer = loop.call_later(remaining, self._check_window)
+        else:
+            self._close_window()
+            self._arrived.set()
+
+    def _close_window(self) -> None:
+        self._expected = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _take_batch(self) -> list[_Waiting[Item, Result]]:
         """Remove the next batch from the queue, and everything that is cancelled or too late."""

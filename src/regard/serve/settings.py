@@ -63,7 +63,7 @@ class Queue(_Table):
     """Token budget of a batch, padding and beams included."""
     batch_texts: PositiveInt = 32
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
-    """Milliseconds to wait, after a batch, for the clients that it answered."""
+    """Milliseconds to wait, after a batch, for the next one of the clients that it answered."""
     timeout: PositiveFloat = 60.0
     """Seconds that a request may wait for its start; then it is answered with 503."""
 
