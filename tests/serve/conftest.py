@@ -16,6 +16,7 @@ from regard.serve.app import make_app
 from regard.serve.protocol import make_protocol
 from regard.serve.server import make_limits
 from regard.serve.settings import ServeSettings
+from regard.serve.state import ServerState
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.pipeline.factories import (
@@ -37,6 +38,7 @@ class RunningServer:
     url: str
     server: uvicorn.Server
     thread: threading.Thread
+    state: ServerState
 
     @property
     def port(self) -> int:
@@ -65,11 +67,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @contextmanager
 def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
     """Run uvicorn with the application in a thread, on a free port."""
+    state = ServerState(settings)
     config = uvicorn.Config(
-        make_app(settings),
+        make_app(settings, state),
         host="127.0.0.1",
         port=0,
-        http=make_protocol(make_limits(settings)),
+        http=make_protocol(make_limits(settings), state.refuse_early),
         log_config=None,
         timeout_graceful_shutdown=5,
     )
@@ -82,7 +85,7 @@ def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
     assert server.started
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield RunningServer(f"http://127.0.0.1:{port}", server, thread)
+        yield RunningServer(f"http://127.0.0.1:{port}", server, thread, state)
     finally:
         server.should_exit = True
         thread.join(20)

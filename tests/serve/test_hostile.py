@@ -187,6 +187,24 @@ def test_headers_and_trailers_have_a_limit(server: RunningServer) -> None:
         assert client.get("/health", headers={"X-A": "a" * 30_000}).status_code == 200
 
 
+def test_a_full_queue_refuses_before_the_body_arrives(start: Start) -> None:
+    server = start()
+    server.state.models["en-de"].batcher._max_waiting = 0
+    head = b"POST /translate?a=b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
+    with closing(send(server, head)) as connection:
+        for following in (head, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):  # the connection stays open
+            answer = b""
+            while b"queue is full" not in answer and (part := connection.recv(4096)):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 429 ")
+            assert b"retry-after: 1\r\n" in answer
+            connection.sendall(b"{}" + following)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+    with server.client() as client:
+        assert client.post("/v1/completions", json={"model": "writer", "max_tokens": 1}).status_code == 200
+        assert 'regard:request_refused_total{reason="queue"} 2.0' in client.get("/metrics").text
+
+
 def test_no_connection_stays_without_a_deadline(start: Start) -> None:
     server = start(deadlines={"headers": 0.5, "body": 0.5, "keep_alive": 1})
     get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -240,13 +258,13 @@ def test_a_client_that_leaves_cancels_its_request(start: Start) -> None:
 def test_a_stream_that_cannot_start_has_its_own_status(start: Start) -> None:
     server = start(queue={"max_waiting": 1})
     request = {"model": "writer", "prompt": "Two", "max_tokens": 1000, "stream": True}
+    too_long = httpx.post(f"{server.url}/v1/completions", json=request | {"prompt": "ab " * 3000})
+    assert too_long.status_code == 422
     with server.client() as client, client.stream("POST", "/v1/completions", json=request) as first:
         parts = first.iter_bytes()
         next(parts)
         second = httpx.post(f"{server.url}/v1/completions", json=request)
         assert (second.status_code, second.headers.get("retry-after")) == (429, "1")
-        too_long = httpx.post(f"{server.url}/v1/completions", json=request | {"prompt": "ab " * 3000})
-        assert too_long.status_code == 422
 
 
 def test_reloads_at_the_same_time_leave_nothing_behind(start: Start, folders: dict[str, Path]) -> None:

@@ -9,13 +9,37 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+DISCONNECT = "regard.disconnect"
+"""An extension of the scope: functions that the server calls when the client leaves (`regard.serve.protocol`)."""
 
 
 async def cancel_on_disconnect(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     """Call an application, and cancel the call if the client leaves after its body has arrived.
 
-    Frameworks tell a route of this only if it asks, so that work for nobody would stay in the queue.
+    Frameworks tell a route of this only if it asks, so that work for nobody would stay in the queue. A server with the
+    extension `DISCONNECT` calls back; in another one a task asks for each request, which takes longer.
     """
+    callbacks: list[Callable[[], object]] | None = scope.get("extensions", {}).get(DISCONNECT)
+    if callbacks is None:
+        await _ask_for_disconnect(app, scope, receive, send)
+        return
+    task, has_left = asyncio.current_task(), False
+
+    def leave() -> None:
+        nonlocal has_left
+        if task is not None:
+            has_left = True
+            task.cancel()
+
+    callbacks.append(leave)
+    try:
+        await app(scope, receive, send)
+    except asyncio.CancelledError:
+        if not has_left or task is None or task.uncancel() > 0:
+            raise  # cancelled by somebody else, for example at the end of the server
+
+
+async def _ask_for_disconnect(app: App, scope: Scope, receive: Receive, send: Send) -> None:
     task, watcher = asyncio.current_task(), None
     has_left = has_answered = False
     left = asyncio.Event()

@@ -92,6 +92,15 @@ def load_model(folder: Path, engine: Engine) -> LoadedModel:
     return LoadedModel(pipeline, read_temperature(path), path.stat().st_mtime_ns, prepared)
 
 
+@dataclass(frozen=True, eq=False)
+class _EncodedRequest:
+    """A text with its tokens; those of a model that was replaced meanwhile are of no use."""
+
+    request: TextRequest
+    tokens: list[int]
+    loaded: LoadedModel
+
+
 class ServedModel:
     """A loaded model that answers requests in batches.
 
@@ -109,7 +118,7 @@ class ServedModel:
         text = find_chat_template(find_model(folder)) if template is None else read_chat_template(template)
         self._chat_template = None if text is None else ChatTemplate(text)
         queue = settings.queue
-        self.batcher: Batcher[TextRequest, GeneratedText] = Batcher(
+        self.batcher: Batcher[_EncodedRequest, GeneratedText] = Batcher(
             self._run,
             max_tokens=queue.batch_tokens,
             max_requests=queue.batch_texts,
@@ -184,10 +193,13 @@ class ServedModel:
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
         """Answer the texts of one request, in batches with those of other clients."""
-        source_tokens = [self.count_tokens(request) for request in requests]
-        rows = [self._count_rows(options, request) for request in requests]
-        tokens = [count * number for count, number in zip(source_tokens, rows, strict=True)]
-        results = await self.batcher.submit_all(options, requests, tokens=tokens, timeout=self.settings.queue.timeout)
+        loaded = self._loaded
+        items = [_EncodedRequest(request, self._encode(request), loaded) for request in requests]
+        source_tokens = [max(1, len(item.tokens)) for item in items]
+        tokens = [
+            count * self._count_rows(options, request) for count, request in zip(source_tokens, requests, strict=True)
+        ]
+        results = await self.batcher.submit_all(options, items, tokens=tokens, timeout=self.settings.queue.timeout)
         self.count(sum(source_tokens), sum(len(result.tokens) for result in results))
         return results
 
@@ -210,6 +222,10 @@ class ServedModel:
         self.metrics.generation_tokens.labels(self.name).inc(generated_tokens)
 
     def count_tokens(self, request: TextRequest) -> int:
+        """Return how many tokens the model reads; raises `RegardError` for a text that it cannot read."""
+        return max(1, len(self._encode(request)))
+
+    def _encode(self, request: TextRequest) -> list[int]:
         """Return the tokens that the model reads; raises `RegardError` for a text that it cannot read."""
         limits, limit = self.settings.limits, self.settings.limits.tokens
         if len(request.text) > limits.characters:  # before it is encoded
@@ -222,27 +238,28 @@ class ServedModel:
             (ids,) = self.pipeline.tokenizers.source.encode_ids([request.text])
         if len(ids) > limit:
             raise RegardError(f"A text may have {limit:,} tokens, this one has {len(ids):,}.", fix="Split it.")
-        return max(1, len(ids))
+        return ids
 
     def confidence(self, result: GeneratedText) -> list[float]:
         """Return the probability of each token of a result whose request had `should_calibrate`."""
         return [math.exp(logprob) for logprob in result.logprobs]
 
-    def _run(self, key: Hashable, requests: list[TextRequest]) -> Sequence[GeneratedText]:
+    def _run(self, key: Hashable, items: list[_EncodedRequest]) -> Sequence[GeneratedText]:
         assert isinstance(key, Options)  # noqa: S101 - `run` makes it
-        texts, seeds = [request.text for request in requests], [request.seed for request in requests]
+        requests = [item.request for item in items]
+        seeds = [request.seed for request in requests]
         if isinstance(self.pipeline, TextGenerator):
+            texts = [request.text for request in requests]
             new_tokens = key.max_length or self.settings.limits.new_tokens
             return self.pipeline.generate(
                 texts, new_tokens, key.search, n_best=key.n_best, forbidden=key.forbidden, seed=seeds
             )
-        translations = self.translator.translate(
-            texts,
+        translations = self.translator.translate_sources(
+            [item.tokens if item.loaded is self._loaded else self._encode(item.request) for item in items],
             key.search,
             n_best=key.n_best,
             constraints=_make_constraints(key, requests),
             max_length=key.max_length,
-            target_language=_join_languages(requests),
             seed=seeds if isinstance(key.search, Sampling) else None,
             batch_tokens=2 * self.settings.queue.batch_tokens,
             with_scores=key.n_best > 1 or any(request.should_score for request in requests),
@@ -280,8 +297,9 @@ class ServedModel:
 
     def _observe(self, stats: BatchStats) -> None:
         self.metrics.batch_size.labels(self.name).observe(stats.requests)
+        queue_seconds = self.metrics.queue_seconds.labels(self.name)
         for seconds in stats.queue_seconds:
-            self.metrics.queue_seconds.labels(self.name).observe(seconds)
+            queue_seconds.observe(seconds)
 
 
 def _join_languages(requests: Sequence[TextRequest]) -> list[str] | None:

@@ -6,12 +6,14 @@ between two requests. It also keeps headers of any size. Middleware cannot help:
 """
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from regard.serve.disconnect import Receive, Scope, Send
+from regard.serve.disconnect import DISCONNECT, Receive, Scope, Send
 from regard.serve.security import answer
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -38,8 +40,21 @@ async def answer_overload(_scope: Scope, _receive: Receive, send: Send) -> None:
     await answer(send, 503, "Too many connections.", headers)
 
 
-def make_protocol(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
-    """Return a protocol class that closes connections whose request arrives, or whose answer leaves, too slowly."""
+async def answer_full_queue(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer a request that finds the queue full."""
+    await answer(send, 429, "The queue is full.", [(b"retry-after", b"1")])
+
+
+def make_protocol(
+    limits: ConnectionLimits, refuse_early: Callable[[bytes], bool] = lambda _: False
+) -> type[HttpToolsProtocol]:
+    """Return a protocol class that closes connections whose request arrives, or whose answer leaves, too slowly.
+
+    Args:
+        limits: What a connection may take.
+        refuse_early: Returns whether requests to a path find the queue full. They are answered here, before their key
+            and their body are read: an overloaded server must not spend its time on requests that it will not answer.
+    """
 
     class LimitedProtocol(HttpToolsProtocol):
         _timer: asyncio.TimerHandle | None = None
@@ -54,7 +69,12 @@ def make_protocol(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()
             self.resume_writing()
+            is_answering = self._is_answering
             super().connection_lost(exc)
+            if is_answering:
+                extensions: Any = self.cycle.scope["extensions"]
+                for leave in extensions[DISCONNECT]:
+                    leave()
 
         def data_received(self, data: bytes) -> None:
             self._message_bytes += len(data)
@@ -68,6 +88,7 @@ def make_protocol(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self.scope["extensions"] = {DISCONNECT: []}  # type: ignore[dict-item]
             self._has_headers = False
             if self._timer is None:
                 self._arm(limits.header_seconds)
@@ -75,8 +96,20 @@ def make_protocol(limits: ConnectionLimits) -> type[HttpToolsProtocol]:
         def on_headers_complete(self) -> None:
             self._has_headers = True
             self._arm(limits.body_seconds)
-            self.app = answer_overload if len(self.connections) > limits.connections else self.config.loaded_app
+            self.app = self.config.loaded_app
+            if len(self.connections) > limits.connections:
+                self.app = answer_overload
+            elif refuse_early(self.url.partition(b"?")[0]):
+                self.app = answer_full_queue
             super().on_headers_complete()
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            """Answer a refused request at once: as a task it would wait for those of all requests before it."""
+            if app is not answer_full_queue or self.flow.write_paused:
+                super()._start_asgi_task(cycle, app)
+                return
+            with suppress(StopIteration):
+                cycle.run_asgi(app).send(None)  # it never waits
 
         def on_message_complete(self) -> None:
             self._disarm()

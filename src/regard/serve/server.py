@@ -11,6 +11,7 @@ import uvicorn
 from regard.serve.app import make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeSettings, check_bind
+from regard.serve.state import ServerState
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
 BACKLOG = 2048
@@ -29,11 +30,12 @@ def run_server(settings: ServeSettings) -> None:
     _allow_descriptors(DESCRIPTORS)
     deadlines = settings.deadlines
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after it has drained
+    state = ServerState(settings)
     uvicorn.run(
-        make_app(settings),
+        make_app(settings, state),
         host=settings.host,
         port=settings.port,
-        http=make_protocol(make_limits(settings)),
+        http=make_protocol(make_limits(settings), state.refuse_early),
         ws="none",
         log_config=None,
         access_log=False,

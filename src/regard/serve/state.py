@@ -9,12 +9,19 @@ from typing import Any
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
+from regard.pipeline.generator import TextGenerator
+from regard.pipeline.translator import Translator
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeSettings
 
 logger = logging.getLogger("regard.serve")
+QUEUED_ROUTES = {
+    b"/translate": Translator.kind,
+    b"/v1/completions": TextGenerator.kind,
+    b"/v1/chat/completions": TextGenerator.kind,
+}
 
 
 class ServerState:
@@ -72,6 +79,15 @@ class ServerState:
         if not models:
             raise HTTPException(404, f"This server has no {kind}.")
         return models[0]
+
+    def refuse_early(self, path: bytes) -> bool:
+        """Return whether the queues of all models that answer to a path are full, and count the request as refused."""
+        kind = QUEUED_ROUTES.get(path)
+        models = [] if kind is None else [model for model in self.models.values() if model.kind == kind]
+        is_full = bool(models) and all(model.batcher.is_full for model in models)
+        if is_full:
+            self.metrics.refused.labels("queue").inc()
+        return is_full
 
     def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:
         """Refuse more texts, characters (those of phrases included) or alternatives than a request may have."""
