@@ -15,7 +15,7 @@ from tests.load.server import Server, run_server, start_server, stop_server, wai
 
 MAX_WAITING, BATCH_TEXTS = 32, 1  # one text at a time: a small model would outrun the network
 CLIENTS = 10 * (MAX_WAITING + BATCH_TEXTS)
-MIN_OVERLOAD = 5.0  # requests for each one that is answered; refused clients wait as long as they are told
+MIN_OVERLOAD = 5.0  # requests for each one that is answered; refused clients wait up to as long as they are told
 SECONDS, QUICK_SECONDS = 20.0, 2.0
 REFUSAL_SECONDS, QUICK_REFUSAL_SECONDS = 0.1, 2.0
 SETTINGS = (f"queue.max_waiting={MAX_WAITING}", f"queue.batch_texts={BATCH_TEXTS}")
@@ -61,7 +61,7 @@ def load_server(port: int, clients: int, seconds: float, pipe: Pipe) -> None:
                 counts["lost" if is_lost else str(answer.status)] += 1
                 without_retry += answer.status in (429, 503) and "retry-after" not in answer.headers
                 if answer.status != 200:
-                    await asyncio.sleep(float(answer.headers.get("retry-after", 1)) * (0.5 + source.random()))
+                    await asyncio.sleep(float(answer.headers.get("retry-after", 1)) * source.random())
             await connection.close()
 
         await asyncio.gather(*(client(number) for number in range(clients)))

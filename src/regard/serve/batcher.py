@@ -102,9 +102,9 @@ class Batcher(Generic[Item, Result]):
         return len(self._waiting)
 
     @property
-    def is_full(self) -> bool:
-        """Whether no further item may wait, or no further stream."""
-        return max(len(self._waiting), self._streams + self._calls) >= self._max_waiting
+    def free(self) -> int:
+        """How many more items may wait, and how many more streams may begin."""
+        return self._max_waiting - max(len(self._waiting), self._streams + self._calls)
 
     @property
     def running(self) -> int:

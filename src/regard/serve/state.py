@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class ServerState:
         self.failure: RegardError | None = None
         """Why the server cannot start."""
         self._reloading = asyncio.Lock()
+        self._arriving = Counter[str]()
 
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
@@ -81,13 +83,23 @@ class ServerState:
         return models[0]
 
     def refuse_early(self, path: bytes) -> bool:
-        """Return whether the queues of all models that answer to a path are full, and count the request as refused."""
+        """Return whether a request finds the queues of all models that answer to its path full.
+
+        Many requests may arrive at the same moment, before the first of them is in the queue: each that is not refused
+        counts as one that waits until the event loop has run it.
+        """
         kind = QUEUED_ROUTES.get(path)
-        models = [] if kind is None else [model for model in self.models.values() if model.kind == kind]
-        is_full = bool(models) and all(model.batcher.is_full for model in models)
-        if is_full:
+        models = [model for model in self.models.values() if model.kind == kind]
+        if kind is None or not models:
+            return False
+        if all(model.batcher.free <= self._arriving[kind] for model in models):
             self.metrics.refused.labels("queue").inc()
-        return is_full
+            return True
+        if not self._arriving[kind]:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._arriving.pop, kind)  # after the next turn of the event loop
+        self._arriving[kind] += 1
+        return False
 
     def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:
         """Refuse more texts, characters (those of phrases included) or alternatives than a request may have."""
