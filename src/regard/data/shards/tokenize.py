@@ -211,21 +211,28 @@ def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[i
 
 
 def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
-    """Return for each token 1 + the tag of the word that begins with it, or 0 if no word does."""
+    """Return for each token 1 + the tag of the word that begins with it, or 0 if no word does.
+
+    The tag of a word without tokens is left out.
+    """
     encoding = tokenizer.encode(example.source)
     first_tokens, tags = find_first_tokens(example.source, encoding.offsets), example.tags or ()
     if len(first_tokens) != len(tags):
         raise CorpusError(
             f"The sentence has {len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where)
         )
-    if first_tokens.size and (first_tokens[-1] >= len(encoding.ids) or (np.diff(first_tokens) <= 0).any()):
+    word_ends = _start_offsets(example.source) + [len(word) for word in example.source.split(" ") if word]
+    token_starts = np.array([*(start for start, _ in encoding.offsets), len(example.source)])
+    is_read = token_starts[first_tokens] < word_ends  # a normaliser may remove a whole word, e.g. U+FE0F of an emoji
+    first_tokens = first_tokens[is_read]
+    if (np.diff(first_tokens) <= 0).any():
         raise CorpusError(
             "Two words share a token, so one of them has no token for its tag.",
             where=str(example.where),
             fix="Use a tokenizer whose tokens do not cross spaces.",
         )
     numbers = np.zeros(len(encoding.ids), np.int64)
-    numbers[first_tokens] = [1 + labels.index(tag) for tag in tags]
+    numbers[first_tokens] = [1 + labels.index(tag) for tag, has_token in zip(tags, is_read, strict=True) if has_token]
     return numbers.tolist()
 
 
