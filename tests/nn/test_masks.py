@@ -1,7 +1,9 @@
 import torch
 
+from regard.models.decoder_only import DecoderOnly
 from regard.nn.attend import resolve_mask
-from regard.nn.masks import causal, no_mask, padding, same_document, window
+from regard.nn.masks import causal, no_mask, padding, prefix, same_document, window
+from tests.matrix.models import make_model, random_tokens
 
 INDEX = torch.arange(4)[None]
 LOWER = torch.ones(4, 4, dtype=torch.bool).tril()
@@ -74,3 +76,27 @@ def test_a_window_is_measured_in_positions_where_they_are_given() -> None:
     table = (causal() & window(2)).dense(INDEX, INDEX, positions, positions)
     assert table is not None
     assert table[0, 0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]
+
+
+@torch.no_grad()
+def test_a_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right() -> None:
+    valid = torch.tensor([[True, False, True, True]])
+    table = (causal() & prefix(torch.tensor([3])) & padding(valid)).dense(INDEX, INDEX)
+    assert table is not None
+    assert table[0, 0].int().tolist() == [[1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
+    choice = {"family": "decoder_only", "position": "rotary", "score": "scaled_dot", "placement": "pre"}
+    model = make_model(choice | {"norm": "rms", "heads": "mha", "feedforward": "relu"})
+    assert isinstance(model, DecoderOnly)
+    tokens, changed = random_tokens(1, 8, seed=1), random_tokens(1, 8, seed=1)
+    changed[:, 3] += 1
+    causal_before, causal_after = model(tokens), model(changed)
+    assert torch.equal(causal_before[:, :3], causal_after[:, :3])
+    model.mask = prefix(torch.tensor([4]))
+    before, after = model(tokens), model(changed)
+    assert not torch.isclose(before[:, 0], after[:, 0]).all()  # the first token reads the fourth
+    changed = tokens.clone()
+    changed[:, 5] += 1
+    assert torch.equal(model(changed)[:, :5], before[:, :5])  # but none reads beyond the prefix
+    state = model.start(8)  # a prompt of the prefix in one step, then token by token
+    steps = [model.step(part, state) for part in tokens.split([4, 1, 1, 2], dim=1)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), before, atol=3e-5, rtol=0)

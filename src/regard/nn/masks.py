@@ -25,9 +25,11 @@ class Mask:
     window: int | None
     valid: Tensor | None  # (B, S) True for tokens, False for padding
     documents: tuple[Tensor, ...]  # each (B, S): the document number of a token
+    prefix: Tensor | None = None  # (B) length of the prefix, to which `causal` does not apply
 
     def __and__(self, other: "Mask") -> "Mask":
         windows = [width for width in (self.window, other.window) if width is not None]
+        prefixes = [lengths for lengths in (self.prefix, other.prefix) if lengths is not None]
         valid_masks = [valid for valid in (self.valid, other.valid) if valid is not None]
         return Mask(
             causal=self.causal or other.causal,
@@ -36,12 +38,13 @@ class Mask:
             if len(valid_masks) == 2
             else (valid_masks[0] if valid_masks else None),
             documents=self.documents + other.documents,
+            prefix=prefixes[0].minimum(prefixes[-1]) if prefixes else None,
         )
 
     @property
     def is_at_most_causal(self) -> bool:
         """Whether nothing is masked except, possibly, later tokens."""
-        return self.window is None and self.valid is None and not self.documents
+        return self.window is None and self.valid is None and not self.documents and self.prefix is None
 
     def dense(
         self,
@@ -61,7 +64,9 @@ class Mask:
         """
         allowed: Tensor | None = None
         if self.causal:
-            allowed = _and(allowed, _distance(query_index, key_index) >= 0)
+            allowed = _distance(query_index, key_index) >= 0
+            if self.prefix is not None:
+                allowed = allowed | (key_index < self.prefix[:, None])[:, None, None]
         if self.window is not None:
             queries = query_index if query_positions is None else query_positions
             keys = key_index if key_positions is None else key_positions
@@ -81,6 +86,21 @@ def no_mask() -> Mask:
 def causal() -> Mask:
     """Each token attends to itself and to earlier tokens."""
     return Mask(causal=True, window=None, valid=None, documents=())
+
+
+def prefix(lengths: Tensor) -> Mask:
+    """Each token attends to earlier ones and to a whole prefix of this length (B), as in UniLM (Dong et al. 2019).
+
+    It includes `causal` and loosens it for the prefix; all other conditions hold in the prefix, too.
+
+    >>> index = torch.arange(4)[None]
+    >>> prefix(torch.tensor([2])).dense(index, index)[0, 0].int()
+    tensor([[1, 1, 0, 0],
+            [1, 1, 0, 0],
+            [1, 1, 1, 0],
+            [1, 1, 1, 1]], dtype=torch.int32)
+    """
+    return Mask(causal=True, window=None, valid=None, documents=(), prefix=lengths)
 
 
 def padding(valid: Tensor) -> Mask:
